@@ -11,7 +11,7 @@
 // Set once before anything is recorded and again in a forked child; read-only otherwise.
 struct hs_clock {
     uint64_t start;              // raw counter at recorded time 0
-    uint64_t start_monotonic_ns; // CLOCK_MONOTONIC at that moment
+    uint64_t start_monotonic_ns; // CLOCK_MONOTONIC at the same time
     uint32_t source;             // HS_CLOCK_* of the trace format
     uint32_t shift;              // recorded time = (raw - start) >> shift
 };

@@ -266,7 +266,7 @@ static bool set_option(const struct option *option, const char *value)
     return known || !*value;
 }
 
-// What the command alone reads, and what tests set.
+// Variables that only the command reads, and those of tests.
 static bool is_of_others(const char *name)
 {
     return hs_text__starts_with(name, "LIBRARY=") || hs_text__starts_with(name, "TOKEN=") ||
@@ -310,7 +310,7 @@ static void keep_within(uint64_t *number, uint64_t least, uint64_t most)
     *number = *number < least ? least : *number > most ? most : *number;
 }
 
-// What speaks of single blocks has no place among sums.
+// Options about single blocks have no effect in aggregate mode.
 static void leave_to_aggregate(void)
 {
     hs_config.cull = hs_config.free_stacks = hs_config.maps = false;

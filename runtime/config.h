@@ -20,9 +20,9 @@ enum { HS_EVENTS_HEAP = 1, HS_EVENTS_CPU = 2, HS_EVENTS_FAULTS = 4, HS_EVENTS_OF
 
 struct hs_config {
     enum hs_log_level log_level; // LOG
-    bool says_obstacles;         // without LOG, until recording begins: errors are printed anyway
+    bool says_obstacles;         // without LOG: print errors until recording begins
     uint64_t log_rotate_bytes;   // LOGFILE_ROTATE_WHEN_BIGGER_THAN, 0: never
-    bool unread;                 // the environment was ignored
+    bool unread;                 // the environment was ignored: set-uid and similar programs
     bool disabled;               // DISABLE_BY_DEFAULT
     bool free_stacks;            // GRAB_BACKTRACES_ON_FREE
     bool memo;                   // USE_SHADOW_STACK
@@ -53,14 +53,14 @@ struct hs_config {
     bool deferred_stacks;   // STACKS=deferred: samples are not unwound here; the host does it
     // What is sent while the program runs (docs/protocol.md).
     bool server;                  // ENABLE_SERVER: hosts may connect
-    bool broadcast;               // ENABLE_BROADCAST: announce where
-    bool insecure;                // INSECURE: without a key beyond loopback, too
+    bool broadcast;               // ENABLE_BROADCAST: announce this
+    bool insecure;                // INSECURE: also without a key beyond loopback
     uint64_t base_server_port;    // BASE_SERVER_PORT: the first that is tried
     int64_t output_descriptor;    // OUTPUT=fd:N; -1: none
     enum hs_stream_policy policy; // STREAM_POLICY: what happens if the link is slower than the program
     uint64_t stream_buffer;       // STREAM_BUFFER: size of the send buffer in bytes
     uint64_t spill_size;          // SPILL_SIZE: bytes
-    int64_t chown_to;             // CHOWN_OUTPUT_TO: a uid, -1 for nobody
+    int64_t chown_to;             // CHOWN_OUTPUT_TO: a uid; -1: none
     // Texts come last, so that the other members are reached by shorter instructions.
     char output[HS_CONFIG_TEXT];     // OUTPUT: pattern with %p %e %t %n %%; empty: no file
     char log_file[HS_CONFIG_TEXT];   // LOGFILE: pattern; empty: standard error
@@ -74,9 +74,9 @@ struct hs_config {
 
 extern struct hs_config hs_config;
 
-// Reads the environment into hs_config; not that of a program with more rights than its caller's. Once, before any
-// thread records. `misread` (may be NULL) gets the entries that were not understood: unknown names under our own
-// prefix, and values.
+// Reads the environment into hs_config, unless the program has more rights than its caller. Called once, before any
+// thread records. `misread` (may be NULL) becomes the list of entries with unknown names under our own prefix, or with
+// invalid values.
 void hs_config__read(void (*misread)(const char *entry));
 
 // Takes heapsonde out of LD_PRELOAD in the program's environment, so that executed programs run without it. Keeps

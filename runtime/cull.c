@@ -15,7 +15,7 @@ enum { LARGE_BLOCK = 128 * 1024 };
 
 enum { HELD_LIMIT = 256, SLOT_WORDS = HS_SLOT_RECORDS_SIZE / 8, STACKS_FIRST = 4096 };
 
-// A realloc's record takes so many words at least.
+// The minimal size of a realloc's record in words.
 enum { REALLOC_WORDS = 3, UNSEEN_BITS = 12 };
 
 // An allocation in a held slot. Holders are numbered from the start on.
@@ -34,7 +34,7 @@ struct held {
     struct cull_place continued[SLOT_WORDS / REALLOC_WORDS + 1]; // by word / REALLOC_WORDS: what a realloc goes on from
 };
 
-// What slots that are not held yet say of the addresses of one hash.
+// What slots that are not held yet contain about the addresses with one hash.
 struct unseen {
     uint64_t earliest, behind; // times; behind 0: nothing
 };
@@ -117,7 +117,7 @@ static bool grow_statistics(void)
     return true;
 }
 
-// Room for so many stacks more, if each is a new one. Half of the table at most is in use while memory lasts.
+// Makes room for this many more stacks. At most half of the table is used, as long as memory is available.
 static bool reserve_statistics(uint32_t stacks)
 {
     while ((cull.stacks_used + stacks) * 2 >= cull.stacks_capacity && grow_statistics())
@@ -253,8 +253,8 @@ static void go_on(struct held *held, uint32_t holder, const struct hs_slot_recor
         hs_live_blocks__remove(record->address, record->time, &block);
 }
 
-// A wide record is left as it is; the blocks that it ends, or whose address it gives out again, may not be taken for
-// the ones that a later free ends.
+// A wide record is kept unchanged. The blocks that it ends, or whose address it reuses, must not be matched with a
+// later free.
 static void forget_blocks_of_wide(const uint64_t *at, uint64_t time)
 {
     struct hs_live_block block;
@@ -332,7 +332,7 @@ static void look_at_unseen(void)
 
 // ---- matching ------------------------------------------------------------------------------------------------------
 
-// Of the record that is next; UINT64_MAX behind the last one.
+// The time of the next record; UINT64_MAX: no more.
 static uint64_t next_time(const struct held *held)
 {
     uint64_t clock = held->clock, first = held->word < SLOT_WORDS ? hs_slot__records(held->slot)[held->word] : 0;
@@ -341,7 +341,7 @@ static uint64_t next_time(const struct held *held)
     return first ? clock : UINT64_MAX;
 }
 
-// By the time at which they begin.
+// Sorts by the time of the first record.
 static uint32_t sort_unmatched(void)
 {
     uint32_t count = 0;
@@ -364,7 +364,7 @@ static void match_all(void)
     while (done < count) {
         uint64_t least = UINT64_MAX, second = UINT64_MAX, time;
         uint32_t first = done, i = done;
-        // Those that have not begun come last.
+        // Slots without records come last.
         for (; i < count && cull.open[i]->clock <= least; i++) {
             time = next_time(cull.open[i]);
             second = time < least ? least : time < second ? time : second;

@@ -22,7 +22,7 @@ static struct {
     _Atomic uint32_t used; // set after the name is in place: the writer reads up to it
 } embed;
 
-static uint8_t buffer[DIRECTORY_SIZE] __attribute__((aligned(8))); // of whoever has the writer's role
+static uint8_t buffer[DIRECTORY_SIZE] __attribute__((aligned(8))); // used only with the writer's role
 
 static bool read_whole(int fd, uint8_t *to, uint64_t length)
 {
@@ -135,7 +135,7 @@ void hs_embed__vdso(void)
 {
     static const char name[] = "[vdso]";
     __builtin_memcpy(buffer, name, sizeof name);
-    // As far as it is mapped.
+    // As much as is mapped.
     size_t length = hs_memory__read(hs_memory__auxiliary(AT_SYSINFO_EHDR), buffer + sizeof name, VDSO_MOST);
     if (length)
         append(buffer, sizeof name + length);

@@ -65,7 +65,7 @@ static uint32_t combine(uint32_t code, uint32_t a, uint32_t b)
     }
 }
 
-// What the filter answers to a call whose arguments are zero. What it does beyond comparing is taken for a refusal.
+// The filter's result for a call with all arguments zero. Instructions other than comparisons count as a refusal.
 static uint32_t answer(const struct sock_fprog *program, uint32_t number)
 {
     uint32_t a = 0;

@@ -32,7 +32,7 @@ static long new_socket(void)
     return HS_SYSTEM3(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 }
 
-// An abstract name that nobody else has: who takes it before us keeps us from passing, and no more.
+// An abstract name that nobody else uses. A process that takes it before us only prevents the transfer.
 static void name(struct hs_handover *handover)
 {
     struct hs_text text;

@@ -9,13 +9,13 @@
 #include <sys/un.h>
 
 struct hs_handover {
-    int socket; // < 0: nobody expects anything
+    int socket; // < 0: no transfer is expected
     unsigned length;
     struct sockaddr_un address;
 };
 
-// In the receiving thread, before and after the other one sends. Receiving closes the socket; what is received may come
-// from anybody, and has to be looked at. Returns the descriptor, or one < 0.
+// In the receiving thread, before and after the other thread sends. Receiving closes the socket. Another process may
+// have sent the descriptor, so the caller has to check it. Returns the descriptor, or a value < 0.
 void hs_handover__expect(struct hs_handover *handover);
 int hs_handover__receive(struct hs_handover *handover);
 

@@ -14,7 +14,7 @@ struct hs_held_signals {
 
 void hs_held_signals__hold(struct hs_held_signals *held);
 
-// `error`: what writing ended with, an errno value or 0.
+// `error`: errno of the write, or 0.
 void hs_held_signals__release(const struct hs_held_signals *held, int error);
 
 #endif

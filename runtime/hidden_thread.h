@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct hs_hidden_thread {
-    uint8_t *memory; // the stack; below it what stands for thread-local storage
+    uint8_t *memory; // the stack; below it a substitute for thread-local storage
     size_t size;
     uint32_t tid; // 0: none
     bool is_process;
@@ -21,8 +21,8 @@ struct hs_hidden_thread {
     void *argument;
 };
 
-// Starts `main(argument)`; when that returns the thread has ended. Thread-local variables of this library read as
-// zero in it. Returns 0 or -errno; -EINVAL where there is no such kind (QEMU's user mode has only the first).
+// Starts `main(argument)`; the thread ends when that returns. Thread-local variables of this library read as zero in
+// it. Returns 0 or -errno; -EINVAL: this kind is not supported (QEMU's user mode has only the first).
 enum hs_hidden_kind { HS_HIDDEN_SHARED_DESCRIPTORS, HS_HIDDEN_THREAD, HS_HIDDEN_PROCESS };
 long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size, void (*main)(void *), void *argument,
                              enum hs_hidden_kind kind);
@@ -31,8 +31,8 @@ long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size,
 // the program has open must be closed when the program closes it.
 void hs_hidden_thread__close_descriptors(int keep, int also);
 
-// Waits until the thread (or process) has ended, `patience_ns` at most, in which this one could run, and gives its
-// memory back. False: it is still there.
+// Waits until the thread (or process) has ended, and frees its memory. Waits at most `patience_ns` of time in which
+// this process could run. False: it still runs.
 bool hs_hidden_thread__join(struct hs_hidden_thread *thread, int64_t patience_ns);
 
 // In a forked child, which has the memory but not the thread.

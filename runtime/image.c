@@ -42,7 +42,7 @@ static bool read_file(struct source *source, uint64_t offset, void *to, size_t l
     return source->fd >= 0 && hs_system_pread(source->fd, to, length, offset) == (long)length;
 }
 
-// Of the file as it is on disk, whatever is in memory, only if it is the one that was mapped.
+// Reads the file on disk, not the memory, and only if it is the file that was mapped.
 static bool is_mapped_file(struct source *source)
 {
     uint8_t there[HEAD], here[HEAD];
@@ -153,7 +153,7 @@ bool hs_image__has(const struct hs_mapped *mapped, const struct hs_maps_line *ma
     if (read_header(&source) && find_bias(&source, mapped->first_executable)) {
         program_header segment;
         for (unsigned i = 0; !has && segment_at(&source, i, &segment); i++) {
-            // As if all of the file were where this segment is.
+            // As if the whole file were loaded with the offset of this segment.
             uint64_t offset = mapping->start - (source.bias + segment.p_vaddr - segment.p_offset);
             has = lies_in(&segment, offset) &&
                   (same_file ? offset == mapping->offset - source.origin : (segment.p_flags & PF_X) != 0);
@@ -191,7 +191,7 @@ static void find_build_id(struct hs_image *image, struct source *source, const p
     }
 }
 
-// What is loaded comes before what is told of it.
+// The loaded code is recorded before its properties.
 static void look_at_segments(struct hs_image *image, struct source *source)
 {
     uint64_t tables = 0, tables_end = 0;

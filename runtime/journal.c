@@ -64,13 +64,13 @@ static bool write_node(uint32_t id, uint32_t parent, uintptr_t pc)
     return APPEND_TO(&code, hs_meta_node(w, id, parent, pc));
 }
 
-// The trace is told of every node, or, where it gets sums, of those that it needs when it needs them.
+// A node is written to the trace when it is created or, in aggregate mode, when it is needed.
 bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc)
 {
     return hs_aggregate__is_on() ? hs_nodes__keep(id, parent, pc) : write_node(id, parent, pc);
 }
 
-// What the trace may need later it has to be told before it hears that the module is gone.
+// Nodes that the trace may need later have to be written before the unload of their module.
 void hs_journal__node_ends(uint32_t id)
 {
     if (hs_aggregate__is_on())

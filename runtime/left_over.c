@@ -10,7 +10,7 @@
 
 static struct {
     uint32_t number;
-    uint64_t at; // where the number is until the thread has ended; 0: nobody knows
+    uint64_t at; // address of the tid until the thread has ended; 0: unknown
 } starter;
 
 void hs_left_over__begin(void)

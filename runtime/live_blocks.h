@@ -10,17 +10,17 @@
 struct hs_live_block {
     uint64_t address;
     uint64_t time;   // of the allocation
-    uint32_t holder; // place of the held slot
+    uint32_t holder; // index of the held slot
     uint32_t word;   // of the record in it
 };
 
-// A block at an address that is known already replaces it when it is newer. False when there is no room for it.
+// Adds a block. It replaces a block at the same address if it is newer. False: no room.
 bool hs_live_blocks__insert(uint64_t address, uint64_t time, uint32_t holder, uint32_t word);
 
-// Takes out the block that a free at `time` ends. False when none is known, or only one that began later.
+// Removes the block that a free at `time` ends. False: none is known, or it began later.
 bool hs_live_blocks__remove(uint64_t address, uint64_t time, struct hs_live_block *block);
 
-// Takes out the block recorded at this place, if it is still known.
+// Removes the block that was recorded at this place, if it is still known.
 void hs_live_blocks__forget(uint64_t address, uint32_t holder, uint32_t word);
 
 uint32_t hs_live_blocks__count(void);

@@ -13,7 +13,7 @@ void hs_load__watch(void);
 // The number of processors that hs_load__watch() has counted; 1 if the kernel does not tell, 0 before.
 unsigned hs_load__processors(void);
 
-// Forgets the descriptor, which is closed, or belongs to the table of another process.
+// Forgets the descriptor, which was closed or belongs to the table of another process.
 void hs_load__forget(void);
 
 // Whether more threads of the whole machine are ready to run than there are processors for the thread that called
@@ -21,7 +21,7 @@ void hs_load__forget(void);
 // system call. For threads that share that thread's table of descriptors.
 bool hs_load__is_high(void);
 
-// The number of threads that are ready to run, from a line of /proc/loadavg; 0 if it is no such line.
+// The number of threads that are ready to run, from a line of /proc/loadavg; 0: invalid line.
 unsigned hs_load__runnable(const char *line);
 
 #endif

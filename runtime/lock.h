@@ -4,7 +4,7 @@
 // longjmp while it held the lock cannot block the program: the lock is taken over from a dead owner, and waiting ends
 // after a bounded time.
 //
-// The word: 0 free, else the owner's tid; HS_LOCK_CONTENDED is set when somebody may be asleep on it.
+// The word: 0: free, else the owner's tid; HS_LOCK_CONTENDED is set if another thread may be sleeping on it.
 #ifndef HEAPSONDE_RUNTIME_LOCK_H
 #define HEAPSONDE_RUNTIME_LOCK_H
 
@@ -19,15 +19,16 @@ struct hs_lock {
 };
 
 // Takes the lock for the thread `tid`. A lock that `tid` itself holds is taken over (its holder was abandoned).
-// Returns false when the lock could not be had in two seconds. Async-signal-safe.
+// Returns false if the lock could not be acquired within two seconds. Async-signal-safe.
 bool hs_lock__acquire(struct hs_lock *lock, uint32_t tid);
 
 void hs_lock__release(struct hs_lock *lock);
 
-// Whether the thread has ended. Seen from a vfork child, which runs in its parent's memory, the parent's have not.
+// Whether the thread has ended. In a vfork child, which runs in its parent's memory, the parent's threads count as
+// alive.
 bool hs_thread_is_gone(uint32_t tid);
 
-// futex(2) on a word that only this process shares. `timeout_ns` < 0 waits for ever. Returns 0 or -errno.
+// futex(2) on a word that only this process uses. `timeout_ns` < 0: no timeout. Returns 0 or -errno.
 long hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);
 void hs_futex__wake(_Atomic uint32_t *word, int count);
 

@@ -53,7 +53,7 @@ static void write_line(const char *line, size_t length)
     char path[HS_CONFIG_TEXT];
     hs_config__expand(hs_config.log_file, 0, path, sizeof path);
     rotate(path);
-    // A pipe that nobody reads is no reason to wait.
+    // Do not wait for a pipe that nobody reads.
     long fd = hs_place__write_to(path, O_APPEND | O_NONBLOCK, 0600);
     if (fd < 0)
         return;
@@ -61,7 +61,7 @@ static void write_line(const char *line, size_t length)
     hs_system_close((int)fd);
 }
 
-// What users can do something about; others have their number.
+// Errors with advice for the user; others are printed as numbers.
 static void add_error(struct hs_text *text, int error)
 {
     static const struct {

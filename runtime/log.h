@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Messages for whoever asked for them with HEAPSONDE_LOG. Otherwise nothing is printed but what keeps the recorder from
-// recording what it was asked for, once, when it starts.
+// Messages for users who set HEAPSONDE_LOG. Otherwise one line is printed at the start, and only if the recorder cannot
+// record, or not what was requested.
 #ifndef HEAPSONDE_RUNTIME_LOG_H
 #define HEAPSONDE_RUNTIME_LOG_H
 

@@ -87,7 +87,7 @@ bool hs_mapped__add(struct hs_mapped *mapped, const struct hs_maps_line *mapping
     return true;
 }
 
-// Where the four characters stand, the name may also have them.
+// These four characters may also be part of the name itself.
 void hs_maps_line__copy_path(const char *path, size_t length, char *to, size_t size)
 {
     size_t used = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Lines of /proc/self/maps, and which of them are one loaded file.
+// Parses /proc/self/maps, and finds which of its lines are one loaded file.
 //
 // The headers of a file tell how far it reaches when it is loaded, so mappings within that range belong to it. This
 // includes mappings of the file's first page again (small segments of lld, mold and gold), and code that the program
@@ -26,23 +26,23 @@ struct hs_maps_line {
 // Reads the line at `text`, which ends with '\n' or NUL, and returns its end.
 const char *hs_maps_line__parse(struct hs_maps_line *mapping, const char *text);
 
-// Mappings that belong together, in address order. Of the first one it has the place in the file.
+// Mappings that form a module, in the order of addresses. The position in the file is that of the first one.
 struct hs_mapped {
     uint64_t start, end;
     uint64_t first_end; // of the first mapping
-    uint64_t offset;    // in the file, of `start`
+    uint64_t offset;    // of `start` in the file
     uint64_t inode;
-    uint64_t reach; // past what the headers at `start` say is loaded; 0: there are none; 1: they cannot be read
+    uint64_t reach;                    // end of what the headers at `start` load; 0: no headers; 1: they cannot be read
     bool first_executable, executable; // the first one, any
 };
 
-// Begins with a mapping that hs_mapped__add did not take. `reach`: as hs_image__reach says.
+// Begins with a mapping that hs_mapped__add rejected. `reach`: from hs_image__reach.
 void hs_mapped__begin(struct hs_mapped *mapped, const struct hs_maps_line *first, uint64_t reach);
 
-// Adds a mapping if it belongs to the others. `path`: of the first one; `same_path`: this one has the same.
+// Adds a mapping if it belongs to the others. `path`: of the first one; `same_path`: this one has the same path.
 bool hs_mapped__add(struct hs_mapped *mapped, const struct hs_maps_line *mapping, bool same_path, const char *path);
 
-// Copies a path as the maps have it, where a newline is written \012; "" when it is too long. `size` > 0.
+// Copies a path as in the maps, where a newline is written \012; "" if it is too long. `size` > 0.
 void hs_maps_line__copy_path(const char *path, size_t length, char *to, size_t size);
 
 #endif

@@ -7,16 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Zeroed pages, or NULL. Touched on first use only. Any thread; async-signal-safe.
+// Zeroed pages, or NULL. They take memory when they are first touched. Any thread; async-signal-safe.
 void *hs_memory__map(size_t length);
 
-// The same, aligned to `length` (a power of two) and backed by a huge page where the kernel has one.
+// The same, aligned to `length` (a power of two), in a huge page if the kernel has one.
 void *hs_memory__map_huge(size_t length);
 void hs_memory__unmap(void *memory, size_t length);
 
 size_t hs_memory__page_size(void);
 
-// What the kernel said of `wanted` (AT_* of <elf.h>) when it started the program; 0: nothing.
+// The value that the kernel passed for `wanted` (AT_* of <elf.h>) at the start of the program; 0: none.
 uintptr_t hs_memory__auxiliary(unsigned long wanted);
 
 // Reads `length` bytes at `address` of this process without faulting. Returns the number of bytes read.

@@ -103,7 +103,7 @@ static bool finish_group(group_taker *take)
     return good;
 }
 
-// As an earlier scan found it. Scans go upwards.
+// The reach that an earlier scan found, if it knows the mapping. Scans go upwards.
 static uint64_t reach_of(const struct hs_maps_line *mapping, bool *has_code)
 {
     const struct modules_table *now = &modules.now;
@@ -206,7 +206,7 @@ static int compare(const struct hs_code_range *left, const struct hs_code_range 
     return 0;
 }
 
-// What `next` does not have moves to the front of `now`; returns how many there are.
+// Moves the entries of `now` that are not in `next` to the front. Returns their number.
 static uint32_t part_missing(void)
 {
     struct modules_table *now = &modules.now, *next = &modules.next;

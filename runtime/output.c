@@ -219,10 +219,10 @@ static void name_file(bool with_pid, uint64_t number)
         append_number(number);
 }
 
-// The lock lasts for as long as this process has the file open or mapped, and only who has it may remove the file. An
-// old trace is removed, not truncated: some file systems flush a truncated file when it is written again, and whoever
-// is reading the old one keeps it. Where it cannot be removed it has to be this user's alone.
-// -EAGAIN: it is removed. -EBUSY: another process has the name. -EEXIST: this process itself, before an exec.
+// The lock lasts as long as this process has the file open or mapped, and only its holder may remove the file. An old
+// trace is removed, not truncated: some file systems flush a truncated file when it is written again, and its readers
+// keep the removed file. If it cannot be removed, it must belong to this user only.
+// -EAGAIN: it was removed. -EBUSY: another process uses the name. -EEXIST: this process itself, before an exec.
 static int claim(const struct hs_place *where, int fd, bool is_old)
 {
     bool locked = HS_SYSTEM2(SYS_flock, fd, LOCK_EX | LOCK_NB) == -EWOULDBLOCK;
@@ -424,7 +424,7 @@ static bool take_space(uint64_t length, uint64_t *offset)
     return true;
 }
 
-// That are lost with the chunk.
+// The number of events that are lost with the chunk.
 static uint32_t events_in(const struct hs_chunk_header *chunk)
 {
     return chunk->kind == HS_CHUNK_EVENTS || chunk->kind == HS_CHUNK_SUMS ? chunk->count : 0;
@@ -528,7 +528,7 @@ void hs_output__write_header_if_unmapped(void)
 void hs_output__drop_unused_slots(void)
 {
     const struct output_block *block = &place.blocks[0];
-    // Whoever sends a stream looks at the slots when this process has gone.
+    // The sender of a stream reads the slots after this process has ended.
     if (output.block_count != 1 || output.end != output.after_block || hs_stream__is_open() || !hs_slots__withdraw())
         return;
     output.end = output.before_block;

@@ -10,7 +10,7 @@ enum { MOST_LINKS = 40, FOLDER = O_PATH | O_DIRECTORY | O_CLOEXEC };
 
 static const unsigned long PROC_MAGIC = 0x9fa0;
 
-// What is left of the way. It stands at the end of the buffer, so that a link's target has room before it.
+// The rest of the path. It is at the end of the buffer, so that the target of a link fits before it.
 struct way {
     char *at;
     char text[PATH_MAX + NAME_MAX];

@@ -264,7 +264,7 @@ void hs_process__toggle_on_signal(int signal)
     atomic_store(&hs_shared->mode, 0);
 }
 
-// Only a signal that nobody wanted is taken; the program may still take it back.
+// Takes a signal only if it is not used; the program may still install its own handler.
 static void take_signal(int number)
 {
     union hs_signal_action old = {0}, ours = {0};
@@ -333,8 +333,8 @@ static bool is_recorder(void)
     return process.begun && is_this_process();
 }
 
-// What a child forgets of its parent's recording: an entry for each module that has a state of its own. None needs what
-// another one resets, but that stacks are gone before threads forget theirs. Macros, as a table of addresses is larger.
+// Resets after fork: one entry for each module with state. The order does not matter, except that stacks are reset
+// before threads drop theirs. These are macros, because a table of function addresses would be larger.
 #define AFTER_FORK(X)                                                                                                  \
     X(hs_output__abandon)                                                                                              \
     X(hs_stream__reset)                                                                                                \
@@ -442,7 +442,7 @@ static void change_state(uint32_t from, uint32_t to)
         hs_shared_word__change(&hs_output__live()->state, from, to);
 }
 
-// What the slots hold is not in the sums yet, and what was culled was not told.
+// The contents of slots are not in the sums yet, and statistics of culled blocks were not written.
 static void emit_before_exec(void)
 {
     bool recording = hs_thread_self && hs_thread_self->inside == HS_INSIDE_RECORDER;

@@ -3,13 +3,11 @@
 // The recorder's life in one process: start, toggling, fork, exec, exit.
 //
 // Shared words:
-//   hs_shared->mode   what hooks record: HS_MODE_* bits, 0: nothing, ask hs_process__wake(). Read on every hook;
-//   written
-//                     when recording starts, pauses, stops.
-//   hs_shared->alive  1 once started. Both words are in a page that the kernel wipes in a forked child
-//                     (MADV_WIPEONFORK), so that a child made in whatever way records nothing before it has let go
-//                     of its parent's file.
-//   state             UNSTARTED -> STARTING -> RUNNING | PASSIVE; PASSIVE is for good
+//   hs_shared->mode   what hooks record: HS_MODE_* bits; 0: nothing, call hs_process__wake(). Read by every hook;
+//                     written when recording starts, pauses or stops.
+//   hs_shared->alive  1 when started. The kernel wipes the page of both words in a forked child (MADV_WIPEONFORK), so
+//                     that a child, however it is made, records nothing before it has dropped its parent's file.
+//   state             UNSTARTED -> STARTING -> RUNNING | PASSIVE; PASSIVE is permanent
 #ifndef HEAPSONDE_RUNTIME_PROCESS_H
 #define HEAPSONDE_RUNTIME_PROCESS_H
 
@@ -20,7 +18,7 @@
 #include <stdint.h>
 
 #define HS_MODE_ALLOC 1u // allocations and maps
-#define HS_MODE_FREE  2u // frees; stays set while recording pauses, so that live blocks stay right
+#define HS_MODE_FREE  2u // frees; stays set while recording is paused, so that the live blocks stay correct
 
 struct hs_shared {
     _Atomic uint32_t mode;
@@ -34,51 +32,51 @@ static inline uint32_t hs_mode(void)
     return atomic_load_explicit(&hs_shared->mode, memory_order_relaxed);
 }
 
-// Called by a hook that found mode 0: starts the recorder, or makes a forked child's own trace ready, when that is
-// due. Returns the mode to go on with. Cheap when there is nothing to do.
+// Called by a hook that found mode 0. Starts the recorder, or creates the trace of a forked child, if that is due.
+// Returns the mode. Cheap if there is nothing to do.
 uint32_t hs_process__wake(void);
 
-// Once libc is initialised: signals, environment.
+// Call when libc is initialised: handles signals and environment.
 void hs_process__libc_is_ready(void);
 
-// Turns recording on or off; the first time on creates the trace. Any thread.
+// Switches recording on or off; the first time on creates the trace. Any thread.
 void hs_process__set_recording(bool on);
 bool hs_process__is_recording(void);
 
-// Records nothing more: the trace has stopped for good.
+// Records nothing more: the trace has ended permanently.
 void hs_process__give_up(void);
 
-// The handler of SIGUSR1 and SIGUSR2, where the program has none.
+// The handler of SIGUSR1 and SIGUSR2, unless the program has one.
 void hs_process__toggle_on_signal(int signal);
 
-// Makes everything recorded so far by the calling thread durable, as far as the file is.
+// Writes everything that the calling thread has recorded so far to the file.
 bool hs_process__sync(void);
 
-// The process is about to end normally. Once; what is recorded later still reaches the file.
+// The process is about to end normally. Call once; later events still reach the file.
 void hs_process__exit(void);
 
-// Around exec: marks the trace, and takes the mark back when exec failed.
+// Before exec, and after it has failed: marks the trace, and removes the mark.
 void hs_process__before_exec(void);
 void hs_process__after_failed_exec(void);
 
 // In the child, after fork.
 void hs_process__after_fork(void);
 
-// The program is about to do what only a single-threaded process may do.
+// The program is about to make a call that requires a single-threaded process.
 void hs_process__be_single_threaded(void);
 void hs_process__has_been_single_threaded(void);
 
-// The program is about to forbid itself system calls (HS_FORBIDDEN_*), in this thread or in all: what is recorded until
-// now is written, and recording ends if it cannot go on.
+// The program is about to forbid system calls (HS_FORBIDDEN_*), in this thread or in all. Writes what was recorded so
+// far, and ends recording if it cannot continue.
 void hs_process__forbid(uint32_t forbidden, bool all_threads);
 
-// Creates the file of a forked child, which is put off until there is something to write. True when there is a writer.
+// Creates the file of a forked child, which is postponed until there is something to write. True: there is a writer.
 bool hs_process__materialize(void);
 
-// Before dlclose: nobody unwinds the stacks of other threads until hs_process__code_was_unloaded().
+// Before dlclose: no stacks of other threads are unwound until hs_process__code_was_unloaded().
 void hs_process__code_will_be_unloaded(void);
 
-// After dlclose: what was unloaded is looked for and forgotten.
+// After dlclose: finds what was unloaded and drops it.
 void hs_process__code_was_unloaded(void);
 
 #endif

@@ -112,7 +112,7 @@ static uint64_t first_word(uint32_t kind, uint64_t middle, uint64_t delta)
     return kind | middle << HS_RECORD_ADDRESS_POS | delta << HS_RECORD_DELTA_POS;
 }
 
-// The first word makes the record visible to whoever reads the slot after a kill, so it is written last.
+// The first word is written last: it makes the record visible to readers of the slot after a kill.
 static void commit(uint64_t *record, uint64_t word)
 {
     hs_shared_word__store(record, word);

@@ -7,8 +7,8 @@
 //     hs_record__allocation(thread, ...);                           // stamps after the allocator
 //     hs_record__leave(thread);
 //
-// The stamp is read without waiting for the instructions before it: the stack walk lies between, which is longer than a
-// CPU looks ahead, so that the stamp is never older than the allocation.
+// The stamp is read without waiting for earlier instructions. The stack walk between is longer than the CPU's
+// out-of-order window, so the stamp is never earlier than the allocation.
 //
 // Between enter and leave the thread is inside the real function; nested hooks pass through. A free is recorded before
 // the real free, so that sorting all events by time never shows an address live twice.
@@ -26,8 +26,8 @@
 // For a thread without a record, or one that is inside already.
 struct hs_thread *hs_record__enter_slowly(uint32_t wanted);
 
-// The calling thread, marked as inside the real function; NULL when the event is not to be recorded. `wanted`: the mode
-// bit that the event needs.
+// Returns the calling thread, marked as inside the real function; NULL: the event is not recorded. `wanted`: the mode
+// bit that the event requires.
 static inline struct hs_thread *hs_record__enter(uint32_t wanted)
 {
     struct hs_thread *thread = hs_thread_self;
@@ -43,25 +43,25 @@ static inline void hs_record__leave(struct hs_thread *thread)
     thread->inside = HS_OUTSIDE;
 }
 
-// For maps: allowed while inside the real allocator. Returns what `inside` was in *before.
+// For mappings: allowed also inside the real allocator. *before becomes the previous value of `inside`.
 struct hs_thread *hs_record__enter_map(uint32_t *before);
 
-// `kind`: HS_RECORD_MALLOC, HS_RECORD_CALLOC or HS_RECORD_ALIGNED. `usable`: what the allocator says.
+// `kind`: HS_RECORD_MALLOC, HS_RECORD_CALLOC or HS_RECORD_ALIGNED. `usable`: the usable size.
 void hs_record__allocation(struct hs_thread *thread, const struct hs_registers *caller, uint32_t kind,
                            uintptr_t address, size_t size, size_t usable);
 
-// `caller` is looked at only when stacks of frees are wanted.
+// `caller` is used only if stacks of frees are recorded.
 void hs_record__free(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t address);
 
-// The same for a free that happened at `when` or later; not before the thread's previous event.
+// The same for a free that happened at `when` or later, but not before the thread's previous event.
 void hs_record__free_at(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t address, uint64_t when);
 
-// `began`: recorded time before the real realloc, which freed `old` at some moment since.
+// `began`: recorded time before the real realloc, which has freed `old` at some time since.
 void hs_record__reallocation(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t old, uint64_t began,
                              uintptr_t address, size_t size, size_t usable);
 
-// A record of kind enum hs_wide. The word at `stack_word` gets the caller's stack, shifted left by `stack_shift`, or-ed
-// in; HS_RECORD_NO_STACK for none.
+// A record of kind enum hs_wide. The caller's stack, shifted left by `stack_shift`, is combined (OR) with the word at
+// `stack_word`; HS_RECORD_NO_STACK: no stack.
 #define HS_RECORD_NO_STACK 0xffu
 void hs_record__wide(struct hs_thread *thread, const struct hs_registers *caller, uint32_t kind, uint64_t *words,
                      uint32_t count, uint32_t stack_word, uint32_t stack_shift);

@@ -20,8 +20,8 @@
 
 enum { LOOK_AGAIN_AFTER = 16 };
 
-// What an event may take on the average so that time is worth more than bytes: when it is processor time that all are
-// short of, and when threads wait.
+// The bytes that an event may take on average while time is more important than size: when there is CPU pressure, and
+// when threads wait.
 enum { BYTES_WHEN_BUSY = 4, BYTES_WHEN_HURRIED = 5 };
 
 // Clock points: soon at first, then less and less often.
@@ -33,12 +33,12 @@ struct hs_sealer {
     uint8_t *scratch;       // SCRATCH_SIZE
     uint8_t *encoded;       // HS_CODEC_MAX_OUTPUT
     uint64_t events, bytes; // written so far
-    uint32_t busy_for;      // so many chunks more the processors are taken to be short
+    uint32_t busy_for;      // number of further chunks for which CPU pressure is assumed
 };
 
 static struct hs_sealer sealers[HS_SEALERS];
 
-// Of the first sealer alone.
+// Used only by the first sealer.
 static struct {
     uint64_t *squeezed; // HS_SLOT_RECORDS_SIZE, when culling
     struct hs_meta_writer culled;
@@ -190,7 +190,7 @@ static void finish_culling(void)
     flush_culled();
 }
 
-// What was culled is told as often: a process that is killed loses the sums since then.
+// Statistics of culled blocks are written at the same interval: a killed process loses those since then.
 static void write_clock_point_if_due(void)
 {
     if (hs_clock__monotonic_ns() <= seal.next_clock_point_ns)

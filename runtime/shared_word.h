@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// 64-bit words that other threads, or readers of the file, look at. Machines of 32 bits may have no atomics for 64 (the
-// compiler's substitutes abort on old kernels), so there the low half is what is atomic: it is written last, and what
-// decides is in it.
+// 64-bit words that other threads, or readers of the file, read. 32-bit machines may have no 64-bit atomics (the
+// compiler's substitutes abort on old kernels). There only the low half is atomic. It is written last, and the value
+// has to be recognisable by it.
 #ifndef HEAPSONDE_RUNTIME_SHARED_WORD_H
 #define HEAPSONDE_RUNTIME_SHARED_WORD_H
 
@@ -30,7 +30,7 @@ static inline void hs_shared_word__add(uint64_t *word, uint32_t amount)
         __atomic_fetch_add(&halves->high, 1, __ATOMIC_RELAXED);
 }
 
-// What was written before a word whose low half is not zero is seen with it.
+// Everything written before a word with a nonzero low half is visible with it.
 static inline uint64_t hs_shared_word__load(const uint64_t *word)
 {
     const struct hs_shared_halves *halves = (const struct hs_shared_halves *)word;
@@ -38,7 +38,7 @@ static inline uint64_t hs_shared_word__load(const uint64_t *word)
     return low | (uint64_t)__atomic_load_n(&halves->high, __ATOMIC_RELAXED) << 32;
 }
 
-// From one small value to another.
+// Both values are small.
 static inline void hs_shared_word__change(uint64_t *word, uint32_t from, uint32_t to)
 {
     struct hs_shared_halves *halves = (struct hs_shared_halves *)word;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The fields of struct sigaction where the program's libc has them. glibc and musl agree everywhere but on MIPS, where
-// glibc follows the kernel and has the flags first.
+// The fields of struct sigaction in the layout of the program's libc. glibc and musl agree except on MIPS, where glibc
+// follows the kernel and has the flags first.
 #ifndef HEAPSONDE_RUNTIME_SIGNAL_ACTION_H
 #define HEAPSONDE_RUNTIME_SIGNAL_ACTION_H
 
@@ -12,7 +12,7 @@
 
 typedef void (*hs_signal_handler)(int);
 
-// Large enough for either.
+// Large enough for both.
 union hs_signal_action {
     struct sigaction action;
     char room[192];

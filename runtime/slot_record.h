@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The records of a slot (format/trace_format.h) as the process itself reads them.
+// Parses the records of a slot (format/trace_format.h) in the process itself.
 #ifndef HEAPSONDE_RUNTIME_SLOT_RECORD_H
 #define HEAPSONDE_RUNTIME_SLOT_RECORD_H
 
@@ -17,7 +17,7 @@ struct hs_slot_record {
     uint64_t time;
 };
 
-// Words that the record with this first word takes.
+// The number of words of a record with this first word.
 static inline uint32_t hs_record_words(uint64_t first)
 {
     switch (first & HS_RECORD_KIND_MASK) {
@@ -38,7 +38,7 @@ static inline uint32_t hs_record_words(uint64_t first)
     }
 }
 
-// `first`: the record's first word. `clock`: recorded time of the previous record; moved on.
+// `first`: the record's first word. `clock`: recorded time of the previous record; it is updated.
 static inline struct hs_slot_record hs_slot_record__read(uint64_t first, uint64_t *clock)
 {
     struct hs_slot_record record = {.kind = first & HS_RECORD_KIND_MASK, .words = hs_record_words(first)};
@@ -55,7 +55,7 @@ static inline struct hs_slot_record hs_slot_record__read(uint64_t first, uint64_
     return record;
 }
 
-// Of short allocations.
+// For short allocations.
 static inline uint64_t hs_slot_record__size(const uint64_t *at)
 {
     return (uint32_t)at[1];

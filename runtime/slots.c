@@ -15,7 +15,7 @@ enum { INDEX_BITS = 14 };
 #define INDEX_MASK (ONE_TAG - 1)
 
 static struct {
-    _Atomic uint32_t total; // all below have their memory: whoever outlives a killed program looks at them
+    _Atomic uint32_t total; // all slots below have memory: a process that outlives a killed program reads them
     _Atomic uintptr_t free_head;
     _Atomic uint32_t full_head;
     _Atomic uint32_t free_count; // approximate: a hint for growing

@@ -4,10 +4,10 @@
 // the journal), or submitted to the writer. Only its owner writes its contents.
 //
 // Shared words:
-//   free list   head = tag << 14 | index + 1; the tag changes with each push, so that a pop cannot be fooled (on
-//               machines of 32 bits not before it has slept through a quarter of a million)
-//   full list   head = index + 1; pushed by threads, taken whole by the writer
-// A slot's contents pass from owner to owner by the release/acquire pair of the list it goes through.
+//   free list   head = tag << 14 | index + 1. Each push changes the tag, so that a pop cannot succeed with a stale
+//   head. (On 32-bit machines, unless it sleeps for a quarter of a million pushes.)
+//   full list   head = index + 1; pushed by threads, taken as a whole by the writer
+// A slot's contents pass from owner to owner by the release/acquire pair of the list.
 #ifndef HEAPSONDE_RUNTIME_SLOTS_H
 #define HEAPSONDE_RUNTIME_SLOTS_H
 
@@ -26,7 +26,7 @@ struct hs_slot {
     uint8_t *memory;      // HS_SLOT_SIZE bytes that begin with the chunk header
     uint64_t file_offset; // 0: not in the file
     _Atomic uint32_t next;
-    uint32_t filled; // most bytes of records that it may hold, which are cleared. Its owner may raise it
+    uint32_t filled; // limit for the bytes of records; this part is zeroed. The owner may raise it
 };
 
 // Adds `count` slots at `memory`, HS_SLOT_SIZE apart; `file_offset` as in struct hs_slot. The chunk headers are filled
@@ -37,10 +37,10 @@ bool hs_slots__add(uint8_t *memory, uint64_t file_offset, uint32_t count);
 // none is free. Lock-free.
 struct hs_slot *hs_slots__take(uint32_t use, uint32_t stream, uint64_t base_time);
 
-// A sequence number for a chunk that never was a slot.
+// A sequence number for a chunk that was never a slot.
 uint64_t hs_slots__next_sequence(void);
 
-// Hands a filled slot to the writer. Lock-free; the caller wakes the writer.
+// Submits a filled slot to the writer. Lock-free; the caller wakes the writer.
 void hs_slots__submit(struct hs_slot *slot);
 
 // All submitted slots in order of submission, linked by hs_slots__next(). For the writer.
@@ -50,7 +50,7 @@ struct hs_slot *hs_slots__next(const struct hs_slot *slot);
 // Empties a slot and puts it on the free list, waking threads that wait for one.
 void hs_slots__give_back(struct hs_slot *slot);
 
-// Sleeps until a slot may be free, at most `timeout_ns`.
+// Sleeps at most `timeout_ns`, until a slot may be free.
 void hs_slots__wait(int64_t timeout_ns);
 
 // A slot by its number, which is below the total. Its contents may be changing.
@@ -62,11 +62,11 @@ uint32_t hs_slots__free(void);
 uint32_t hs_slots__submitted(void);
 bool hs_slots__waited_for(void);
 
-// Takes all slots away if each of them is free; a thread that needs one then waits. False: one is in use, and the free
-// ones may not be used any more. For the writer at the end; the memory is the caller's.
+// Takes all slots away if each of them is free; a thread that needs one then waits. False: one is in use, and free ones
+// must not be used any more. Called by the writer at the end; the caller owns the memory.
 bool hs_slots__withdraw(void);
 
-// Forgets all slots. Only one thread may exist; the memory is the caller's.
+// Drops all slots. Only one thread may exist; the caller owns the memory.
 void hs_slots__reset(void);
 
 static inline struct hs_slot_header *hs_slot__header(const struct hs_slot *slot)

@@ -50,7 +50,7 @@ static inline struct stacks_node *node_of(uint32_t id)
     return segment ? &segment[id & (SEGMENT_NODES - 1)] : NULL;
 }
 
-// Of an id that was read from the trie: its memory is there.
+// For ids that were read from the trie, whose memory exists.
 static inline struct stacks_node *known_node(uint32_t id)
 {
     struct stacks_node *segment = atomic_load_explicit(segment_at(id >> SEGMENT_BITS), memory_order_relaxed);
@@ -58,8 +58,8 @@ static inline struct stacks_node *known_node(uint32_t id)
     return &segment[id & (SEGMENT_NODES - 1)];
 }
 
-// Moves a child to the front of its parent's list, so that what is met often is met early. Whoever reads the list at
-// this moment may miss nodes of it; a miss is looked up again under the lock.
+// Moves a child to the front of its parent's list, so that frequent nodes are found early. A concurrent reader of the
+// list may miss nodes; a miss is looked up again under the lock.
 static __attribute__((noinline)) void promote(uint32_t tid, uint32_t parent, uint32_t before, uint32_t child)
 {
     uint32_t open = 0;
@@ -104,7 +104,7 @@ static inline uint32_t find(struct hs_node_cache *cache, uint32_t parent, uintpt
     return 0;
 }
 
-// Of new stacks and of marks: one copy does.
+// Used for new stacks and for marks: not inlined, to save space.
 static __attribute__((noinline)) uint32_t find_seldom(uint32_t parent, uintptr_t pc)
 {
     return find(NULL, parent, pc);
@@ -189,8 +189,8 @@ static uint32_t append_frames(struct hs_memo *memo, uint32_t first, uint32_t par
     return parent;
 }
 
-// Where the nodes of a stack begin: at the first fresh frame, or, for a stack too deep for the memo, at the innermost
-// frames, so that a recursion does not fill the table.
+// Where the nodes of a stack begin: at the first fresh frame or, if the stack is too deep for the memo, at the
+// innermost frames, so that a recursion does not fill the table.
 struct beginning {
     uint32_t first;
     uint32_t parent;

@@ -28,15 +28,15 @@ struct hs_node_cache {
     } entries[HS_NODE_CACHE_DEPTHS][HS_NODE_CACHE_WAYS] __attribute__((aligned(64)));
 };
 
-// Gives every fresh frame of memo (ids[kept, depth)) its node id and returns the id of the whole stack: the innermost
-// frame's. 0 when the table cannot grow or its lock could not be had; the memo is then emptied.
+// Assigns node ids to all fresh frames of the memo (ids[kept, depth)). Returns the id of the whole stack, which is that
+// of the innermost frame. 0: the table cannot grow, or its lock was not acquired; the memo is then emptied.
 uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node_cache *cache, uint32_t tid);
 
 // After code was unloaded: nodes in it get new ids when they occur again, so that an id never changes its meaning.
 // Returns whether there were any.
 bool hs_stacks__forget_unloaded(uint32_t tid);
 
-// Hands the journal of nodes to the writer.
+// Submits the journal of nodes to the writer.
 void hs_stacks__flush(uint32_t tid);
 
 // The table's lock, for code that writes nodes to the trace (aggregate/nodes.h). A thread that holds it may wait for

@@ -12,10 +12,10 @@
 
 #include <stdint.h>
 
-// Remembers the tables of one module. One thread at a time.
+// Adds the tables of one module. One thread at a time.
 void hs_tables__note(uintptr_t start, uintptr_t end);
 
-// No tables are noted from now on: recording starts later than the program, which may have loaded modules meanwhile.
+// No more tables are added: recording starts later than the program, which may have loaded modules meanwhile.
 void hs_tables__close(void);
 
 // Starts returning pages. Opens a descriptor in the table of the calling thread, so that no file is opened

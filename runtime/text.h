@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Text in fixed buffers: what the recorder needs instead of stdio and <string.h>. Results are always terminated;
-// what does not fit is cut.
+// Text in fixed buffers, in place of stdio and <string.h>. Results are always NUL-terminated; text that does not fit is
+// cut.
 #ifndef HEAPSONDE_RUNTIME_TEXT_H
 #define HEAPSONDE_RUNTIME_TEXT_H
 
@@ -11,7 +11,7 @@
 
 struct hs_text {
     char *at;   // next character
-    char *last; // where the terminating NUL may go at the latest
+    char *last; // last position for the terminating NUL
 };
 
 size_t hs_text__length(const char *text);
@@ -19,7 +19,7 @@ bool hs_text__equal(const char *left, const char *right);
 bool hs_text__starts_with(const char *text, const char *prefix);
 const char *hs_text__base_name(const char *path);
 
-// Parses an unsigned number in `base` from *text and moves *text behind it.
+// Parses an unsigned number in `base` at *text and moves *text past it.
 uint64_t hs_text__parse(const char **text, unsigned base);
 
 void hs_text__start(struct hs_text *text, char *buffer, size_t size);

@@ -89,7 +89,7 @@ static void collect_dead_sometimes(void)
     atomic_store(&threads.next_scan, count * 2 > FIRST_SCAN ? count * 2 : FIRST_SCAN);
 }
 
-// A record that nobody uses. One with our own tid belongs to a dead thread whose number we got.
+// A record that is not in use. One with our own tid belongs to an ended thread whose number we got.
 static struct hs_thread *reuse(uint32_t tid)
 {
     struct hs_thread *thread = atomic_load_explicit(&threads.first, memory_order_acquire);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the recorder keeps for each thread of the program. No destructor is needed: a thread that is gone is noticed by
-// its tid when another one begins, so threads made with raw clone(2) and events after TLS destructors are recorded too.
+// The recorder's record for each thread of the program. It needs no destructors: an ended thread is noticed by its tid
+// when another one begins. So threads made with raw clone(2), and events after TLS destructors, are also recorded.
 //
-// Shared word: `tid` of a thread: 0 free, HS_THREAD_TAKEN being handed over, else the owner. Only the owner touches the
-// other fields; ownership passes by an acquire/release compare-and-swap on `tid`.
+// Shared word: `tid` of a thread. 0: free; HS_THREAD_TAKEN: being passed on; else the owner. Only the owner accesses
+// the other fields; ownership passes by an acquire/release compare-and-swap of `tid`.
 #ifndef HEAPSONDE_RUNTIME_THREADS_H
 #define HEAPSONDE_RUNTIME_THREADS_H
 
@@ -18,16 +18,17 @@
 
 #define HS_THREAD_TAKEN 0xffffffffu
 
-// Where the thread is: what a hook that interrupts it, or that its allocator calls, may do.
+// What the thread is doing, which decides what a hook in it may do. (The hook may be called by its allocator, or by a
+// signal handler.)
 enum hs_inside {
     HS_OUTSIDE = 0,
-    HS_INSIDE_REAL = 1,     // in the program's allocator: what it calls itself is not recorded
-    HS_INSIDE_RECORDER = 2, // the record is being written: nothing may be recorded
+    HS_INSIDE_REAL = 1,     // in the program's allocator: its own calls are not recorded
+    HS_INSIDE_RECORDER = 2, // a record is being written: nothing may be recorded
 };
 
 struct hs_thread {
     uint64_t *at;    // next record of the slot
-    uint64_t *limit; // no record begins at or behind it
+    uint64_t *limit; // records begin before this
     uint64_t last_time;
     struct hs_memo *memo;
     struct hs_sites *sites;
@@ -35,32 +36,33 @@ struct hs_thread {
     struct hs_slot *slot;
     volatile uint32_t inside; // enum hs_inside
     uint32_t stream;
-    uint32_t nested;         // hooks refused in a row; many mean that `inside` was abandoned by longjmp
-    uint32_t number;         // the owner's tid, without the atomic
-    uintptr_t last_recorded; // address of the newest allocation: an operator new above may have it recorded already
+    uint32_t nested; // consecutive hooks that were refused; many mean that longjmp has abandoned `inside`
+    uint32_t number; // the owner's tid, without the atomic
+    uintptr_t
+        last_recorded; // address of the newest allocation: an operator new that called malloc must not record it again
     char name[16];
     _Atomic uint32_t tid;
-    struct hs_thread *next; // all threads ever, newest first; never removed
+    struct hs_thread *next; // all threads that ever existed, newest first; never removed
 };
 
 extern __thread struct hs_thread *hs_thread_self __attribute__((tls_model("initial-exec")));
 
-// The calling thread's record, made when it has none. NULL when there is no memory.
+// The record of the calling thread; it is created if it does not exist. NULL: out of memory.
 struct hs_thread *hs_threads__register(void);
 
-// Number of threads that have records, dead ones not yet noticed included.
+// Number of threads with records, including ended ones that were not noticed yet.
 uint32_t hs_threads__count(void);
 
-// Number of streams given out: threads that ever had records.
+// Number of streams: all threads that ever had records.
 uint32_t hs_threads__streams(void);
 
-// Submits the slots of threads that are gone.
+// Submits the slots of threads that have ended.
 void hs_threads__collect_dead(void);
 
-// The first thread of the process has ended, too. The kernel does not tell this while there is another thread.
+// Call when the first thread of the process has ended, which the kernel does not tell while there is another thread.
 void hs_threads__none_is_left(void);
 
-// Forgets the stacks that the thread remembers.
+// Drops the stacks that the thread remembers.
 void hs_thread__forget_stacks(struct hs_thread *thread);
 
 // Takes a new slot for the thread and submits the old one. False if none is available.

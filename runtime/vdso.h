@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The kernel's own function that tells the time without a system call, in what it maps into each process. A C library's
-// function of that kind may be the program's, or another preloaded library's, and not fit for a thread that has none of
-// its variables.
+// The kernel's function in the vdso that reads the time without a system call. The C library's function is not used: it
+// may be replaced by the program or another preloaded library, and may need thread-local variables, which our threads
+// do not have.
 #ifndef HEAPSONDE_RUNTIME_VDSO_H
 #define HEAPSONDE_RUNTIME_VDSO_H
 
@@ -10,7 +10,7 @@
 
 typedef long hs_vdso_clock(int clock, struct hs_time *time);
 
-// NULL where there is none, or before it was looked for. 0 when it has told the time.
+// NULL: not available, or not searched yet. Returns 0 on success.
 extern hs_vdso_clock *hs_vdso__clock;
 
 void hs_vdso__find(void);

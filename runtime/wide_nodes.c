@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 // pc: 0: empty; written last
-// parent: FORGOTTEN is nobody's
+// parent: FORGOTTEN belongs to no node
 struct wide_nodes_entry {
     _Atomic uintptr_t pc;
     _Atomic uint32_t parent, id;

@@ -13,15 +13,15 @@
 
 #include <stdint.h>
 
-// Children that are searched as a list before the hash is asked.
+// Up to this many children are searched as a list without the hash.
 #define HS_WIDE_LIST 8
 
 uint32_t hs_wide_nodes__find(uint32_t parent, uintptr_t pc);
 
-// Returns `id`, 0 when the table cannot grow.
+// Returns `id`; 0: the table cannot grow.
 uint32_t hs_wide_nodes__insert(uint32_t parent, uintptr_t pc, uint32_t id);
 
-// Makes the entries for return addresses into this code (in address order) unfindable.
+// Makes the entries for return addresses in this code (in the order of addresses) impossible to find.
 void hs_wide_nodes__forget(const struct hs_code_range *code, uint32_t count);
 
 void hs_wide_nodes__reset(void);

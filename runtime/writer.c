@@ -51,7 +51,7 @@ static struct {
 static struct {
     _Atomic uint32_t signal, working, quit;
     struct hs_lock lock;   // guards `batch`
-    struct hs_slot *batch; // collected slots that nobody seals yet
+    struct hs_slot *batch; // collected slots that are not being sealed yet
     struct hs_sealer *sealer;
     struct hs_hidden_thread thread;
 } helper;
@@ -100,7 +100,7 @@ static void wake_helper(void)
     hs_futex__wake(&helper.signal, 1);
 }
 
-// `crowded`: somebody found no slot.
+// `crowded`: a thread found no free slot.
 static void seal_submitted(uint32_t crowded)
 {
     struct hs_slot *batch = hs_slots__collect();
@@ -130,7 +130,7 @@ static void carry_out(uint32_t orders)
 
 // ---- the thread -----------------------------------------------------------------------------------------------------
 
-// Returns whether nobody needed it.
+// Returns whether no thread needed it.
 static bool sleep_until_needed(void)
 {
     uint32_t seen = atomic_load(&writer.signal);
@@ -191,7 +191,7 @@ static bool is_left_over(uint32_t *status)
     return hs_left_over__is_all(1 + (helper.thread.tid != 0) + hs_perf__threads(), status);
 }
 
-// As the program's last thread would have.
+// What the program's last thread would have done.
 static void end_for_program(void)
 {
     atomic_store(&writer.state, STATE_INLINE);
@@ -204,7 +204,7 @@ static void thread_main(void *unused)
 {
     (void)unused;
     HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde");
-    // Standard error stays for whoever asked for messages.
+    // Standard error stays open if messages were requested.
     bool messages = hs_config.log_level != HS_LOG_OFF && hs_config.log_file[0] == 0;
     hs_hidden_thread__close_descriptors(hs_output__descriptor(), messages ? 2 : -1);
     hs_load__watch();
@@ -307,8 +307,8 @@ struct hs_slot *hs_writer__take_slot(uint32_t use, uint32_t stream, uint64_t bas
     if (slot)
         return slot;
     uint64_t before = hs_clock__monotonic_ns(), waited = 0;
-    // By the clock and not by tries: other threads may take what becomes free, again and again. But a try that took
-    // long was not a wait: the process may have been stopped.
+    // Limited by time and not by the number of tries, because other threads may take every slot that becomes free. But
+    // a try that took long does not count as waiting: the process may have been stopped.
     while (!hs_output__stopped() && make_room()) {
         slot = hs_slots__take(use, stream, base_time);
         uint64_t now = hs_clock__monotonic_ns();

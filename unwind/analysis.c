@@ -33,7 +33,7 @@ struct analysis {
     bool found;
     bool behind_call;         // the path has come from a call, and over nothing but padding since
     bool guessed;             // what was found started in a state that was not proven
-    bool jumps_without_frame; // somewhere, by a register or memory
+    bool jumps_without_frame; // a jump through a register or memory
     bool revived;             // paths were started in code that none from the entry reaches
     uint32_t pending_count, continuation_count, switch_count, body_count;
     uint64_t switches_differ;   // bit n: on register n, and there were more
@@ -43,7 +43,7 @@ struct analysis {
     struct hs_code_state result;
     struct hs_code_state start, untaken; // here rather than on the stack, which may be a small one of signal handlers
     struct analysis_place running;
-    struct analysis_body bodies[BODIES_MAX]; // states at calls, told apart by sp
+    struct analysis_body bodies[BODIES_MAX]; // states at calls, one for each value of sp
     struct analysis_place pending[PENDING_MAX];
     struct analysis_place continuations[CONTINUATIONS_MAX]; // after calls, which may not come back
     struct analysis_place switches[SWITCHES_MAX];           // the last indirect jumps with a saved return address
@@ -144,7 +144,7 @@ static bool queue_continuation(struct analysis *analysis, uintptr_t address, con
     return true;
 }
 
-// What comes after calls is looked at last, in the order of addresses.
+// Code after calls is visited last, in the order of addresses.
 static bool next_continuation(struct analysis *analysis, struct analysis_place *place)
 {
     uint32_t first = 0;
@@ -295,7 +295,7 @@ static void leave_loop(const struct analysis *analysis, uintptr_t address, const
         state->registers[sp] = state->registers[with];
 }
 
-// Where control goes on in a straight line after `instruction`; false when it does not.
+// The address at which control continues in a straight line after `instruction`; false: it does not.
 static bool flow_on(struct analysis *analysis, uintptr_t address, const struct hs_instruction *instruction,
                     struct hs_code_state *state)
 {
@@ -386,7 +386,7 @@ static void run_all(struct analysis *analysis, uintptr_t address, const struct h
 
 // --- data in code
 
-// What one instruction says to be data may overlap what another one said: then the rest is known.
+// If the data overlaps data that another instruction has marked, the rest is marked already.
 static void note_data(struct analysis *analysis, const struct hs_instruction *instruction)
 {
     uintptr_t unit = analysis->decoder->alignment;
@@ -441,7 +441,7 @@ static bool stores(const struct hs_instruction *instruction, unsigned reg)
     return false;
 }
 
-// Where in [from, at] code may start that nothing leads to.
+// Finds where code may start in [from, at] that no path leads to.
 struct starts {
     uintptr_t block;     // the last place after a jump
     uintptr_t candidate; // the last of them that looks like the start of a function
@@ -501,8 +501,8 @@ static bool all_switches_agree(const struct analysis *analysis, const struct hs_
     return !(analysis->switches_differ & hs_register_bit(base));
 }
 
-// Whether all calls and switches of the function, as far as it is known, agree with `state` on what register `base`
-// holds and on where registers are saved.
+// Whether all known calls and switches of the function agree with `state` about the contents of register `base` and
+// about the places of saved registers.
 static bool all_bodies_agree(const struct analysis *analysis, const struct hs_code_state *state, unsigned base)
 {
     bool any = analysis->body_count || analysis->switch_count;
@@ -514,7 +514,7 @@ static bool all_bodies_agree(const struct analysis *analysis, const struct hs_co
     return all_switches_agree(analysis, state, base);
 }
 
-// What unreached code starts with: the state of another place, as far as it holds in all of the function.
+// The initial state of unreached code: the state of another place, as far as it holds in the whole function.
 static void take_state(struct analysis *analysis, const struct hs_code_state *known, struct hs_code_state *state)
 {
     const struct hs_decoder *decoder = analysis->decoder;
@@ -597,7 +597,7 @@ static bool describe(const struct analysis *analysis, struct hs_code_frame *fram
     return analysis->found && hs_code_frame__describe(&what, frame);
 }
 
-// What the paths that lead there agree on.
+// What all paths to this place have in common.
 static bool find_frame(struct analysis *analysis, struct hs_code_frame *frame)
 {
     for (int round = 0; round < ROUNDS_MAX && HS_MAY_LOOK_AT(analysis->code->size); round++)
@@ -633,7 +633,8 @@ bool hs_analyse(const struct hs_decoder *decoder, const struct hs_code *code, ui
     frame->unreached = analysis->revived;
     bool proven = known && !frame->guessed && !(exact && frame->unreached);
     struct hs_frame_question question = {decoder, code, at, exact, false};
-    // Of a return address on the stack the way ahead tells nothing. Asked here, where the decoder may be a constant.
+    // For a return address on the stack, the code ahead gives no information. Tested here, because the decoder may be a
+    // constant.
     if (proven || decoder->ra == HS_DECODER_NO_REGISTER)
         return known;
     for (int calls = 0; calls <= exact; calls++) {

@@ -23,12 +23,13 @@ struct hs_code {
     size_t size;
     uintptr_t address; // of bytes[0]; where the function starts
 
-    // Of what no function starts in: where a jump leads in, and what is known there. NULL: a function is called.
+    // For a part that is not the start of a function: where a jump leads into it, and the state there. NULL: it is
+    // called.
     const struct hs_code_frame *entered;
     uintptr_t entry;
 };
 
-// What is known at an address.
+// The result for an address.
 struct hs_code_frame {
     uint64_t saved;     // bit n: the caller's register n is in memory at CFA + slots[n]
     uint64_t unchanged; // bit n: register n still holds what it held at the entry
@@ -44,8 +45,8 @@ struct hs_code_frame {
     bool unreached; // the same, but all that is known of the function agrees: not a guess, unless jumps lead in there
     bool outermost; // the function has given up the stack of its caller: there is none, and nothing else is said
 
-    // Of a stack pointer that was aligned, which is register `aligned_register` + aligned_offset. With cfa_in_memory
-    // the CFA is the word at cfa_register + cfa_offset, which is there + cfa_slot, and `bases` is 0.
+    // For an aligned stack pointer, which is register `aligned_register` + aligned_offset. With cfa_in_memory, the CFA
+    // is the word at cfa_register + cfa_offset, which is at CFA + cfa_slot, and `bases` is 0.
     bool cfa_in_memory;
     uint8_t aligned_register;
     int32_t aligned_offset, cfa_slot;

@@ -61,8 +61,8 @@ static bool after_path_end(const struct hs_module *module, uintptr_t pc)
     return false;
 }
 
-// A return address that no call left: the first byte of a function, or code that nothing before it leads to. Whoever
-// made the stack put it there (makecontext() does), so the stack starts here.
+// A return address that is not after a call: the first byte of a function, or code that nothing before it leads to. It
+// was put there when the stack was made (as in makecontext()), so the stack starts here.
 static bool planted(const struct hs_found_cfi_row *found, uintptr_t pc)
 {
     const struct hs_module *module = &found->place.module;

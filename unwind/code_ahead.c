@@ -5,7 +5,7 @@
 
 // Straight on from where the frame is to where the function returns. Nothing is known of what happened before.
 struct ahead {
-    struct hs_code_state state; // HS_VALUE_CFA: from the stack pointer as it is now
+    struct hs_code_state state; // HS_VALUE_CFA: relative to the current stack pointer
     uint64_t touched;           // registers that have been written
     uint64_t loaded;            // what has been taken off the stack, and from where
     int32_t places[HS_DECODER_REGISTERS];
@@ -118,8 +118,8 @@ static bool run_ahead(const struct hs_frame_question *question, struct ahead *ah
     return false;
 }
 
-// Where the return address is when the function leaves: what is returned to, or what a function that is jumped to is
-// given. The place is from the CFA.
+// The place of the return address when the function leaves: the address to which it returns, or the one for a function
+// to which it jumps. Relative to the CFA.
 static bool return_place_ahead(const struct hs_frame_question *question, const struct ahead *ahead,
                                const struct hs_instruction *last, int32_t cfa, int32_t *place)
 {
@@ -131,7 +131,7 @@ static bool return_place_ahead(const struct hs_frame_question *question, const s
     return *place >= -cfa && *place < 0;
 }
 
-// What was taken off the stack had been there all the time; what was pushed before says nothing.
+// Registers that are popped were saved in the frame all the time; earlier pushes give no information.
 static void take_loads(const struct hs_decoder *decoder, const struct ahead *ahead, struct hs_code_frame *frame)
 {
     for (unsigned i = 0; i < HS_DECODER_REGISTERS; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "unwind/code_frame.h"
 
-// The frame pointer before sp, which may have moved on by what nobody knows.
+// The frame pointer before sp, which may have changed by an unknown amount.
 static void describe_alignment(const struct hs_decoder *decoder, const struct hs_code_state *state,
                                struct hs_code_frame *frame)
 {
@@ -61,7 +61,7 @@ static bool is_unchanged(const struct hs_code_state *state, unsigned number)
     return state->registers[number].kind == HS_VALUE_ENTRY && state->registers[number].number == (int32_t)number;
 }
 
-// As long as the stack pointer is below the slot.
+// Valid while the stack pointer is below the slot.
 static bool holds_slot(const struct hs_decoder *decoder, const struct hs_code_state *state, unsigned number)
 {
     struct hs_code_value sp = state->registers[decoder->sp];
@@ -71,8 +71,8 @@ static bool holds_slot(const struct hs_decoder *decoder, const struct hs_code_st
     return state->saved & hs_register_bit(number) && (sp.kind != base || state->slots[number] >= sp.number);
 }
 
-// What a stub for lazy binding calls has the stub's return address in ra, and does not keep it: the caller's comes in
-// another register.
+// A function that a stub for lazy binding calls gets the stub's return address in ra and does not save it: the return
+// address of the caller is in another register.
 static void take_stub_caller(const struct hs_decoder *decoder, const struct hs_code_state *state,
                              struct hs_code_frame *frame)
 {
@@ -99,8 +99,8 @@ static uint8_t moved_fp(const struct hs_described *what)
     return 0;
 }
 
-// What its caller pushed is off the stack again: it jumps on, as the entry of lazy binding does, and its caller is the
-// one in the link register.
+// The arguments that the caller pushed were popped again: the code jumps on, like the entry of lazy binding, and its
+// caller is in the link register.
 static bool has_taken_more(const struct hs_described *what)
 {
     const struct hs_decoder *decoder = what->decoder;
@@ -134,7 +134,8 @@ bool hs_code_frame__describe(const struct hs_described *what, struct hs_code_fra
         if (!hs_code_state__matters(decoder, i) || i == decoder->sp)
             continue;
         bool called_out = i == decoder->ra && !what->exact; // the call has overwritten it
-        // What this path has not changed another path to the same place may have: what was stored holds for both.
+        // A value that this path has not changed may have been changed on another path to the same place; what was
+        // stored is valid for both.
         bool unchanged = !called_out && is_unchanged(state, i);
         if (holds_slot(decoder, state, i) || (frame->stored & hs_register_bit(i) && !unchanged))
             frame->saved |= hs_register_bit(i);
@@ -145,7 +146,7 @@ bool hs_code_frame__describe(const struct hs_described *what, struct hs_code_fra
     frame->fp_register = (frame->saved | frame->unchanged) & hs_register_bit(decoder->fp) ? 0 : moved_fp(what);
     if (decoder->ra == HS_DECODER_NO_REGISTER)
         return true;
-    // What a function saves is in its own frame: else this is the rest of one that starts before.
+    // A function saves registers in its own frame; otherwise this is a part of a function that starts earlier.
     uint64_t ra = hs_register_bit(decoder->ra);
     return frame->unchanged & ra || (frame->saved & ra && frame->slots[decoder->ra] < 0);
 }

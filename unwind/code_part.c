@@ -37,7 +37,7 @@ static size_t look_at(const struct look *look, size_t offset)
     return instruction.size;
 }
 
-// Where distances are short, instruction by instruction.
+// For short distances: instruction by instruction.
 static void look_near(const struct look *look, uintptr_t from, uintptr_t to)
 {
     for (size_t offset = from - look->text->address; offset < look->text->size && offset < to - look->text->address;)

@@ -12,12 +12,12 @@ struct hs_jump {
 };
 
 #pragma GCC visibility push(hidden)
-// Of a decoder that has far_jump(): looks in `text` for the jump from outside of `part` that leads into it nearest
-// before `at`; without one, nearest behind it.
+// For a decoder with far_jump(): finds in `text` the jump from outside of `part` that leads into it nearest before
+// `at`; if there is none, nearest after it.
 bool hs_code_part__entered_by(const struct hs_decoder *decoder, const struct hs_code *text, const struct hs_code *part,
                               uintptr_t at, struct hs_jump *jump);
 
-// What hs_analyse() would say if the part were in one piece with `function`, from which `jump` leads to it.
+// The result that hs_analyse() would give if the part were contiguous with `function`, from which `jump` leads to it.
 bool hs_code_part__analyse(const struct hs_decoder *decoder, const struct hs_code *function, const struct hs_code *part,
                            const struct hs_jump *jump, uintptr_t at, void *memory, struct hs_code_frame *frame);
 

@@ -77,7 +77,7 @@ static bool is_aligned(struct hs_code_value value)
     return HS_DECODERS_ALIGN && value.kind == HS_VALUE_ALIGNED;
 }
 
-// What is aligned once more is unknown.
+// A register that is aligned again becomes unknown.
 static void align(struct hs_code_state *state, unsigned reg)
 {
     struct hs_code_value aligned = {0, HS_VALUE_ALIGNED};
@@ -107,7 +107,7 @@ static void store(const struct hs_decoder *decoder, struct hs_code_state *state,
         state->aligned |= hs_register_bit(number);
 }
 
-// What a stub's caller is returned to by comes in another register.
+// The return address for a stub's caller is in another register.
 static struct hs_code_value loaded(const struct hs_decoder *decoder, const struct hs_code_state *state,
                                    const struct hs_effect *effect)
 {

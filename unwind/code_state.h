@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What is known of the registers and of the frame at a place in a function's machine code, and what instructions make
-// of it. The state that the analysis carries along.
+// The state of the analysis at a place in machine code: what is known of the registers and of the frame, and how
+// instructions change it.
 #ifndef HEAPSONDE_UNWIND_CODE_STATE_H
 #define HEAPSONDE_UNWIND_CODE_STATE_H
 
@@ -21,7 +21,7 @@ struct hs_code_state {
     int32_t slots[HS_DECODER_REGISTERS]; // from the CFA, of the registers in `saved`
     uint64_t saved;
     uint32_t context; // the decoder's
-    // Where the stack pointer was aligned:
+    // The aligned stack pointer:
     bool was_aligned;
     int32_t cfa_slot; // from there: it holds the CFA; 0: none does
     uint64_t aligned; // of `saved`: slots that are from there
@@ -42,7 +42,7 @@ static inline bool hs_code_value__same(struct hs_code_value a, struct hs_code_va
     return a.kind == b.kind && a.number == b.number;
 }
 
-// What a saved register's slot is from.
+// The origin of the contents of a saved register's slot.
 static inline enum hs_code_value_kind hs_code_state__slot_base(const struct hs_code_state *state, unsigned number)
 {
     return HS_DECODERS_ALIGN && state->aligned & hs_register_bit(number) ? HS_VALUE_ALIGNED : HS_VALUE_CFA;
@@ -71,7 +71,7 @@ bool hs_code_state__leaves(const struct hs_instruction *instruction);
 void hs_code_state__run(const struct hs_decoder *decoder, struct hs_code_state *state,
                         const struct hs_instruction *instruction);
 
-// What a call leaves.
+// The state after a call.
 void hs_code_state__call(const struct hs_decoder *decoder, struct hs_code_state *state);
 #pragma GCC visibility pop
 

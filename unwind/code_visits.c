@@ -54,7 +54,7 @@ static uint16_t number_of(struct hs_code_visits *visits, const struct hs_code_de
     return (uint16_t)visits->depth_count;
 }
 
-// Where sp differs, nothing says that another register that calls preserve does not, but for fp, which is compared.
+// If sp differs, other registers that calls preserve may differ, too. Only fp is compared.
 static void forget(const struct hs_decoder *decoder, unsigned marks, struct hs_code_state *state)
 {
     uint64_t lost = marks & HS_PLACE_FP_DIFFERS ? hs_register_bit(decoder->fp) : 0;

@@ -33,7 +33,7 @@ static bool classify_cfa(const struct context *context, struct hs_symbolic *cfa)
     return cfa->offset == (int32_t)cfa->offset;
 }
 
-// Where a register is in memory.
+// The place of a register in memory.
 static bool classify_place(const struct context *context, unsigned number, struct hs_symbolic *place)
 {
     static const struct hs_symbolic cfa = {HS_BASE_CFA, 0, false};

@@ -22,7 +22,7 @@ struct hs_exidx {
     uint32_t count;   // of its entries
 };
 
-// What one entry says of one function: the unwind opcodes, up to 3 of which are in the first word.
+// The contents of one entry: the unwind opcodes of a function, up to 3 of which are in the first word.
 struct hs_exidx_entry {
     uint32_t start;   // of the function, without the bit that says Thumb
     uint32_t end;     // where the next entry starts; start when this is the last entry

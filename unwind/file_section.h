@@ -17,7 +17,7 @@ struct hs_file_section {
     bool loaded;
 };
 
-// What is left of a symbol table.
+// The rest of a symbol table.
 struct hs_file_symbols {
     struct hs_range bytes;
     struct hs_range names; // ends with a NUL, or is empty

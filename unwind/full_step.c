@@ -22,8 +22,8 @@ static bool compute_cfa(struct hs_full_walk *walk, const struct hs_cfi_section *
            hs_expression_evaluate(expression, &walk->registers, NULL, &walk->memory, cfa);
 }
 
-// What a frame has saved lies in it. A frame that was interrupted may have taken it off the stack again, of which the
-// tables of some epilogues do not speak: then the register holds it.
+// Registers are saved inside their frame. An interrupted frame may have popped one already, which the tables of some
+// epilogues do not contain: then the register has the value.
 static bool is_outside(const struct hs_cfi_register *rule, uintptr_t place, uintptr_t sp, uintptr_t cfa)
 {
     return place < sp || (rule->kind == HS_CFI_AT_EXPRESSION && place >= cfa);
@@ -84,8 +84,8 @@ static bool knows_return_address(const struct hs_full_walk *walk, const struct h
 #endif
 }
 
-// As the walk of the fast steps may. Tables of code that switches stacks may speak of where it leads to: a frame that
-// was interrupted there goes by its code.
+// As in the walk with fast steps. Tables of code that switches stacks may describe the target stack, so a frame that
+// was interrupted there is unwound by its machine code.
 static HS_COLD bool may_switch(struct hs_full_walk *walk, const struct hs_cfi_row *cfi_row, uintptr_t ra)
 {
     return !walk->exact && cfi_row->cfa_register != HS_DWARF_SP && !cfi_row->cfa_expression &&

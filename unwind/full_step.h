@@ -14,8 +14,8 @@ struct hs_full_walk {
     uint8_t switches; // to stacks below
 };
 
-// Where the full walks of one walk start: each passes the frames between its own and the one that it is for, so the
-// next goes on where the last one ended.
+// Where the full walks during one walk start. Each passes the frames between its start and its target, so the next one
+// continues where the last one ended.
 struct hs_full_start {
     bool known;       // false: in the walker's own frame
     uint8_t switches; // to stacks below, that the walk has made

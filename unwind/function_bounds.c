@@ -158,8 +158,9 @@ static bool is_upper_part(const struct builder *builder, uintptr_t pointer)
 #endif
 }
 
-// What may be a pointer to a function. Labels within functions have pointers, too, and the numbers of a program that is
-// loaded at a low address may look like pointers. `made`: by an instruction, which may lead to any function.
+// Whether a value may be a pointer to a function. There are also pointers to labels within functions, and in a program
+// that is loaded at a low address, integers may look like pointers. `made`: computed by an instruction, which may lead
+// to any function.
 static void mark_candidate(const struct builder *builder, uintptr_t pointer, bool made)
 {
     uintptr_t bit = builder->decoder->pointer_bit, address = pointer & ~bit;
@@ -266,7 +267,7 @@ static bool stores(const struct hs_instruction *instruction, unsigned reg)
 // The first instruction of a block. No branch crosses the start of a function, nor leads to it.
 static void start_block(const struct builder *builder, struct function_bounds_block *block, uintptr_t address)
 {
-    // Where arguments are pushed for calls, a push alone tells nothing.
+    // If arguments are pushed for calls, a push alone gives no information.
     bool may_start = builder->decoder->ra != HS_DECODER_NO_REGISTER || (block->after_end && address % 16 == 0);
     if (may_start && block->reach < address && looks_like_start(builder, address))
         mark(builder, address);
@@ -408,7 +409,7 @@ static bool mark_in_code(const struct builder *builder)
             at = unlikely ? judged : at + decoder->alignment;
             from = data ? at : from;
             context = 0;
-            // Where a stretch of the other kind is left is nowhere in particular, perhaps within a function.
+            // The end of a stretch of the other kind is an arbitrary place, possibly within a function.
             block = (struct function_bounds_block){.after_end = !unlikely};
             continue;
         }
@@ -419,8 +420,8 @@ static bool mark_in_code(const struct builder *builder)
 }
 
 #ifdef HS_ARCH_HAS_EXIDX // ARM
-// Of functions in assembler among code of the other kind nothing may tell but the words of zeros before them. Elsewhere
-// such words are constants more often.
+// Functions in assembler among code of the other kind may be recognisable only by the zero words before them.
+// Elsewhere, such words are more often constants.
 static void mark_behind_zeros(const struct builder *builder)
 {
     enum { ALIGNMENT = 16 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where the function around an address starts and ends, also in stripped files.
+// Finds the start and end of the function around an address, also in stripped files.
 //
 // The first question about a module builds an index of its text: a bit for each place where an instruction may start,
 // set where a function starts: by the symbol tables, the tables of call frame information, direct calls, and pointers

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A table of registered sections. A slot holds the section's start, or NULL. Readers count themselves, so that a
-// section is given back only when nobody can be reading it.
+// A table of registered sections. A slot contains the start of the section, or NULL. Readers are counted, so that a
+// section is released only when no thread can be reading it.
 #include "unwind/jit_frames.h"
 
 #include "arch/far.h"
@@ -137,7 +137,7 @@ int hs_register_frames(const void *eh_frame)
     return 0;
 }
 
-// Readers are short and never wait for anything, so this ends; the bound is for a reader that was stopped for good.
+// Readers are short and never wait, so this ends; the limit is for a reader that was stopped permanently.
 static void wait_for_readers(void)
 {
     for (int round = 0; atomic_load_explicit(&readers, memory_order_seq_cst) && round < WAIT_ROUNDS; round++)

@@ -14,9 +14,9 @@
 struct hs_mapping {
     uintptr_t start;
     uintptr_t end;
-    // Where the first page of the same file is mapped, before or at `start`; 0: nowhere. It may be mapped several
-    // times, as a segment that begins in it (lld, mold, gold) or for another copy of the file: the first place and the
-    // last one.
+    // Where the first page of the same file is mapped, at or before `start`; 0: not mapped. It may be mapped several
+    // times, because a segment begins in it (lld, mold, gold) or because there is another copy of the file. These are
+    // the first and the last place.
     uintptr_t image_start, image_again;
     uint64_t offset, inode; // in the file, of the file
     bool readable, executable;

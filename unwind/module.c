@@ -65,8 +65,8 @@ static __attribute__((noinline)) const ElfW(Phdr) *
     return headers && read_bias(module->start, headers, *count, bias) ? headers : NULL;
 }
 
-// What of the file is loaded around `address`, with one of `flags`. False when there is nothing. Headers that cannot be
-// read give a load without a size.
+// The loaded part of the file around `address` with one of `flags`. False: none. If the headers cannot be read, the
+// load has no size.
 static __attribute__((noinline)) bool find_load(const struct hs_module *module, uintptr_t address, uint32_t flags,
                                                 struct hs_module_load *load)
 {
@@ -88,12 +88,12 @@ static __attribute__((noinline)) bool find_load(const struct hs_module *module, 
 
 // ---- modules of which the program has unmapped a part --------------------------------------------------------------
 
-// What was found: the start of a module, and whether it was torn. Of a look before the last one TORN alone is kept, for
-// threads that do not look.
+// The result of a search: the start of a module, and whether it was torn. Of older searches only TORN is kept, for
+// threads that do not search.
 enum { LOOKED_AT = 256, TORN = 1, BEFORE = 2, LOOKER_STACK = 128 << 10 };
 static _Atomic uintptr_t looked_at[LOOKED_AT];
 static struct {
-    uintptr_t page_mask; // 0: nobody looks
+    uintptr_t page_mask; // 0: no search
     uintptr_t above;     // an address of the stack of the thread that does
 } looker;                // no atomic words, so that a library that never asks has nothing of this
 
@@ -387,9 +387,9 @@ static bool find_by_maps(uintptr_t pc, const struct hs_module *part, struct hs_m
     return true;
 }
 
-// Of a program whose segments are not next to each other (large pages) the loader tells one segment, and of a static
-// executable the text, which seldom is what the ELF header is in. Where the file has no code, the program may have made
-// some.
+// For a program whose segments are not adjacent (large pages), the loader reports only one segment; for a static
+// executable, the text, which usually does not contain the ELF header. Code outside the file's segments may have been
+// created by the program.
 bool hs_module_find(uintptr_t pc, struct hs_module *module)
 {
     struct hs_module part;

@@ -23,7 +23,8 @@ struct hs_module {
 };
 
 #pragma GCC visibility push(hidden)
-// Where the code at `pc` can be read: there, unless the stack is another machine's. 0: nowhere.
+// The address at which the code at `pc` can be read: `pc` itself, unless the stack is from another machine. 0: not
+// readable.
 #ifdef HS_ARCH_HEADER
 uintptr_t hs_code_at(uintptr_t pc);
 #else
@@ -41,7 +42,7 @@ bool hs_module_find(uintptr_t pc, struct hs_module *module);
 // the program headers cannot be read.
 bool hs_module_segment(const struct hs_module *module, const void *address, struct hs_range *segment);
 
-// What of the module's file is loaded around `address`, readable or not.
+// The loaded part of the module's file around `address`, readable or not.
 struct hs_module_load {
     uintptr_t address; // in memory
     size_t offset;     // in the file
@@ -52,7 +53,7 @@ bool hs_module_load(const struct hs_module *module, uintptr_t address, struct hs
 // The writable segments one by one, as far as the file fills them. False at the end.
 bool hs_module_data(const struct hs_module *module, size_t number, struct hs_range *data);
 
-// What the first program header of this type describes, as it is loaded.
+// The loaded range of the first program header of this type.
 bool hs_module_header(const struct hs_module *module, uint32_t type, struct hs_range *range);
 
 // Difference between addresses in memory and in the file. False when the headers cannot be read.
@@ -67,7 +68,7 @@ static inline uintptr_t hs_module_words_bias(const struct hs_module *module)
     return bias;
 }
 
-// Where a process starts in the module; 0: it does not.
+// The entry point of the module; 0: none.
 uintptr_t hs_module_entry(const struct hs_module *module);
 
 // From now on a module of which the program has unmapped a part is none: what is left of it is code that no file backs.

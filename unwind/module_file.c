@@ -17,7 +17,7 @@
 
 enum { FILES = 64 };
 
-// A file that is mapped, for good. `module` and `generation` say where it was loaded when it was last looked for.
+// A file that stays mapped. `module` and `generation` are where it was loaded at the last search.
 struct file {
     _Atomic uint32_t busy_or_generation; // BUSY while a thread fills the slot
     _Atomic uintptr_t module;

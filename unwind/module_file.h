@@ -8,7 +8,7 @@
 #include "unwind/file_section.h"
 #include "unwind/module.h"
 
-// What has been made of a file once, for good: NULL until someone puts it there.
+// Data that is computed once per file and kept: NULL until it is set.
 typedef _Atomic(const void *) hs_file_attachment;
 
 #pragma GCC visibility push(hidden)

@@ -20,8 +20,8 @@ struct hs_own_entry {
 
 #pragma GCC visibility push(hidden)
 #if defined(HS_ARCH_HAS_EXIDX) || defined(HS_ARCH_HAS_PDR)
-// What the table says of `address` in the function `code`: it holds where calls are made, and for most of the function
-// elsewhere. False: nothing.
+// The table's result for `address` in the function `code`. It is valid at calls, and for most of the function
+// elsewhere. False: none.
 bool hs_own_table_cfi_row(const struct hs_module *module, const struct hs_code *code, uintptr_t address, bool exact,
                           struct hs_own_entry *entry, struct hs_cfi_row *cfi_row);
 

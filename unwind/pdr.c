@@ -135,7 +135,7 @@ static const struct pdr_index *make_index(struct hs_range file, size_t *size)
     return index;
 }
 
-// Of two threads that make it at once, one throws its own away.
+// If two threads make it at once, one discards its own.
 static const struct pdr_index *index_of(const struct hs_module *module)
 {
     struct hs_range file;

@@ -47,7 +47,7 @@ size_t hs_pdr_count(const struct hs_pdr *pdr);
 // `number` is below hs_pdr_count().
 void hs_pdr_read(const struct hs_pdr *pdr, size_t number, struct hs_pdr_record *record);
 
-// Where the record has register `number`, from the CFA. False when it is not saved.
+// The place of register `number` in the record, relative to the CFA. False: it is not saved.
 bool hs_pdr_slot(const struct hs_pdr_record *record, unsigned number, int32_t *offset);
 
 // Whether the record gives a frame and the place of the return address in it.

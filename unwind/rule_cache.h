@@ -22,7 +22,7 @@
 #define HS_RULE_CACHE_TAG_BITS   (HS_RULE_CACHE_KEY_BITS - HS_RULE_CACHE_SET_BITS)
 #define HS_RULE_CACHE_VALUE_BITS ((int)(8 * sizeof(uintptr_t)) - HS_RULE_CACHE_TAG_BITS)
 
-// Where a load reaches no further than 32 KiB, a set's ways lie side by side.
+// If a load reaches only 32 KiB, the ways of a set are adjacent.
 #ifdef HS_ARCH_SHORT_REACH
 #define HS_RULE_CACHE_ROWS     (1 << HS_RULE_CACHE_SET_BITS)
 #define HS_RULE_CACHE_COLUMNS  HS_RULE_CACHE_WAYS
@@ -62,8 +62,8 @@ static inline uintptr_t hs_rule_key(uintptr_t pc, bool exact)
     return pc + (exact ? HS_ARCH_CALL_SIZE(pc) : 0);
 }
 
-// The return address that stands for a frame among others: of one that was interrupted as far behind the instruction as
-// return addresses are behind their calls, so that all are looked up alike.
+// The key of a frame as a return address. For an interrupted frame it is as far after the instruction as return
+// addresses are after their calls, so that all frames are looked up in the same way.
 static inline uintptr_t hs_frame_address(uintptr_t pc, bool exact)
 {
 #ifdef HS_ARCH_RETURN_DISTANCE

@@ -24,8 +24,8 @@ struct hs_walk {
     struct hs_full_start *full; // where steps that need all registers start from
 };
 
-// What switches stacks keeps the frame pointer, which may lead to a stack below: so often in one walk, since a damaged
-// stack could lead round.
+// Code that switches stacks keeps the frame pointer, which may lead to a lower stack. The limit for this in one walk,
+// because a damaged stack may contain a loop.
 #define HS_SWITCHES_MAX 16
 
 // The result of a step: HS_STEP_MORE, or the enum hs_end that ends the walk.

@@ -21,7 +21,7 @@ enum {
     HS_SITE_UNKEPT = UINT16_MAX,
 };
 
-// What the search looks at, apart from the words: one cache line holds two.
+// The data for the search, without the words: two fit into a cache line.
 struct hs_site {
     uintptr_t pc;
     uintptr_t sp;

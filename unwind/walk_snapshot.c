@@ -22,7 +22,7 @@ static void reverse(struct hs_memo *memo)
     }
 }
 
-// Where the innermost frame's registers are all that is known, the walk ends with it.
+// If only the registers of the innermost frame are known, the walk ends with it.
 static int step_snapshot(struct hs_full_walk *walk)
 {
     walk->guessed = false;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where the words of a stack come from: the stack itself, or a copy that was taken of a part of it. A copy is never
-// left: what is not in it cannot be read.
+// The source of a stack's words: the stack itself, or a copy of a part of it. With a copy, only the copy is read.
 #ifndef HEAPSONDE_UNWIND_WORDS_H
 #define HEAPSONDE_UNWIND_WORDS_H
 

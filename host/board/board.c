@@ -19,13 +19,13 @@ static int prepare(struct hs_board *board, struct hs_error *error)
 {
     unsigned char random[16];
     if (getrandom(random, sizeof(random), 0) != sizeof(random))
-        return hs_error__set(error, EIO, "there are no random numbers");
+        return hs_error__set(error, EIO, "the kernel provides no random numbers");
     for (size_t i = 0; i < sizeof(random); i++)
         snprintf(board->nonce + 2 * i, 3, "%02x", random[i]);
     board->errors = memfd_create("errors", MFD_CLOEXEC);
     if (board->errors >= 0 && !fcntl(board->errors, F_SETFL, O_APPEND))
         return 0;
-    return hs_error__set(error, errno, "no temporary file can be made: %s", strerror(errno));
+    return hs_error__set(error, errno, "cannot create a temporary file: %s", strerror(errno));
 }
 
 int hs_board__start(struct hs_board *board, struct hs_session *session, char *script, enum hs_session_role role,
@@ -40,7 +40,7 @@ int hs_board__start(struct hs_board *board, struct hs_session *session, char *sc
     return result;
 }
 
-// The last line that was said on standard error.
+// The last line of standard error, or advice if the error is a known one.
 static void last_words(const struct hs_board *board, char *text, size_t size)
 {
     char all[8192];
@@ -65,12 +65,13 @@ static int no_connection(struct hs_board *board, struct hs_error *error)
     if (*text)
         return hs_error__set(error, ECONNREFUSED, "%s cannot be reached: %s", board->address.text, text);
     return hs_error__set(error, ECONNREFUSED,
-                         "%s cannot be reached: no shell script ran there (exit status %d); try 'echo hello' the same "
-                         "way",
+                         "%s cannot be reached: no shell script ran there (exit status %d); check that 'echo hello' "
+                         "works over this connection",
                          board->address.text, status);
 }
 
-// ---- what was found ------------------------------------------------------------------------------------------------
+// ---- examining the board
+// ------------------------------------------------------------------------------------------------
 
 static void take(char *to, size_t size, const char *value)
 {
@@ -90,7 +91,7 @@ static int read_program(struct hs_board *board, const char *count)
     return result;
 }
 
-// 1: that was the last line.
+// Returns 1 after the last line.
 static int take_line(struct hs_board *board, const char *key, const char *value)
 {
     size_t used = strlen(board->refused);
@@ -132,7 +133,7 @@ static int look(struct hs_board *board)
         char *value = strchr(line, ' ');
         if (value)
             *value++ = 0;
-        // What a login shell says of itself comes first.
+        // A login shell may print something before the greeting.
         greeted |= !strcmp(line, "heapsonde-board");
         if (greeted)
             result = take_line(board, line, value ? value : "");
@@ -141,7 +142,7 @@ static int look(struct hs_board *board)
     return result < 0 ? result : 0;
 }
 
-// A folder that is quoted for a shell there is one without anything to quote, and LD_PRELOAD separates its words.
+// The scripts put the folder between single quotes, and LD_PRELOAD separates its words at spaces and colons.
 static bool is_plain(const char *folder)
 {
     return !strpbrk(folder, "': \n");
@@ -188,8 +189,7 @@ static int refuse_state(const struct hs_board *board, const char *name, struct h
         return EXIT_CANNOT_RUN;
     }
     if (!strcmp(state, "missing")) {
-        hs_error__set(error, ENOENT, "%s was not found on %s; check the name, which is one of that machine", name,
-                      where);
+        hs_error__set(error, ENOENT, "%s was not found on %s; give its path on that machine", name, where);
         return EXIT_NOT_FOUND;
     }
     if (!strcmp(state, "folder"))
@@ -198,10 +198,11 @@ static int refuse_state(const struct hs_board *board, const char *name, struct h
         hs_error__set(error, EACCES, "%s is not executable by user %s on %s; 'chmod +x' it there", name, board->user,
                       where);
     else if (!strcmp(state, "set-uid"))
-        hs_error__set(error, EPERM,
-                      "heapsonde cannot record %s: it is set-uid, and for such programs the loader ignores LD_PRELOAD; "
-                      "log in to %s as its owner",
-                      name, where);
+        hs_error__set(
+            error, EPERM,
+            "heapsonde cannot record %s: it is set-uid, and for set-uid programs the loader ignores LD_PRELOAD; "
+            "log in to %s as its owner",
+            name, where);
     else
         return 0;
     return EXIT_CANNOT_RUN;
@@ -212,17 +213,18 @@ static int refuse_kind(const struct hs_board *board, const char *name, struct hs
     char buffer[32];
     const struct hs_probe *probe = &board->probe;
     if (!strcmp(board->program_state, "unreadable") || probe->kind == HS_PROBE_OTHER)
-        return hs_error__set(error, ENOEXEC,
-                             "heapsonde cannot tell what kind of program %s on %s is; name a program that can be read "
-                             "there, or the interpreter that runs it",
-                             name, board->address.text);
+        return hs_error__set(
+            error, ENOEXEC,
+            "%s on %s cannot be read, or is not a program of a known kind; name a readable program, or "
+            "the interpreter that runs it",
+            name, board->address.text);
     if (probe->kind == HS_PROBE_SCRIPT)
         return hs_error__set(error, ENOEXEC, "%s on %s is a script; name its interpreter before it, as in '%s %s'",
                              name, board->address.text, probe->interpreter, name);
     if (!hs_abi__of(probe))
         return hs_error__set(error, ENOEXEC,
                              "heapsonde cannot record %s: there is no recording library for %d-bit %s programs; "
-                             "'heapsonde shims' lists those that there are",
+                             "'heapsonde shims' lists the available ones",
                              name, probe->pointer_size * 8, hs_machine_name(probe->machine, buffer));
     if (!probe->has_interpreter)
         return hs_error__set(error, ENOEXEC,
@@ -256,8 +258,8 @@ int hs_board__send_library(struct hs_board *board, struct hs_error *error)
     char text[512];
     if (!*board->folder)
         return hs_error__set(error, ENOSPC,
-                             "no folder of %s takes the recording library: %s; name one with --board-folder",
-                             board->address.text, *board->refused ? board->refused : "none is there");
+                             "the recording library cannot be put on %s: %s; name another folder with --board-folder",
+                             board->address.text, *board->refused ? board->refused : "no suitable folder exists");
     int fd = hs_stripped__open(board->library, &size, error);
     if (fd < 0)
         return fd;
@@ -267,7 +269,7 @@ int hs_board__send_library(struct hs_board *board, struct hs_error *error)
     if (!result && hs_session__wait(&session) == 0)
         return 0;
     last_words(board, text, sizeof(text));
-    return hs_error__set(error, EIO, "the recording library does not get to %s of %s: %s", board->folder,
+    return hs_error__set(error, EIO, "the recording library cannot be copied to %s on %s: %s", board->folder,
                          board->address.text, *text ? text : "the connection ended");
 }
 

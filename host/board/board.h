@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A machine on which a program is to be recorded, as it was found, and the connection to it.
+// A machine on which a program is to be recorded: the connection to it, and what was found there.
 #ifndef HEAPSONDE_HOST_BOARD_BOARD_H
 #define HEAPSONDE_HOST_BOARD_BOARD_H
 
@@ -15,36 +15,38 @@ struct hs_board {
     struct hs_address_of_board address;
     char nonce[33];
     struct hs_session keeper;
-    FILE *words;            // of the keeper
-    int errors;             // descriptor of a file here
-    char library[PATH_MAX]; // here, of the program's ABI
+    FILE *words;            // output of the keeper
+    int errors;             // local file with the standard error of the sessions
+    char library[PATH_MAX]; // local path of the library for the program's ABI
     const struct hs_abi *abi;
-    // what was found
+    // what the keeper reports
     char kernel[160], machine[64], user[32];
-    char program[PATH_MAX]; // there; "": not found
+    char program[PATH_MAX]; // path on the board; "": not found
     char program_state[32]; // good, missing, folder, not-executable, set-uid, unreadable
-    char folder[PATH_MAX];  // there; "": none
+    char folder[PATH_MAX];  // the created folder on the board; "": none
     bool streams;
-    char refused[512]; // folders that would not do, and why
+    char refused[512]; // folders that cannot be used, with the reasons
     struct hs_probe probe;
 };
 
-// Connects and looks; without `program` at the machine alone. What is made there is removed by hs_board__close, or by
-// itself when the connection is cut. 0, or a negative errno with one sentence in `error`.
+// Connects and examines the machine, and `program` unless it is NULL. Files that are created there are removed by
+// hs_board__close, or by the board itself if the connection is cut. 0, or a negative errno with one sentence in
+// `error`.
 int hs_board__open(struct hs_board *board, const char *address, const char *program, const char *folder,
                    struct hs_error *error);
 
-// Whether the program can be recorded there; finds the library for it. 0, or the exit status for the shell.
+// Checks whether the program can be recorded there, and finds the library for it. 0, or an exit status as a shell would
+// give it, with the reason in `error`.
 int hs_board__check_program(struct hs_board *board, const char *name, struct hs_error *error);
 
-// Sends the library, without what no loader maps. 0 or a negative errno.
+// Sends the library, stripped to what a loader maps. 0 or a negative errno.
 int hs_board__send_library(struct hs_board *board, struct hs_error *error);
 
-// Lets go of the board. `status`: that of the program as its shell gave it, -1 when there is none, or -2 when the
-// connection had been cut before.
+// Removes the created files and closes the connection. `status` becomes the exit status that the shell reported for the
+// program, -1 if there is none, or -2 if the connection was already cut.
 void hs_board__close(struct hs_board *board, int *status);
 
-// A session beside the keeper, with standard error into the file of errors unless `errors` is a descriptor.
+// Starts a session. Its standard error is `errors`, or board->errors if that is negative. Frees `script`.
 int hs_board__start(struct hs_board *board, struct hs_session *session, char *script, enum hs_session_role role,
                     int input, int output, int errors);
 

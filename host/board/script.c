@@ -17,7 +17,7 @@ static const char greeting[] = "LC_ALL=C; export LC_ALL; umask 077\n"
                                "say machine \"$(uname -m)\"\n"
                                "say user \"$(id -u)\"\n";
 
-// 'command -v' would name what the shell can do itself. A link is what it leads to: dd and test follow it.
+// Not 'command -v', which also finds shell builtins. dd and test follow symbolic links.
 static const char look_at_program[] = "case $p in */*) ;; *) IFS=:; for c in $PATH; do\n"
                                       "  if [ -f \"$c/$p\" ] && [ -x \"$c/$p\" ]; then p=$c/$p; break; fi\n"
                                       "done; unset IFS ;; esac\n"
@@ -30,20 +30,20 @@ static const char look_at_program[] = "case $p in */*) ;; *) IFS=:; for c in $PA
                                       "elif [ ! -r \"$p\" ]; then say state unreadable\n"
                                       "else say state good; fi\n";
 
-// Whether files may be mapped as code is what a small script shows.
+// Running a small script shows whether the file system is mounted noexec.
 static const char make_folder[] =
     "d=\n"
     "no() { say refused \"$1\" \"$2\"; [ -z \"$t\" ] || rm -rf \"$t\"; t=; }\n"
     "for c in \"$@\"; do\n"
     "  t=; case $c in /*) ;; *) continue ;; esac\n"
     "  case $c in *[:\\ \\']*) no \"$c\" 'has a space, a colon or a quote in its name'; continue ;; esac\n"
-    "  if [ ! -d \"$c\" ]; then no \"$c\" 'is not there'; continue; fi\n"
-    "  if ! mkdir \"$c/$nonce\" 2>/dev/null; then no \"$c\" 'cannot be written'; continue; fi\n"
+    "  if [ ! -d \"$c\" ]; then no \"$c\" 'does not exist'; continue; fi\n"
+    "  if ! mkdir \"$c/$nonce\" 2>/dev/null; then no \"$c\" 'is not writable'; continue; fi\n"
     "  t=$c/$nonce\n"
     "  if ! { printf '#!%s\\nexit 0\\n' \"$(command -v sh)\" >\"$t/x\"; } 2>/dev/null || [ ! -s \"$t/x\" ]; then\n"
     "    no \"$c\" 'is full'; continue; fi\n"
     "  chmod 700 \"$t/x\"\n"
-    "  if ! \"$t/x\" 2>/dev/null; then no \"$c\" 'holds no code (noexec)'; continue; fi\n"
+    "  if ! \"$t/x\" 2>/dev/null; then no \"$c\" 'does not allow programs (noexec)'; continue; fi\n"
     "  f=$(df -Pk \"$t\" 2>/dev/null | { read -r a; read -r a b c2 f e; printf '%s' \"$f\"; })\n"
     "  case $f in ''|*[!0-9]*) f=$need ;; esac\n"
     "  if [ \"$f\" -lt \"$need\" ]; then no \"$c\" \"has only $f KiB free\"; continue; fi\n"
@@ -58,7 +58,7 @@ static const char show_program[] = "if [ -f \"$p\" ] && [ -r \"$p\" ]; then\n"
                                    "  say bytes \"$n\"; dd if=\"$p\" bs=4096 count=16 2>/dev/null\n"
                                    "else say bytes 0; fi\n";
 
-// Opening the pipe for both ends sets free who waits for the other one.
+// Opening the pipe for reading and writing releases a process that waits for the other end.
 static const char let_go[] = "say ready\n"
                              "cat >/dev/null\n"
                              "[ -n \"$d\" ] || { say status none; exit 0; }\n"
@@ -113,7 +113,7 @@ char *hs_board_script__trace(const char *folder)
     return length < 0 ? NULL : text;
 }
 
-// Shells say on standard error which signal has ended a command. Here that is the program's.
+// A shell reports on standard error which signal ended a command; the program's standard error must not contain that.
 static char *with_quiet_shell(char *script)
 {
     char *text = NULL;
@@ -129,8 +129,8 @@ static char *with_quiet_shell(char *script)
     return text;
 }
 
-// A shell of its own has the number that the program will have. The last line sets free who waits for a program that
-// never was.
+// The inner shell writes its own process number, because the program replaces it. Opening the pipe at the end releases
+// the reader if the program was never started.
 char *hs_board_script__run(const char *folder, char *const *variables, char *const *words, size_t program)
 {
     char *text = NULL;

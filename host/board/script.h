@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What runs on a board, as text for a POSIX sh without anything that busybox may lack. Each is to be freed; NULL
-// without memory.
+// The scripts that run on a board, for a POSIX sh such as that of busybox. The caller frees each result. NULL: out of
+// memory.
 //
-//   keep     looks at the board and says what it found, makes the folder, waits until its standard input ends, and
-//            removes the folder; when the connection is cut, too, and the program then gets SIGHUP
-//   send     its standard input becomes the library
-//   trace    the trace, as it comes: "ready", the program's process number, each in a line, and the bytes
-//   run      the program
-//   signal   sends it a signal
+//   keep     examines the board, prints what it finds, and creates the folder. It waits until its standard input ends,
+//            also because the connection was cut, and removes the folder. If the program still runs, it gets SIGHUP.
+//   send     writes its standard input to the library's file
+//   trace    prints a line "ready", a line with the program's process number, and then the trace while it is recorded
+//   run      runs the program
+//   signal   sends a signal to the program
 #ifndef HEAPSONDE_HOST_BOARD_SCRIPT_H
 #define HEAPSONDE_HOST_BOARD_SCRIPT_H
 
@@ -16,19 +16,19 @@
 #include <stddef.h>
 
 #define HS_BOARD_LIBRARY "libheapsonde-trace.so"
-enum { HS_BOARD_PROGRAM_BYTES = 65536 }; // of the program's file that are looked at
+enum { HS_BOARD_PROGRAM_BYTES = 65536 }; // that are read from the beginning of the program's file
 
 struct hs_board_wish {
-    const char *program; // as it was named; NULL: none
-    const char *folder;  // the only one that will do, or NULL
-    const char *nonce;   // in the name of the folder that is made
-    unsigned need_kib;   // that have to be free there
+    const char *program; // as the user named it; NULL: none
+    const char *folder;  // the only folder to try; NULL: the usual ones
+    const char *nonce;   // part of the name of the created folder
+    unsigned need_kib;   // required free space
 };
 
 char *hs_board_script__keep(const struct hs_board_wish *wish);
 char *hs_board_script__send(const char *folder, size_t size);
 char *hs_board_script__trace(const char *folder);
-// `variables` (NAME=VALUE) and the library are for the program alone, which begins at words[program].
+// words[program] is the program; only it gets `variables` (NAME=VALUE) and the library, not the words before it.
 char *hs_board_script__run(const char *folder, char *const *variables, char *const *words, size_t program);
 char *hs_board_script__signal(const char *folder, int signal);
 

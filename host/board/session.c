@@ -37,7 +37,8 @@ static void close_end(int wanted, const struct session_ends *ends, bool also_her
         close(ends->here);
 }
 
-// Away from the terminal's signals: out of its session, or, where that is needed for questions, by ignoring them.
+// Protects the process from signals of the terminal: with a session of its own, or, if it has to ask for a password at
+// the terminal, by ignoring them.
 static void leave_front(const struct hs_address_of_board *address)
 {
     static const int signals[] = {SIGINT, SIGQUIT, SIGHUP, SIGTSTP};
@@ -52,7 +53,7 @@ static void leave_front(const struct hs_address_of_board *address)
 static void become(char **words, int input, int output, int errors)
 {
     sigset_t none;
-    // None of them may be overwritten before it is used.
+    // Move the descriptors out of 0 to 2, so that no dup2 overwrites one that is still needed.
     int copies[3] = {fcntl(input, F_DUPFD, 3), fcntl(output, F_DUPFD, 3), fcntl(errors, F_DUPFD, 3)};
     for (int i = 0; i < 3; i++) {
         dup2(copies[i], i);

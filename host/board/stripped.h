@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A library without what no loader maps: section headers, symbols for debuggers, debug information. For any machine.
+// Strips a library, of any machine, to what a loader maps: no section headers, no debug information, no other symbols.
 #ifndef HEAPSONDE_HOST_BOARD_STRIPPED_H
 #define HEAPSONDE_HOST_BOARD_STRIPPED_H
 
@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-// A descriptor of a temporary file with it, at its beginning, or a negative errno.
+// Returns a descriptor of a temporary file with the stripped library, at offset 0, or a negative errno.
 int hs_stripped__open(const char *path, size_t *size, struct hs_error *error);
 
 #endif

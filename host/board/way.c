@@ -39,7 +39,7 @@ static void add_option(struct way_line *line, const char *name, const char *valu
     free(option);
 }
 
-// One word more, which a shell reads as `script` in sh.
+// Adds one word: a command line that runs `script` in sh.
 static void add_for_shell(struct way_line *line, const char *before, const char *script)
 {
     char *text = NULL;
@@ -54,7 +54,7 @@ static void add_for_shell(struct way_line *line, const char *before, const char 
     free(text);
 }
 
-// The login shell may be another one than sh.
+// The login shell need not be a POSIX sh.
 static void ssh_line(struct way_line *line, const struct hs_address_of_board *address, const char *script,
                      enum hs_session_role role)
 {
@@ -105,7 +105,7 @@ static void container_line(struct way_line *line, const struct hs_address_of_boa
     add(line, script);
 }
 
-// {} of the command becomes one word of a shell, the script.
+// Replaces {} by the script, quoted as one word.
 static void exec_line(struct way_line *line, const struct hs_address_of_board *address, const char *script,
                       enum hs_session_role role)
 {
@@ -146,7 +146,7 @@ static const struct hs_way *find_way(const char *text)
     return NULL;
 }
 
-// Of ssh://HOST:PORT; an address of IPv6 is in brackets.
+// Splits HOST:PORT; an IPv6 address is in brackets.
 static bool split_port(struct hs_address_of_board *address)
 {
     char *target = address->target;
@@ -184,25 +184,25 @@ int hs_board_address__read(struct hs_address_of_board *address, const char *text
 {
     *address = (struct hs_address_of_board){.way = find_way(text), .asks = is_at_terminal()};
     if (!address->way)
-        return hs_error__set(error, EINVAL, "--on does not know '%s'; give " WAYS, text);
+        return hs_error__set(error, EINVAL, "--on %s: unknown kind of connection; give " WAYS, text);
     address->text = strdup(text);
     address->target = strdup(text + strlen(address->way->prefix));
     if (!address->text || !address->target)
         return hs_error__set(error, ENOMEM, "out of memory");
     if (!*address->target && !address->way->may_be_empty)
-        return hs_error__set(error, EINVAL, "--on %s names no machine; give " WAYS, text);
+        return hs_error__set(error, EINVAL, "--on %s: the machine is missing; give " WAYS, text);
     if (address->way->line == exec_line && !strstr(address->target, "{}"))
         return hs_error__set(
             error, EINVAL,
             "--on %s has no {}; put it where the command takes a shell script, as in 'exec:ssh board {}'", text);
     if (address->way->line == ssh_line && !split_port(address))
-        return hs_error__set(error, EINVAL, "--on cannot use %s; give ssh://USER@HOST:PORT", text);
-    // The path of a socket is short.
+        return hs_error__set(error, EINVAL, "--on %s is not a valid address; give ssh://USER@HOST:PORT", text);
+    // The path of a socket has to be short.
     snprintf(address->folder, sizeof(address->folder), "/tmp/heapsonde-on-XXXXXX");
     if (address->way->line != ssh_line)
         *address->folder = 0;
     else if (!mkdtemp(address->folder))
-        return hs_error__set(error, errno, "no folder can be made in /tmp: %s", strerror(errno));
+        return hs_error__set(error, errno, "cannot create a folder in /tmp: %s", strerror(errno));
     return 0;
 }
 
@@ -242,18 +242,18 @@ bool hs_board_address__needs_terminal(const struct hs_address_of_board *address)
 const char *hs_board_address__advice(const struct hs_address_of_board *address, const char *errors)
 {
     static const char *const advice[][2] = {
-        {"IDENTIFICATION HAS CHANGED", "its host key has changed: find out why, then remove the old one with "
+        {"IDENTIFICATION HAS CHANGED", "its host key has changed: find out why, then remove the old key with "
                                        "'ssh-keygen -R HOST'"},
-        {"Host key verification failed", "its host key is not known: connect once with ssh and look at the key"},
+        {"Host key verification failed", "its host key is not known: connect once with ssh and check the key"},
         {"Permission denied",
-         "it does not let this user in: give it a key (ssh-copy-id), or run heapsonde at a terminal "
-         "where the password can be typed"},
-        {"Could not resolve", "nobody knows its name: check it"},
-        {"Connection refused", "nothing listens there: check the port, and that its ssh server runs"},
-        {"timed out", "it does not answer: check that it is switched on and in this network"},
-        {"No route to host", "it cannot be reached: check that it is switched on and in this network"},
-        {"No such container", "there is no such container: see 'docker ps'"},
-        {"no devices", "adb sees no device: see 'adb devices'"},
+         "it does not let this user in: install a key there (ssh-copy-id), or run heapsonde at a terminal "
+         "and type the password"},
+        {"Could not resolve", "its name cannot be resolved: check the name"},
+        {"Connection refused", "nothing listens there: check the port, and whether its ssh server runs"},
+        {"timed out", "it does not answer: check whether it is switched on and in this network"},
+        {"No route to host", "there is no route to it: check whether it is switched on and in this network"},
+        {"No such container", "there is no such container: 'docker ps' lists them"},
+        {"no devices", "adb has no device: 'adb devices' lists them"},
     };
     (void)address;
     for (size_t i = 0; i < sizeof(advice) / sizeof(advice[0]); i++)

@@ -7,7 +7,7 @@
 
 static const char blanks[] = " \t\r\n";
 
-// Takes one word off a line; `to` has room for it. False: a quote is not closed.
+// Reads one word from the line into `to`, which is large enough. False: a quote is not closed.
 static bool take_word(const char **line, char *to)
 {
     char quote = 0;

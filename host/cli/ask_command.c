@@ -23,7 +23,7 @@ static void write_escaped(FILE *out, const char *text, size_t length)
     }
 }
 
-// The question as the server's clients send it: what stands behind /data/ID/, with further parameters as words.
+// Makes the path and query that a client of the server would send.
 static char *make_address(const struct hs_arguments *arguments)
 {
     char *address = NULL;
@@ -147,7 +147,7 @@ static int ask(const struct hs_arguments *arguments)
 {
     struct hs_symbols_options symbols;
     if (arguments->operand_count < 2) {
-        hs_complain(arguments->command, "needs a question about %s, one of:", arguments->operands[0]);
+        hs_complain(arguments->command, "the question about %s is missing; give one of:", arguments->operands[0]);
         hs_rest__write_questions(stderr);
         return HS_EXIT_USAGE;
     }
@@ -170,12 +170,11 @@ const struct hs_command hs_command_ask = {
     .synopsis = "[OPTIONS] FILE QUESTION [NAME=VALUE...]",
     .summary = "answer one of the server's questions about a trace",
     .description =
-        "Writes what 'heapsonde server' answers, without a server: QUESTION is what stands behind /data/ID/ in an "
-        "address, "
-        "with or without a query, and the words behind it are further parameters, such as: heapsonde ask trace.dat "
-        "totals by=library sort_by=self.live.bytes. The base of 'diff' is another trace's file. Nearly all answers are "
-        "JSON, sizes in bytes. Without a question "
-        "it lists what can be asked; docs/server.md and 'heapsonde server --openapi' say what is in the answers.",
+        "Prints the answer that 'heapsonde server' would give, without a server. QUESTION is the part of the server's "
+        "path after /data/ID/, with or without a query; the following words are further parameters. Example: heapsonde "
+        "ask trace.dat totals by=library sort_by=self.live.bytes. The base of 'diff' is another trace's file. Nearly "
+        "all answers are JSON with sizes in bytes. Without a question, it lists all questions. docs/server.md and "
+        "'heapsonde server --openapi' describe the answers.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = -1,

@@ -18,7 +18,7 @@ struct allowance {
     uint64_t slack;
 };
 
-// Of totals that were compared: peak_* is what was before.
+// After the comparison, peak_bytes is the value of the baseline.
 static uint64_t growth_of(const struct hs_site *site, const struct allowance *allowed)
 {
     double before = (double)site->sum.peak_bytes;
@@ -40,7 +40,6 @@ static bool grew_more(const void *context, uint32_t a, uint32_t b)
     return first != second ? first > second : a < b;
 }
 
-// A totals of one site alone is what a culprit is looked for in.
 static void say_site(const struct hs_arguments *arguments, const struct hs_dump_view *view, const struct hs_site *site,
                      struct hs_verdicts *verdicts)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What is in use at the end of a trace, in a file that is kept with the sources: names instead of addresses, one line
-// for each stack, in the order of their bytes, so that only what changed differs.
+// heapsonde baseline: writes what is in use at the end of a trace to a file that is kept with the sources. It has one
+// line for each stack, with names instead of addresses, and is sorted, so that only changes show up as differences.
 #include "host/cli/commands.h"
 #include "host/cli/output.h"
 #include "host/cli/subject.h"
@@ -25,7 +25,8 @@ static int by_stack(const void *a, const void *b)
     return strcmp(((const struct baseline_command_line *)a)->stack, ((const struct baseline_command_line *)b)->stack);
 }
 
-// Takes the folded text apart; equal stacks, of different lines of one function, become one. Returns how many lines.
+// Splits the folded text into lines. Stacks that differ only in source lines are equal here and are added up. Returns
+// the number of lines.
 static size_t take_lines(char *text, struct baseline_command_line *lines)
 {
     size_t count = 0, kept = 0;
@@ -92,7 +93,7 @@ static int run(const struct hs_arguments *arguments)
     if (status)
         return status;
     if (!hs_subject__knows(&opened.subject, HS_COST_LIVE)) {
-        hs_complain(arguments->command, "%s does not say what is in use", opened.subject.path);
+        hs_complain(arguments->command, "%s does not contain what is in use at the end", opened.subject.path);
         hs_opened__close(&opened);
         return HS_EXIT_FAILURE;
     }
@@ -115,7 +116,7 @@ static const struct hs_option options[] = {
     {.name = "least",
      .kind = HS_OPTION_SIZE,
      .argument = "SIZE",
-     .help = "leave out stacks with less in use; 64 bytes when not given"},
+     .help = "leave out stacks with less in use; default 64 bytes"},
     HS_SUBJECT_OPTIONS,
     HS_MEMORY_OPTION,
     {0},
@@ -124,11 +125,13 @@ static const struct hs_option options[] = {
 const struct hs_command hs_command_baseline = {
     .name = "baseline",
     .synopsis = "[OPTIONS] TRACE",
-    .summary = "write what is in use at the end, to be kept with the sources for run --baseline",
+    .summary = "write what is in use at the end to a file for run --baseline",
     .description =
-        "Writes what a trace or a heap dump has in use, a line for each stack: the functions from the outermost to the "
-        "innermost with ';' between, a space, and the bytes. The lines are sorted and hold no addresses, so that the "
-        "file changes only where the program does. 'heapsonde run --baseline FILE' fails on what is more.",
+        "Writes what is in use at the end of a trace or heap dump, with one line for each stack: the functions from "
+        "the "
+        "outermost to the innermost, separated by ';', then a space and the bytes. The lines are sorted and contain no "
+        "addresses, so the file changes only if the program does. Keep the file with the sources. 'heapsonde run "
+        "--baseline FILE' fails if a call site has more than in the file.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

@@ -58,7 +58,7 @@ struct hs_command {
     int (*run)(const struct hs_arguments *arguments); // returns the exit status
 };
 
-// Of commands that read files of others; main.c sets the limit.
+// For commands that read untrusted files; main.c sets the limit.
 #define HS_MEMORY_OPTION                                                                                               \
     {                                                                                                                  \
         .name = HS_MEMORY, .kind = HS_OPTION_SIZE, .argument = "SIZE",                                                 \

@@ -5,7 +5,7 @@
 
 void hs_board_scene__look(struct hs_board_scene *scene, const char *address, const char *program, const char *folder)
 {
-    // A shell is there, and is like most programs there.
+    // Without a program, check the shell: its ABI is that of most programs there.
     const char *looked_at = program ? program : "sh";
     int status = 0;
     *scene = (struct hs_board_scene){.name = program};
@@ -44,7 +44,7 @@ static void look_at_library(const struct hs_doctor_scene *all, struct hs_doctor_
 {
     const struct hs_board_scene *scene = all->board;
     if (!scene->is_recordable)
-        hs_doctor__say(finding, HS_DOCTOR_UNASKED, "which one is needed is not known");
+        hs_doctor__say(finding, HS_DOCTOR_UNASKED, "the ABI is not known");
     else if (!*scene->board.folder || scene->is_sent)
         hs_doctor__say(finding, HS_DOCTOR_WORKS, "%s", scene->board.library);
     else
@@ -61,8 +61,9 @@ static void look_at_folder(const struct hs_doctor_scene *all, struct hs_doctor_f
         hs_doctor__say(finding, HS_DOCTOR_WORKS, "%.*s takes the library%s%s", (int)(end - board->folder),
                        board->folder, *board->refused ? "; " : "", board->refused);
     else {
-        hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s", *board->refused ? board->refused : "no folder is there");
-        hs_doctor__advise(finding, "name a folder that can be written, has room and holds code with --board-folder");
+        hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s", *board->refused ? board->refused : "no suitable folder exists");
+        hs_doctor__advise(finding,
+                          "use --board-folder to name a writable folder with free space that is not mounted noexec");
     }
 }
 
@@ -72,20 +73,20 @@ static void look_at_stream(const struct hs_doctor_scene *all, struct hs_doctor_f
     if (!*board->folder)
         hs_doctor__say(finding, HS_DOCTOR_UNASKED, "there is no folder for a pipe");
     else if (board->streams)
-        hs_doctor__say(finding, HS_DOCTOR_WORKS, "the trace comes here by a pipe, and nothing of it is written there");
+        hs_doctor__say(finding, HS_DOCTOR_WORKS, "the trace is sent through a pipe; no part of it is stored there");
     else {
-        hs_doctor__say(finding, HS_DOCTOR_FAILS, "no pipe can be made there");
+        hs_doctor__say(finding, HS_DOCTOR_FAILS, "no pipe can be created there");
         hs_doctor__advise(finding,
-                          "name a folder on another file system with --board-folder; mkfifo or mknod is needed");
+                          "use --board-folder to name a folder on another file system; mkfifo or mknod is needed");
     }
 }
 
 const struct hs_doctor_check hs_board_checks[] = {
-    {"connection", "a shell on the machine", true, look_at_connection},
+    {"connection", "a shell on the other machine", true, look_at_connection},
     {"program", "whether it can be recorded", true, look_at_program},
     {"library", "the recording library for its ABI", true, look_at_library},
-    {"folder", "where the library is put while the program runs", true, look_at_folder},
-    {"stream", "how the trace comes here", true, look_at_stream},
+    {"folder", "the folder for the library while the program runs", true, look_at_folder},
+    {"stream", "the pipe through which the trace is sent", true, look_at_stream},
 };
 
 const size_t hs_board_check_count = sizeof(hs_board_checks) / sizeof(hs_board_checks[0]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// doctor --on: what will work on another machine, which is looked at through the connection alone.
+// doctor --on: checks what will work on another machine, over the connection.
 #ifndef HEAPSONDE_HOST_CLI_DOCTOR_ON_H
 #define HEAPSONDE_HOST_CLI_DOCTOR_ON_H
 
@@ -9,12 +9,12 @@
 
 struct hs_board_scene {
     struct hs_board board;
-    const char *name; // of the program, as it was given; NULL: none
+    const char *name; // of the program, as the user gave it; NULL: none
     struct hs_error connection, program, library;
     bool is_connected, is_recordable, is_sent;
 };
 
-// Connects, looks, sends the library to try it, and lets go of the board.
+// Connects, examines the machine, sends the library as a trial, and closes the connection.
 void hs_board_scene__look(struct hs_board_scene *scene, const char *address, const char *program, const char *folder);
 
 // Checks of a scene whose `board` is filled.

@@ -48,7 +48,7 @@ static int check_options(const struct hs_opened *opened, const struct hs_argumen
             !hs_parameter__is_of_frames((enum hs_parameter_id)(hs_parameter__find(option->parameter) - hs_parameters)))
             return hs_error__set(
                 error, EINVAL,
-                "--%s: %s is a heap dump, which has no single blocks; give a trace, or leave the option out",
+                "--%s: %s is a heap dump, which does not contain single blocks; give a trace, or leave the option out",
                 option->name, opened->subject.path);
     }
     return 0;

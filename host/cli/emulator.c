@@ -47,7 +47,7 @@ static char *find_qemu(const struct hs_abi *abi)
     return path ? path : in_path(name);
 }
 
-// A link in a root folder may lead anywhere: it is enough that it is there.
+// Do not follow links: in a copy of a root folder, their targets may not exist.
 static bool has_loader(const char *root, const char *loader)
 {
     char path[PATH_MAX];
@@ -67,12 +67,14 @@ static int find_root(struct hs_emulator *emulator, const char *target, const cha
     if (has_loader("", loader))
         return 0;
     if (sysroots[0])
-        return hs_error__set(error, ENOENT, "%s cannot be run: its loader %s is not below %s; name its root folder",
+        return hs_error__set(error, ENOENT,
+                             "%s cannot be run: its loader %s is not below %s; give the root folder of its machine",
                              target, loader, sysroots[0]);
-    return hs_error__set(error, ENOENT,
-                         "%s cannot be run: its loader %s is not on this machine; name a copy of its machine's root "
-                         "folder with --sysroot",
-                         target, loader);
+    return hs_error__set(
+        error, ENOENT,
+        "%s cannot be run: its loader %s is not on this machine; give a copy of the root folder of its "
+        "machine with --sysroot",
+        target, loader);
 }
 
 static int find_library(struct hs_emulator *emulator, const char *target, const struct hs_abi *abi,
@@ -84,10 +86,10 @@ static int find_library(struct hs_emulator *emulator, const char *target, const 
     if (result)
         return hs_error__set(error, -result, "heapsonde cannot record %s, a program for %s: %s", target, abi->what,
                              reason.message);
-    // QEMU takes a list of variables with commas between, the loader one of libraries with colons or spaces.
+    // QEMU separates variables by commas, and the loader separates libraries by colons or spaces.
     if (strpbrk(path, ",: \t"))
         return hs_error__set(error, EINVAL,
-                             "heapsonde cannot record %s: the path of its recording library, %s, holds a space, a "
+                             "heapsonde cannot record %s: the path of the recording library, %s, contains a space, a "
                              "comma or a colon; copy it to another folder and name that in HEAPSONDE_SHIMS",
                              target, path);
     emulator->library = strdup(path);
@@ -100,7 +102,7 @@ int hs_emulator__find(struct hs_emulator *emulator, const char *target, const st
     *emulator = (struct hs_emulator){.path = find_qemu(abi)};
     if (!emulator->path)
         return hs_error__set(error, ENOENT,
-                             "%s is a program for %s, and qemu-%s is in no folder of PATH; install QEMU's user mode "
+                             "%s is a program for %s, and qemu-%s was not found in PATH; install QEMU's user mode "
                              "(qemu-user), or record on such a machine with --on",
                              target, abi->what, qemu_name(abi));
     int result = find_root(emulator, target, probe->interpreter, sysroots, error);

@@ -50,7 +50,8 @@ static int check_format(const struct hs_arguments *arguments, const struct hs_op
         obstacle = "it is a trace, whose modules may change over time; write pprof or symbolized, which contain names";
     const struct hs_export_format *format = of_dumps ? NULL : hs_export_format__find(word);
     if (format && format->of_blocks && opened->dump)
-        obstacle = "it is a heap dump, which has no single blocks; give a trace, or write pprof or speedscope";
+        obstacle =
+            "it is a heap dump, which does not contain single blocks; give a trace, or write pprof or speedscope";
     if (format && format->of_blocks && !opened->dump && hs_store__summary(opened->store)->is_aggregate)
         obstacle = "it contains sums per stack and no single blocks; write pprof, speedscope or json";
     if (!obstacle)

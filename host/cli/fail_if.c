@@ -14,8 +14,8 @@
 struct question {
     const struct hs_arguments *arguments;
     struct hs_opened *opened;
-    size_t missing;             // totals that ask for what is in no stack
-    struct hs_culprit *culprit; // to be looked for; or NULL
+    size_t missing;             // totals whose filter matches no stack
+    struct hs_culprit *culprit; // call site to find, or NULL
 };
 
 // ---- reading -------------------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ static bool asks_frames(const struct hs_filter_parameters *parameters)
     return false;
 }
 
-// A mistyped name would otherwise pass for nothing to complain of.
+// Otherwise a mistyped name would look like a condition that does not hold.
 static void note_names(struct question *question, enum hs_condition_total which,
                        const struct hs_filter_parameters *inner, const struct hs_filter *filter)
 {
@@ -115,10 +115,11 @@ static void note_names(struct question *question, enum hs_condition_total which,
     if (!asks_frames(inner) || !has_none(&filter->stacks) || !strcmp(missing, "ok"))
         return;
     question->missing++;
-    hs_complain(question->arguments->command,
-                "--fail-if: no stack in %s is what %s(...) asks for; check the names there, and with --modules whether "
-                "functions have names, or give --fail-if-missing=ok to take it for 0",
-                question->opened->subject.path, hs_condition_total__name(which));
+    hs_complain(
+        question->arguments->command,
+        "--fail-if: no stack in %s matches the filter of %s(...); check its names, check with 'heapsonde report "
+        "--modules' whether symbols were found, or give --fail-if-missing=ok to count this as 0",
+        question->opened->subject.path, hs_condition_total__name(which));
 }
 
 static enum hs_cost cost_of(enum hs_condition_total which)
@@ -162,7 +163,7 @@ static int ask_store(const struct question *question, enum hs_condition_total wh
     return 0;
 }
 
-// What is asked within a condition goes before what the options say of the same thing.
+// A filter in the condition takes precedence over an option for the same parameter.
 static int ask_trace(struct question *question, enum hs_condition_total which, const struct hs_filter_parameters *inner,
                      uint64_t *value, struct hs_error *error)
 {
@@ -201,7 +202,7 @@ static int ask_dump(struct question *question, enum hs_condition_total which, co
     for (int id = 0; id < HS_PARAMETER_COUNT; id++) {
         if (hs_filter_parameters__have(inner, (enum hs_parameter_id)id) &&
             !hs_parameter__is_of_frames((enum hs_parameter_id)id))
-            return hs_error__set(error, EINVAL, "%s: %s is a heap dump, which has no single blocks",
+            return hs_error__set(error, EINVAL, "%s: %s is a heap dump, which does not contain single blocks",
                                  hs_parameters[id].name, opened->subject.path);
     }
     int result = hs_filter_parameters__resolve_frames(inner, opened->scope, NULL, &resolved, error);
@@ -261,7 +262,7 @@ static char *reason_of(const struct hs_condition *condition)
     return text;
 }
 
-// Asks once more, for where it comes from.
+// Evaluates the condition again, to find the call site.
 static void look_for_culprit(const struct question *question, const struct hs_condition *condition,
                              struct hs_culprit *culprit)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// report --fail-if: conditions on totals that a run of continuous integration is not to meet.
+// report --fail-if: conditions on totals. If one holds, the command fails, for continuous integration.
 #ifndef HEAPSONDE_HOST_CLI_FAIL_IF_H
 #define HEAPSONDE_HOST_CLI_FAIL_IF_H
 
@@ -13,13 +13,13 @@ struct hs_fail_if {
     size_t count;
 };
 
-// Reads every --fail-if. Returns 0, or the exit status after a line on standard error.
+// Parses every --fail-if. Returns 0, or prints a message and returns the exit status.
 int hs_fail_if__read(struct hs_fail_if *fail_if, const struct hs_arguments *arguments);
 void hs_fail_if__free(struct hs_fail_if *fail_if);
 
-// Writes a line on standard error for each condition that holds. Returns HS_EXIT_CONDITION when one does, else
-// HS_EXIT_FAILURE when one names what is in no stack, unless --fail-if-missing=ok. With `verdicts` it also says where
-// most of it was allocated, and they get what came of each condition.
+// Prints a message for each condition that holds. Returns HS_EXIT_CONDITION if one holds; else HS_EXIT_FAILURE if one
+// names a function, file or library that is in no stack, unless --fail-if-missing=ok. With `verdicts`, the result of
+// each condition is added to them, and the message also names the call site with the largest part.
 int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_arguments *arguments, struct hs_opened *opened,
                       struct hs_verdicts *verdicts);
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// What a path says is below the folder: it comes from another machine.
+// The paths come from another machine and must not lead out of the folder.
 static bool stays_below(const char *path)
 {
     size_t length = strlen(path);
@@ -63,7 +63,7 @@ static bool is_what_ran(const char *path, const struct hs_module *module)
            !memcmp(probe.build_id, module->build_id, probe.build_id_length);
 }
 
-// Whether the file is there now.
+// Whether the folder now contains the file.
 static bool fetch(struct hs_board *board, const struct hs_module *module, const char *folder)
 {
     char path[2 * PATH_MAX];
@@ -102,7 +102,7 @@ int hs_fetch_binaries(const struct hs_command *command, struct hs_board *board, 
         if (fetch(board, &modules[i], folder))
             fetched++;
         else
-            hs_complain(command, "--fetch-binaries: %s of %s is not what was recorded, or cannot be read or written",
+            hs_complain(command, "--fetch-binaries: %s on %s is not the recorded file, or cannot be copied",
                         modules[i].path, board->address.text);
     }
     hs_store__close(store);

@@ -91,7 +91,7 @@ static void add_other(struct hs_found_traces *found, const struct find_trace_wri
     found->largest = strdup(other->path);
 }
 
-// The last one of a process: of a program that replaced itself by others that is of interest.
+// The last trace of a process. A process that executes other programs writes several.
 static const struct find_trace_written *last_of(const struct find_trace_written *all, size_t count, pid_t pid)
 {
     const struct find_trace_written *last = NULL;
@@ -141,7 +141,7 @@ void hs_find_traces(struct hs_found_traces *found, const char *pattern, pid_t pi
     *found = (struct hs_found_traces){0};
     to_glob(&text, pattern);
     glob(text.text, GLOB_NOSORT, NULL, &names);
-    // Where the name is taken, the recorder appends something.
+    // If the name exists already, the recorder appends a suffix.
     size_t plain = names.gl_pathc, length = text.length, count = 0;
     add(&text, '.');
     add(&text, '*');

@@ -7,21 +7,20 @@
 #include <sys/types.h>
 #include <time.h>
 
-// What was written to the paths of a pattern since a program was started.
+// The traces that were written since a program was started.
 struct hs_found_traces {
-    char *path;    // the trace that is of interest; NULL when there is none
-    char *started; // where that is another process's: the trace of the process that was started, or NULL
+    char *path;    // the chosen trace; NULL: none
+    char *started; // if the chosen trace is of another process: the trace of the started process, or NULL
     bool is_anothers;
-    size_t earlier;  // of the process, before it replaced itself by another program
-    size_t others;   // of other processes
+    size_t earlier;  // number of traces of the same process before it executed another program
+    size_t others;   // number of traces of other processes
     char *largest;   // the largest of these
-    bool unfinished; // whether a process that still runs writes one of these
+    bool unfinished; // one of these is still being written
 };
 
-// Looks for what process `pid` and those that it started wrote to a path of the pattern (%p, %e, %t, %n, %%) since
-// `since`. The result is to be freed.
-// Of interest is the process that was started or, when that has none, the one that began first; with `largest` the one
-// with the largest trace.
+// Finds the traces that process `pid` and the processes that it started wrote to paths of this pattern (%p, %e, %t, %n,
+// %%) since `since`. The caller frees the result. The chosen trace is that of `pid`; if it has none, the one that began
+// first. With `largest`, it is the largest one.
 void hs_find_traces(struct hs_found_traces *found, const char *pattern, pid_t pid, const struct timespec *since,
                     bool largest);
 void hs_found_traces__free(struct hs_found_traces *found);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where the recording library is.
+// Finds the recording library.
 #ifndef HEAPSONDE_HOST_CLI_LIBRARY_H
 #define HEAPSONDE_HOST_CLI_LIBRARY_H
 
@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-// What HEAPSONDE_LIBRARY names, or the one beside this program, or the installed one. 0, or a negative errno with the
-// reason in `error`.
+// HEAPSONDE_LIBRARY, or the library that is installed with this command. 0, or a negative errno with the reason in
+// `error`.
 int hs_library__find(char *path, size_t size, struct hs_error *error);
 
 #endif

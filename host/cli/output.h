@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where commands write files that are asked for with -o.
+// The output file of commands with the option -o.
 #ifndef HEAPSONDE_HOST_CLI_OUTPUT_H
 #define HEAPSONDE_HOST_CLI_OUTPUT_H
 

@@ -97,7 +97,7 @@ static const char *elevation(const char *path)
     return NULL;
 }
 
-// How floating-point numbers are passed on ARM, which the loader compares; "" where the file does not say.
+// ARM: how floating-point numbers are passed. The loader requires that this agrees. "": the file does not contain it.
 static const char *float_abi(const struct hs_probe *probe)
 {
     if (probe->machine != EM_ARM)
@@ -219,7 +219,7 @@ static int check_elf(struct hs_program *program, const char *target, const char 
     if (elevated) {
         hs_error__set(error, EPERM,
                       "heapsonde cannot record %s: it is %s, and for such programs the loader ignores LD_PRELOAD; "
-                      "record a copy without that ('cp' drops it), or run heapsonde as the file's owner",
+                      "record a copy ('cp' does not preserve this), or run heapsonde as the file's owner",
                       target, elevated);
         return HS_EXIT_CANNOT_RUN;
     }
@@ -260,8 +260,7 @@ static int check_loaded(struct hs_program *program, const char *library, struct 
     struct hs_probe probe;
     size_t at = hs_loader__program(program->arguments);
     if (!at) {
-        hs_error__set(error, EINVAL, "%s is the dynamic loader, and no program is named that it is to start",
-                      program->name);
+        hs_error__set(error, EINVAL, "%s is the dynamic loader; name a program after it", program->name);
         return HS_EXIT_CANNOT_RUN;
     }
     // What it cannot find it says itself.
@@ -274,7 +273,7 @@ static int check_loaded(struct hs_program *program, const char *library, struct 
 
 // ---- scripts -------------------------------------------------------------------------------------------------------
 
-// What stands behind "#! /usr/bin/env", when that is one plain program name.
+// The word after "#! /usr/bin/env", if it is one plain program name.
 static bool env_program(const char *script, char *name, size_t size)
 {
     char line[512];
@@ -349,7 +348,7 @@ static int check_target(struct hs_program *program, const char *library, struct 
             program->recorded = strdup(path);
             return check_elf(program, target, path, &probe, false, library, error);
         }
-        // The shell runs files without a known beginning.
+        // A shell runs files of an unknown format as scripts.
         if (probe.kind == HS_PROBE_OTHER)
             snprintf(path, sizeof(path), "/bin/sh");
         else if (depth == 0 && is_env(probe.interpreter) && env_program(path, env_name, sizeof(env_name))) {
@@ -360,12 +359,13 @@ static int check_target(struct hs_program *program, const char *library, struct 
         } else
             snprintf(path, sizeof(path), "%s", probe.interpreter);
     }
-    hs_error__set(error, ELOOP, "%s: its #! lines lead from script to script; name the interpreter itself",
+    hs_error__set(error, ELOOP,
+                  "%s: the interpreter in its #! line is itself a script; name the interpreter that runs it",
                   program->name);
     return HS_EXIT_CANNOT_RUN;
 }
 
-// QEMU takes the program's place.
+// Makes QEMU the program that is executed.
 static int emulate(struct hs_program *program, struct hs_error *error)
 {
     program->emulated_words = hs_emulator__words(&program->emulator, program->path, program->arguments, true);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Looking at a program before it is run: is it there, and will the loader take the recording library into it?
+// Checks a program before it is run: does it exist, and can the loader load the recording library into it?
 #ifndef HEAPSONDE_HOST_CLI_PROGRAM_H
 #define HEAPSONDE_HOST_CLI_PROGRAM_H
 
@@ -13,31 +13,31 @@ enum { HS_EXIT_CANNOT_RUN = 126, HS_EXIT_NOT_FOUND = 127 };
 
 struct hs_program {
     char *path;        // what is executed
-    char **arguments;  // argv for it, NULL ends it
+    char **arguments;  // its argv; NULL ends it
     char *name;        // for messages: what the user typed
-    char *interpreter; // what stands in `arguments` when the script's interpreter is run instead of env
+    char *interpreter; // in `arguments`, if the interpreter of a script is run directly instead of through env
     char *script;
-    char *recorded; // the file that is recorded: the program's, or what a dynamic loader is to start; NULL: not known
-    // Where the user named env, nice or the like: all else is of the program behind it.
+    char *recorded; // the recorded file: the program, or the program that a dynamic loader starts; NULL: not known
+    // If the user named env, nice or the like (a wrapper): the other members describe the program that it starts.
     char *wrapper; // what is executed in place of `path`; NULL: none
     char *env;     // the program that sets variables for the program alone
     char **words;  // as the user gave them
     size_t wrapped;
-    // Of a program for another machine: `path` is then QEMU's, `arguments` what that is given.
+    // For a program of another architecture: then `path` and `arguments` are those of QEMU.
     struct hs_emulator emulator;
     bool is_emulated;
     char **emulated_words;       // private
-    const char *const *sysroots; // as they were given; private
+    const char *const *sysroots; // private
 };
 
-// Finds argv[0] as execvp does and checks it (of a script: its interpreter) against the recording library. Returns 0,
-// or the exit status for the shell with `error` filled. Where argv[0] only starts another program, or loads it, that
-// one is looked at. A program for another machine is recorded by QEMU and the library for its ABI; `sysroots`, which
-// NULL ends, may be copies of its root folder.
+// Finds argv[0] as execvp does, and checks whether the recording library can be loaded into it, or, for a script, into
+// its interpreter. If argv[0] is a wrapper or a dynamic loader, the program that it starts is checked. A program for
+// another architecture is run by QEMU, with the library for its ABI; `sysroots` (NULL ends it) may contain copies of
+// the root folder of its machine. Returns 0, or an exit status as a shell would give it, with the reason in `error`.
 int hs_program__prepare(struct hs_program *program, char **argv, const char *library, const char *const *sysroots,
                         struct hs_error *error);
-// What runs a program that cannot be recorded: itself, or by the emulator. NULL without memory; freed by
-// hs_words__free.
+// The command that runs the program without recording it, in the emulator if it needs one. Freed by hs_words__free.
+// NULL: out of memory.
 char **hs_program__unrecorded_words(const struct hs_program *program, char **argv);
 void hs_program__free(struct hs_program *program);
 

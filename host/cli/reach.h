@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Whether somebody takes connections at an address.
+// Checks whether an address accepts connections.
 #ifndef HEAPSONDE_HOST_CLI_REACH_H
 #define HEAPSONDE_HOST_CLI_REACH_H
 
-// Returns 0, or why not (errno), after two seconds at most.
+// Returns 0 or a positive errno, after at most two seconds.
 int hs_reach(const char *address);
 
 #endif

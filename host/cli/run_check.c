@@ -58,7 +58,7 @@ int hs_run_check(const struct hs_arguments *arguments, const struct hs_recording
         result = check_trace(arguments, &fail_if, found.path, &verdicts);
     } else if (checks) {
         result = HS_EXIT_FAILURE;
-        hs_complain(arguments->command, "nothing can be checked: %s left no trace at %s", recording->program,
+        hs_complain(arguments->command, "the conditions cannot be checked: %s wrote no trace to %s", recording->program,
                     recording->pattern);
     }
     int published = hs_verdicts__publish(&verdicts, arguments, recording->program, recording->pid, recording->seconds);

@@ -7,12 +7,11 @@
 #include "host/cli/fail_if.h"
 #include "host/cli/run_summary.h"
 
-// Before the program is run: whether the conditions can be read. Returns 0, or the exit status after a line on standard
-// error.
+// Checks the conditions for errors before the program runs. Returns 0, or prints a message and returns the exit status.
 int hs_run_check__read(const struct hs_arguments *arguments);
 
-// Checks them, and publishes that and whether the program ended with 0. Returns 0, or the exit status after what was
-// found was said.
+// Evaluates the conditions after the program has ended with exit status `status`, and publishes the results of both.
+// Returns 0, or prints a message and returns the exit status.
 int hs_run_check(const struct hs_arguments *arguments, const struct hs_recording *recording, int status);
 
 #endif

@@ -31,9 +31,9 @@ extern char **environ;
 
 // ---- the environment -----------------------------------------------------------------------------------------------
 
-static char *preloaded_before; // LD_PRELOAD as it was; NULL: it was not there
+static char *preloaded_before; // the previous LD_PRELOAD; NULL: it was not set
 
-// LD_PRELOAD=..., to be freed.
+// LD_PRELOAD=... The caller frees it.
 static char *preloading(const char *library)
 {
     const char *before = getenv("LD_PRELOAD");
@@ -47,7 +47,7 @@ static bool is_ours(const char *entry)
     return !strncmp(entry, "HEAPSONDE_", 10) || !strncmp(entry, "MEMORY_PROFILER_", 16);
 }
 
-// What starts the program with the library preloaded into it and not into what starts it. NULL without memory.
+// The command that preloads the library into the program but not into the wrapper. NULL: out of memory.
 static char **wrapped_words(const struct hs_program *program, char *preload)
 {
     size_t count = 0, at = 0;
@@ -66,7 +66,7 @@ static char **wrapped_words(const struct hs_program *program, char *preload)
     return words;
 }
 
-// Options that stand for a variable set it; `%s` of a text or the number's digits, or the flag's own value.
+// Sets the environment variables of the given options.
 static void set_variables(const struct hs_arguments *arguments)
 {
     for (size_t i = 0; i < arguments->given_count; i++) {
@@ -85,14 +85,14 @@ static void set_variables(const struct hs_arguments *arguments)
         snprintf(name, sizeof(name), "HEAPSONDE_%s", given->option->variable);
         setenv(name, value, 1);
     }
-    // The threshold alone says nothing without the switch.
+    // The threshold has no effect without the switch.
     if (hs_arguments__flag(arguments, "cull"))
         setenv("HEAPSONDE_CULL_TEMPORARY_ALLOCATIONS", "1", 1);
     if (hs_arguments__flag(arguments, "aggregate"))
         setenv("HEAPSONDE_MODE", "aggregate", 1);
 }
 
-// What a mistyped value would leave unrecorded without a word.
+// A mistyped value would otherwise be ignored silently.
 static bool options_are_right(const struct hs_arguments *arguments)
 {
     for (size_t i = 0; i < arguments->given_count; i++) {
@@ -109,7 +109,7 @@ static bool options_are_right(const struct hs_arguments *arguments)
     return true;
 }
 
-// The library would send nothing, and say so where hardly anybody looks.
+// With a wrong key the library would send nothing, and the message would be only in its log.
 static bool key_is_good(const struct hs_arguments *arguments)
 {
     struct hs_shared_key key;
@@ -124,7 +124,7 @@ static bool key_is_good(const struct hs_arguments *arguments)
     return good;
 }
 
-// The program does not wait for a host, unless it is told to.
+// By default the program does not wait for a host.
 static void look_for_host(void)
 {
     const char *address = getenv("HEAPSONDE_CONNECT"), *policy = getenv("HEAPSONDE_STREAM_POLICY");
@@ -132,11 +132,10 @@ static void look_for_host(void)
         address = getenv("MEMORY_PROFILER_CONNECT");
     int problem = address && *address ? hs_reach(address) : 0;
     if (problem)
-        fprintf(
-            stderr, "heapsonde: nothing answers at %s (%s); %s\n", address, strerror(problem),
-            policy && !strcmp(policy, "block")
-                ? "the program will wait for 'heapsonde gather' there as soon as its buffer is full"
-                : "the program begins all the same, and sends what it still holds when 'heapsonde gather' is there");
+        fprintf(stderr, "heapsonde: %s cannot be reached (%s); %s\n", address, strerror(problem),
+                policy && !strcmp(policy, "block")
+                    ? "when the buffer is full, the program will wait for 'heapsonde gather' there"
+                    : "the program is started, and sends what is in its buffer when 'heapsonde gather' runs there");
 }
 
 static const char *wanted_output(const struct hs_arguments *arguments)
@@ -179,7 +178,8 @@ static int check_output(const struct hs_command *command, const char *pattern)
     }
     // The recorder's buffers are mapped pages of the file.
     if (!stat(pattern, &status) && !S_ISREG(status.st_mode)) {
-        hs_complain(command, "--output %s is no regular file; name one, or send the trace with --connect or --listen",
+        hs_complain(command,
+                    "--output %s is not a regular file; name one, or send the trace with --connect or --listen",
                     pattern);
         return -EINVAL;
     }
@@ -210,7 +210,7 @@ static int exit_status(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// QEMU itself is not recorded: it is told what to preload, and hands on the rest of the environment.
+// QEMU itself is not recorded. Its arguments contain what it preloads; it passes the rest of the environment on.
 static int start_emulated(struct hs_child *child, const struct hs_program *program)
 {
     if (!program->wrapper)
@@ -265,7 +265,7 @@ static void show_trace(const struct hs_arguments *arguments, const struct hs_rec
     if (path)
         hs_serving__run(&serving);
     else
-        hs_complain(arguments->command, "there is no trace to open");
+        hs_complain(arguments->command, "no trace was written that could be opened");
     hs_found_traces__free(&found);
 }
 
@@ -408,34 +408,35 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_TEXT,
      .argument = "MACHINE",
      .help = "run the program on another machine: ssh://USER@HOST:PORT, adb:SERIAL, docker:NAME, podman:NAME, or "
-             "'exec:COMMAND {}', where {} is a script for its sh; docs/boards.md tells more"},
+             "'exec:COMMAND {}', where {} is replaced by a script for sh; see docs/boards.md"},
     {.name = "board-folder",
      .kind = HS_OPTION_TEXT,
      .argument = "DIR",
      .help =
-         "with --on, the folder there that takes the recording library while the program runs; the first of $TMPDIR, "
-         "/tmp and the like that will do when not given"},
+         "with --on, the folder on that machine for the recording library while the program runs; default the first "
+         "usable one of $TMPDIR, /tmp and others"},
     {.name = "fetch-binaries",
      .kind = HS_OPTION_FILE,
      .argument = "DIR",
-     .help = "with --on, then copy the program and its libraries from there into this folder, for --sysroot of report"},
+     .help =
+         "with --on, copy the program and its libraries from there into this folder at the end, for report --sysroot"},
     {.name = "sysroot",
      .kind = HS_OPTION_DIRECTORY,
      .argument = "DIR",
-     .help = "a copy of the root folder of the program's machine, for a program that QEMU's user mode runs because it "
-             "is for another one",
+     .help = "for a program of another architecture, which QEMU's user mode runs: a copy of the root folder of its "
+             "machine",
      .repeatable = true},
     {.name = "debug-dir",
      .kind = HS_OPTION_DIRECTORY,
      .argument = "DIR",
-     .help = "look here for debug information when conditions are checked, as report does",
+     .help = "with conditions, search debug information here, as in report",
      .repeatable = true},
     HS_FAIL_IF_OPTIONS,
     HS_BASELINE_OPTIONS,
     {.name = "wrapper",
      .help =
-         "stand before the tests of a build (CMAKE_CROSSCOMPILING_EMULATOR, Meson's exe_wrapper): take more options "
-         "from the variable HEAPSONDE_RUN_OPTIONS, print no summary, and run what cannot be recorded as it is"},
+         "for use before the commands of tests (CMAKE_CROSSCOMPILING_EMULATOR, Meson's exe_wrapper): read more options "
+         "from HEAPSONDE_RUN_OPTIONS, print no summary, and run programs that cannot be recorded without recording"},
     {.name = "open",
      .help = "open the trace in the browser at the end, as 'heapsonde server --open' does, until interrupted"},
     {.name = "free-stacks",

@@ -28,20 +28,20 @@ struct run_on_run {
     struct hs_recording *recording;
     struct hs_board board;
     struct hs_session program, trace;
-    char head[MOST_HEAD]; // what the trace's session says before the trace
+    char head[MOST_HEAD]; // the lines before the trace
     size_t head_length;
-    int file; // of the trace; -1: not yet
+    int file; // of the trace; -1: not opened yet
     char *path;
     int file_problem;
     int signals;
     bool is_at_terminal;
-    bool is_cut;  // the connection
-    bool is_over; // nobody waits for the rest of the trace
+    bool is_cut;  // the connection was cut
+    bool is_over; // the user does not wait for the rest of the trace
 };
 
 // ---- what the program gets -----------------------------------------------------------------------------------------
 
-// Of an entry of the environment: whether the recorder there is to have it.
+// Whether this entry of the environment is passed on to the recorder.
 static bool is_for_board(const char *entry)
 {
     static const char *const prefixes[] = {"HEAPSONDE_", "MEMORY_PROFILER_"};
@@ -56,7 +56,7 @@ static bool is_for_board(const char *entry)
     return false;
 }
 
-// The trace is whole as it is here, and the program waits for the connection, unless something else is asked for.
+// By default the program waits for the connection, so that the trace is complete.
 static char **variables_of_board(void)
 {
     size_t count = 0, kept = 0;
@@ -135,7 +135,7 @@ static void write_trace(struct run_on_run *run, const char *bytes, size_t size)
     }
 }
 
-// "ready", the process number, then the trace. Returns how much of the bytes was of the lines.
+// Before the trace there are two lines: "ready" and the process number. Returns how many bytes belong to them.
 static size_t take_head(struct run_on_run *run, const char *bytes, size_t size)
 {
     size_t used = 0;
@@ -212,7 +212,7 @@ static void signals_end_waiting(bool do_so)
     sigprocmask(do_so ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
 }
 
-// A terminal there sends what is typed to the program itself.
+// If the program has a terminal, typed signals already reach it there.
 static void pass_on(struct run_on_run *run, int signal, bool is_typed)
 {
     struct hs_session session;
@@ -240,10 +240,11 @@ static void take_signal(struct run_on_run *run)
 
 static void say_that_it_waits(const struct run_on_run *run)
 {
-    fprintf(stderr,
-            "heapsonde: %s has ended, and the rest of its trace is awaited, or what it started still holds its "
-            "descriptors; interrupt to wait no longer\n",
-            run->arguments->operands[0]);
+    fprintf(
+        stderr,
+        "heapsonde: %s has ended; waiting for the rest of its trace, or for processes that it started and that still "
+        "have the pipe open; press Ctrl-C to stop waiting\n",
+        run->arguments->operands[0]);
 }
 
 static void watch(struct run_on_run *run)
@@ -263,7 +264,7 @@ static void watch(struct run_on_run *run)
             take_signal(run);
         if (count > 0 && files[1].revents)
             take_trace(run);
-        // It says nothing before it is let go.
+        // The keeper prints nothing before it is closed: this is the end of the connection.
         if (count > 0 && files[2].revents)
             run->is_cut = true;
     }
@@ -274,7 +275,7 @@ static int start_sessions(struct run_on_run *run, char *script)
     struct hs_board *board = &run->board;
     int result = hs_board__start(board, &run->trace, hs_board_script__trace(board->folder), HS_SESSION_OTHER,
                                  HS_SESSION_NOTHING, HS_SESSION_PIPE, -1);
-    // The program would wait for a reader that is not there.
+    // Without a reader, the program would wait at its first write.
     while (!result && !memchr(run->head, '\n', run->head_length)) {
         if (read(run->trace.output, run->head + run->head_length, 1) != 1 || ++run->head_length == 7)
             result = -EPIPE;
@@ -316,7 +317,7 @@ static int run_sessions(struct run_on_run *run)
 
 // ---- the whole -----------------------------------------------------------------------------------------------------
 
-// As waitpid would give it: of a shell's 128 and more, a signal.
+// Converts a status of a shell to one of waitpid: 128 and more is a signal.
 static int as_of_waitpid(int status)
 {
     return status > 128 && status <= 128 + SIGRTMAX ? status - 128 : W_EXITCODE(status & 0xff, 0);
@@ -342,8 +343,7 @@ static int connect_and_send(struct run_on_run *run, const char *name)
     if (!status && !run->board.streams) {
         status = HS_EXIT_CANNOT_RUN;
         hs_error__set(&error, ENOTSUP,
-                      "no pipe can be made in %s of %s, by which the trace would come here; name another folder with "
-                      "--board-folder",
+                      "no pipe for the trace can be created in %s on %s; name another folder with --board-folder",
                       run->board.folder, run->board.address.text);
     }
     if (status && hs_interrupt__came())
@@ -365,14 +365,16 @@ static int say_how_it_ended(const struct run_on_run *run, int result, int status
         return HS_EXIT_CANNOT_RUN;
     }
     if (run->file_problem)
-        hs_complain(command, "the trace cannot be written here: %s; what came before is there",
+        hs_complain(command,
+                    "the trace cannot be written on this machine: %s; it contains only what was received before",
                     strerror(run->file_problem));
     if (status >= 0)
         return 0;
-    hs_complain(command,
-                "the connection to %s was cut; the program there gets SIGHUP, what was sent there is removed, and what "
-                "was recorded until then is here",
-                where);
+    hs_complain(
+        command,
+        "the connection to %s was cut; the program there gets SIGHUP, and the files that heapsonde created there "
+        "are removed; the trace contains what was recorded until then",
+        where);
     return HS_EXIT_NO_CONNECTION;
 }
 
@@ -414,8 +416,9 @@ int hs_run_on(const struct hs_arguments *arguments, struct hs_recording *recordi
     struct run_on_run run = {.arguments = arguments, .recording = recording, .file = -1};
     sigset_t set = watched(), before;
     if (hs_arguments__flag(arguments, "follow-children")) {
-        hs_complain(arguments->command, "--follow-children does not go with --on, whose trace is that of one process; "
-                                        "let the programs there send their traces to 'heapsonde gather'");
+        hs_complain(arguments->command,
+                    "--follow-children cannot be combined with --on, which records one process; send the "
+                    "traces of the other processes to 'heapsonde gather'");
         return HS_EXIT_USAGE;
     }
     run.is_at_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);

@@ -34,9 +34,10 @@ static void ending(const struct hs_recording *recording, char *text, size_t size
 
 static void print_numbers(const struct hs_summary *summary)
 {
-    fprintf(stderr, "heapsonde: %s in %s allocations within %s (%s), %s temporary\n",
+    fprintf(stderr, "heapsonde: %s in %s allocation%s within %s (%s), %s temporary\n",
             hs_text__bytes(summary->allocated_bytes).text, hs_text__count(summary->allocations).text,
-            hs_text__time(summary->end_time).text, hs_text__rate(summary->allocations, summary->end_time).text,
+            summary->allocations == 1 ? "" : "s", hs_text__time(summary->end_time).text,
+            hs_text__rate(summary->allocations, summary->end_time).text,
             hs_text__percent(summary->temporary_count, summary->allocations).text);
     fprintf(stderr, "heapsonde: peak %s in %s, %s after the start\n", hs_text__bytes(summary->peak.bytes).text,
             hs_text__blocks(summary->peak.count).text, hs_text__time(summary->peak_time).text);
@@ -93,16 +94,16 @@ static void add_ending(FILE *note, const struct hs_recording *recording, const s
     else if (dropped)
         fprintf(note, "; %s events were dropped", hs_text__count(dropped).text);
     else if (summary->state == HS_STATE_EXEC && recording->follows_children)
-        fputs("; it replaced itself by another program, which was not recorded", note);
+        fputs("; it executed another program, which was not recorded", note);
     else if (summary->state == HS_STATE_EXEC)
-        fputs("; it replaced itself by another program, which --follow-children records too", note);
+        fputs("; it executed another program; --follow-children records that, too", note);
 }
 
 static void add_others(FILE *note, const struct hs_recording *recording, const struct hs_summary *summary,
                        const struct hs_found_traces *found)
 {
     if (found->earlier)
-        fprintf(note, "; %zu more by what it was before it replaced itself", found->earlier);
+        fprintf(note, "; %zu more of the programs before, which the same process executed", found->earlier);
     if (found->is_anothers && found->others) {
         fprintf(note, "; the largest of %zu traces%s", found->others + found->earlier + 1,
                 found->unfinished ? ", of which some are still written" : "");
@@ -119,7 +120,7 @@ static void add_others(FILE *note, const struct hs_recording *recording, const s
               "its process id in the name",
               note);
     else if (left_quietly(recording, summary))
-        fputs("; it ended by the system call itself, and what it recorded is all there", note);
+        fputs("; it ended by calling the kernel directly; the trace is complete", note);
 }
 
 // The last line: the file, what else there is to know in a few words, and what to type next.
@@ -148,7 +149,7 @@ static void explain_own_allocator(const struct hs_recording *recording, const st
     if (!name || summary->state == HS_STATE_EXEC || (summary->allocations && !strcmp(name, "malloc")))
         return;
     fprintf(stderr,
-            "heapsonde: %s has an allocator of its own (%s), and what it allocates there is not in the trace; link it "
+            "heapsonde: %s has its own allocator (%s), whose allocations are not in the trace; link the program "
             "with the system's malloc or with that allocator's shared library\n",
             recording->program, name);
 }
@@ -168,17 +169,17 @@ static bool is_full(const char *pattern)
 static void explain_absence(const struct hs_recording *recording)
 {
     if (is_full(recording->pattern)) {
-        fprintf(stderr,
-                "heapsonde: no trace was written to %s: the disk is full; make room or choose another with -o\n",
-                recording->pattern);
+        fprintf(
+            stderr,
+            "heapsonde: no trace was written to %s: the disk is full; free some space or choose another disk with -o\n",
+            recording->pattern);
         return;
     }
-    fprintf(
-        stderr,
-        "heapsonde: no trace was written to %s%s; can this user write there? did %s end before it began, or does it "
-        "clear LD_PRELOAD or run only in another program (then try --follow-children)?\n",
-        recording->pattern, recording->disabled ? " (recording was never switched on: send SIGUSR1)" : "",
-        recording->program);
+    fprintf(stderr,
+            "heapsonde: no trace was written to %s%s; possible reasons: this user cannot write there; %s ended before "
+            "recording began; it clears LD_PRELOAD; it only starts another program (try --follow-children)\n",
+            recording->pattern, recording->disabled ? " (recording was never switched on: send SIGUSR1)" : "",
+            recording->program);
 }
 
 static void summarize_trace(const struct hs_recording *recording, const struct hs_found_traces *found)
@@ -193,7 +194,7 @@ static void summarize_trace(const struct hs_recording *recording, const struct h
     int result = hs_import__open(found->path, &options, &store, &error);
     hs_progress__end(&progress);
     if (result) {
-        fprintf(stderr, "heapsonde: wrote %s, but it cannot be read back: %s\n", found->path, error.message);
+        fprintf(stderr, "heapsonde: wrote %s, but it cannot be read: %s\n", found->path, error.message);
         return;
     }
     print_numbers(hs_store__summary(store));

@@ -6,22 +6,22 @@
 #include <sys/types.h>
 #include <time.h>
 
-// One program that was run.
+// One run of a program.
 struct hs_recording {
     const char *program; // as the user called it
-    const char *path;    // of the file that is recorded; NULL: not known
-    const char *sysroot; // with which the trace is read; NULL: none
-    const char *pattern; // of the trace's path, absolute
+    const char *path;    // of the recorded program file; NULL: not known
+    const char *sysroot; // for reading the trace; NULL: none
+    const char *pattern; // absolute path of the trace, with placeholders
     pid_t pid;
-    int status; // as waitpid gives it
+    int status; // from waitpid
     double seconds;
     struct timespec started;
-    bool disabled;         // recording was to start later
-    bool follows_children; // the programs that it starts are recorded, too
+    bool disabled;         // recording was off at the start
+    bool follows_children; // programs that it starts are also recorded
 };
 
-// A few lines on standard error: how the program ended, allocations, peak, what is still live, the trace and what to do
-// with it. When there is no trace: why that may be.
+// Prints a few lines on standard error: how the program ended, allocations, peak, live memory, the trace and the next
+// command. If there is no trace, the possible reasons.
 void hs_recording__summarize(const struct hs_recording *recording);
 
 #endif

@@ -20,7 +20,7 @@ bool hs_run_wrapper__has_more(const struct hs_arguments *arguments)
     return hs_arguments__flag(arguments, "wrapper") && getenv(VARIABLE);
 }
 
-// --name or --name=text, to be freed.
+// --name or --name=text. The caller frees it.
 static char *spelled(const struct hs_given *given)
 {
     char *word = NULL;
@@ -82,7 +82,7 @@ static int parse_and_run(const struct hs_arguments *arguments, char **words,
     if (parsed == HS_PARSE_OK && (size_t)all.operand_count == before)
         status = run(&all);
     else if (parsed != HS_PARSE_WRONG)
-        hs_complain(arguments->command, VARIABLE " holds more than options of run: %s", words[1]);
+        hs_complain(arguments->command, VARIABLE " may contain only options of run: %s", words[1]);
     hs_arguments__free(&all);
     return status;
 }
@@ -91,11 +91,11 @@ int hs_run_wrapper__with_more(const struct hs_arguments *arguments, int (*run)(c
 {
     char **more = hs_words__split(getenv(VARIABLE));
     if (!more) {
-        hs_complain(arguments->command, VARIABLE " has a quote that is not closed; close it");
+        hs_complain(arguments->command, VARIABLE " contains a quote that is not closed; close it");
         return HS_EXIT_USAGE;
     }
     int status = check_options(arguments, more);
-    // What is run may run such a wrapper itself, but it is not recorded twice.
+    // The program may start such a wrapper itself; it must not be recorded twice.
     unsetenv(VARIABLE);
     char **words = status ? NULL : joined(arguments, more);
     if (!status)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// `run --wrapper`: what stands before the tests of a build, whose lines nobody types.
+// run --wrapper: a build tool puts this before the commands of its tests.
 #ifndef HEAPSONDE_HOST_CLI_RUN_WRAPPER_H
 #define HEAPSONDE_HOST_CLI_RUN_WRAPPER_H
 
@@ -8,13 +8,13 @@
 
 struct hs_program;
 
-// Whether there are options in HEAPSONDE_RUN_OPTIONS that were not taken yet.
+// Whether HEAPSONDE_RUN_OPTIONS has options that were not read yet.
 bool hs_run_wrapper__has_more(const struct hs_arguments *arguments);
 
-// Takes them, those on the line behind them, and goes on with `run`. Returns its exit status.
+// Reads them before those of the command line, and calls `run` with both. Returns its exit status.
 int hs_run_wrapper__with_more(const struct hs_arguments *arguments, int (*run)(const struct hs_arguments *arguments));
 
-// Becomes the program, as it is. Returns the exit status when that fails.
+// Executes the program without recording it. Returns only if this fails, with the exit status.
 int hs_run_wrapper__run_unrecorded(const struct hs_arguments *arguments, const struct hs_program *program);
 
 #endif

@@ -80,7 +80,7 @@ static void complain_unknown(const struct hs_command *command, const char *name)
     if (nearest.found)
         hs_complain(command, "there is no ABI '%s'; did you mean '%s'?", name, nearest.found);
     else
-        hs_complain(command, "there is no ABI '%s'; there are: " ABI_NAMES, name);
+        hs_complain(command, "there is no ABI '%s'; possible values: " ABI_NAMES, name);
 }
 
 static int print_path(const struct hs_command *command, const struct hs_abi *abi, enum hs_shim shim)
@@ -107,7 +107,7 @@ static int run(const struct hs_arguments *arguments)
         return HS_EXIT_USAGE;
     }
     if (!name && !program && shim == HS_SHIM_PROF) {
-        hs_complain(arguments->command, "--prof says which library --path or --for prints; give one of them");
+        hs_complain(arguments->command, "--prof needs --path or --for; give one of them");
         return HS_EXIT_USAGE;
     }
     if (program && hs_abi__of_file(program, &abi, &error)) {
@@ -131,13 +131,13 @@ static const struct hs_option options[] = {
     {.name = "path",
      .kind = HS_OPTION_TEXT,
      .argument = "ABI",
-     .help = "print the path of the recording library for this ABI, for LD_PRELOAD or to copy it to a board",
+     .help = "print the path of the recording library for this ABI, for LD_PRELOAD or for copying it to a board",
      .choices = ABI_NAMES},
     {.name = "for",
      .kind = HS_OPTION_FILE,
      .argument = "PROGRAM",
-     .help = "print the path of the one for the ABI of this program or library"},
-    {.name = "prof", .help = "with --path or --for: the sampling library"},
+     .help = "print the path of the recording library for this program or library"},
+    {.name = "prof", .help = "with --path or --for, print the path of the sampling library instead"},
     {.name = "json", .help = "write the list as JSON"},
     {0},
 };
@@ -145,10 +145,11 @@ static const struct hs_option options[] = {
 const struct hs_command hs_command_shims = {
     .name = "shims",
     .synopsis = "[OPTIONS]",
-    .summary = "list the libraries for targets, or print where one is",
-    .description = "There is a recording library and a sampling library for each ABI; one file serves glibc and musl. "
-                   "They are looked for beside this command, where they are installed, or in the folder that "
-                   "HEAPSONDE_SHIMS names, which has a folder for each ABI.",
+    .summary = "list the libraries for targets, or print the path of one",
+    .description =
+        "There is a recording library and a sampling library for each ABI. One file works with glibc and with "
+        "musl. If HEAPSONDE_SHIMS names a folder, they are searched there, in one folder for each ABI; else "
+        "where they are installed with this command.",
     .operand = HS_OPERAND_NONE,
     .options = options,
     .run = run,

@@ -53,7 +53,7 @@ struct hs_dump_choice hs_opened__choice(const struct hs_opened *opened);
 // Whether the file begins as traces do, or as what is made into one.
 bool hs_is_trace(const char *path);
 
-// As hs_opened__open, for commands that take nothing but dumps.
+// Like hs_opened__open, for commands that accept only dumps.
 int hs_opened__open_given(struct hs_opened *opened, const struct hs_arguments *arguments);
 
 // private: dump_subject.c

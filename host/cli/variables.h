@@ -13,7 +13,7 @@ enum hs_variable_kind {
     HS_VARIABLE_TEXT,
     HS_VARIABLE_CHOICE,   // one of `values`
     HS_VARIABLE_LIST,     // of these, with commas between
-    HS_VARIABLE_COUNTED,  // one of these, and a number behind a colon after the first
+    HS_VARIABLE_COUNTED,  // one of these words; the first may be followed by a colon and a number
     HS_VARIABLE_ADDRESS,  // ADDRESS:PORT in numbers
     HS_VARIABLE_NO_EFFECT // another recorder's
 };
@@ -31,7 +31,7 @@ struct hs_variable {
 
 extern const struct hs_variable hs_variables[];
 
-// The variable of a name without its prefix; NULL when there is none.
+// The variable with this name (without prefix), or NULL.
 const struct hs_variable *hs_variable__find(const char *name, size_t length);
 
 // Says what is wrong with a value: a text after the name of the variable or option, such as "takes 1 or 0, not 'yes'".

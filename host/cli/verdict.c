@@ -95,7 +95,7 @@ void hs_verdicts__free(struct hs_verdicts *verdicts)
 
 // ---- JUnit ---------------------------------------------------------------------------------------------------------
 
-// Other control characters are in no XML, not even escaped, and neither is what is no text.
+// XML does not allow other control characters, not even escaped, nor bytes that are not UTF-8.
 static void escape(FILE *out, const char *text)
 {
     while (*text) {
@@ -184,7 +184,7 @@ static int write_junit(const struct hs_verdicts *verdicts, const char *path, con
 
 // ---- forges --------------------------------------------------------------------------------------------------------
 
-// In a property of a command, `special` as well.
+// In a property of a command, the characters of `special` are escaped, too.
 static void escape_percent(FILE *out, const char *text, const char *special)
 {
     for (; *text; text++) {

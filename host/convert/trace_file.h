@@ -43,7 +43,7 @@ int hs_trace_file__start(struct hs_trace_file *file, FILE *out, const struct hs_
 // Returns 0 or the first error.
 int hs_trace_file__finish(struct hs_trace_file *file, uint64_t end_time);
 void hs_trace_file__free(struct hs_trace_file *file);
-// What the first error was. -ERANGE: so many bytes cannot have been allocated, and would not fit into sums.
+// The first error. -ERANGE: a number of bytes that is impossible and would overflow sums.
 const char *hs_trace_file__problem(int failed);
 
 // Events of one stream come in the order of time. Stream numbers are small.

@@ -33,7 +33,7 @@ void hs_doctor__look_paranoid(const struct hs_doctor_scene *scene, struct hs_doc
 {
     char text[32];
     if (hs_doctor__read(scene, PARANOID, text, sizeof(text)) < 0) {
-        hs_doctor__say(finding, HS_DOCTOR_FAILS, "there is no " PARANOID ": this kernel has no perf_event");
+        hs_doctor__say(finding, HS_DOCTOR_FAILS, "this kernel has no perf_event (" PARANOID " does not exist)");
         hs_doctor__advise(finding, "use a kernel with CONFIG_PERF_EVENTS=y; allocations are recorded without it");
         return;
     }
@@ -59,9 +59,9 @@ static void refused(const struct hs_doctor_scene *scene, struct hs_doctor_findin
     if (absent && !known)
         hs_doctor__advise(finding, "use a kernel with CONFIG_PERF_EVENTS=y");
     else if (absent)
-        hs_doctor__advise(finding,
-                          "the kernel has it, but not what runs this process (QEMU user mode, gVisor, or a filter "
-                          "of system calls): run it on the kernel itself");
+        hs_doctor__advise(finding, "the kernel supports it, but the environment of this process does not (QEMU's user "
+                                   "mode, gVisor, or a filter "
+                                   "of system calls); run directly on the kernel");
     else if (no_such_event)
         hs_doctor__advise(finding, "the processor, or the virtual machine, has no such counter; the clock is used");
     else if ((problem == EACCES || problem == EPERM) && known && atoi(text) > 1)
@@ -69,7 +69,7 @@ static void refused(const struct hs_doctor_scene *scene, struct hs_doctor_findin
     else if ((problem == EACCES || problem == EPERM) && seccomp_mode(scene) > 0)
         hs_doctor__advise(finding, "allow perf_event_open in the container's seccomp profile");
     else if (problem == EACCES || problem == EPERM)
-        hs_doctor__advise(finding, "give CAP_PERFMON, or ask whoever set up this sandbox");
+        hs_doctor__advise(finding, "give CAP_PERFMON, or ask the administrator of this sandbox");
     else if (problem == EMFILE || problem == ENFILE)
         hs_doctor__advise(finding, "raise the limit of open files");
 }
@@ -101,14 +101,14 @@ void hs_doctor__look_cycles(const struct hs_doctor_scene *scene, struct hs_docto
 
 void hs_doctor__look_kernel_stacks(const struct hs_doctor_scene *scene, struct hs_doctor_finding *finding)
 {
-    look_event(scene, finding, HS_DOCTOR_KERNEL_STACKS, "samples may show what the kernel does");
+    look_event(scene, finding, HS_DOCTOR_KERNEL_STACKS, "samples may contain stacks inside the kernel");
 }
 
 void hs_doctor__look_ring(const struct hs_doctor_scene *scene, struct hs_doctor_finding *finding)
 {
     char text[32];
     if (hs_doctor__read(scene, "/proc/sys/kernel/perf_event_mlock_kb", text, sizeof(text)) < 0) {
-        hs_doctor__say(finding, HS_DOCTOR_FAILS, "there is no perf_event_mlock_kb");
+        hs_doctor__say(finding, HS_DOCTOR_FAILS, "perf_event_mlock_kb does not exist");
         hs_doctor__advise(finding, "use a kernel with CONFIG_PERF_EVENTS=y");
         return;
     }

@@ -23,7 +23,7 @@ void hs_doctor__look_kernel(const struct hs_doctor_scene *scene, struct hs_docto
     }
     // What gVisor says of itself; it has no perf_event.
     if (!strncmp(version, "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016", 55)) {
-        hs_doctor__say(finding, HS_DOCTOR_LIMITED, "gVisor: allocations are recorded, perf_event is not there");
+        hs_doctor__say(finding, HS_DOCTOR_LIMITED, "gVisor: allocations are recorded, but there is no perf_event");
         hs_doctor__advise(finding, "run the container with another runtime (runc) for samples of the kernel");
         return;
     }
@@ -46,7 +46,7 @@ void hs_doctor__look_output(const struct hs_doctor_scene *scene, struct hs_docto
     struct statvfs room;
     if (access(scene->folder, W_OK | X_OK) || statvfs(scene->folder, &room)) {
         hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s: %s", scene->folder, strerror(errno));
-        hs_doctor__advise(finding, "go to a folder that you may write to, or name one with --folder");
+        hs_doctor__advise(finding, "change to a writable folder, or name one with --folder");
         return;
     }
     unsigned long long left = (unsigned long long)room.f_bavail * room.f_frsize;
@@ -54,7 +54,7 @@ void hs_doctor__look_output(const struct hs_doctor_scene *scene, struct hs_docto
     hs_doctor__say(finding, little ? HS_DOCTOR_LIMITED : HS_DOCTOR_WORKS, "%s has %llu MiB left", scene->folder,
                    left >> 20);
     if (little)
-        hs_doctor__advise(finding, "make room, record with --aggregate, or send the trace to another machine");
+        hs_doctor__advise(finding, "free some space, record with --aggregate, or send the trace to another machine");
 }
 
 void hs_doctor__look_mapping(const struct hs_doctor_scene *scene, struct hs_doctor_finding *finding)
@@ -83,7 +83,7 @@ void hs_doctor__look_recording(const struct hs_doctor_scene *scene, struct hs_do
 {
     char problem[256] = "";
     if (!scene->library) {
-        hs_doctor__say(finding, HS_DOCTOR_FAILS, "nothing to record with");
+        hs_doctor__say(finding, HS_DOCTOR_FAILS, "the recording library is missing");
         return;
     }
     if (!scene->record(scene, problem, sizeof(problem))) {
@@ -91,7 +91,7 @@ void hs_doctor__look_recording(const struct hs_doctor_scene *scene, struct hs_do
         return;
     }
     hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s", problem);
-    hs_doctor__advise(finding, "HEAPSONDE_LOG=debug says what the library does in a program");
+    hs_doctor__advise(finding, "run a program with HEAPSONDE_LOG=debug to see what the library does");
 }
 
 // As runtime/clock.c decides.
@@ -106,7 +106,7 @@ void hs_doctor__look_clock(const struct hs_doctor_scene *scene, struct hs_doctor
         !strncmp(source, "refined", 7)) {
         hs_doctor__say(finding, HS_DOCTOR_LIMITED, "the kernel uses %s, not the processor's counter: CLOCK_MONOTONIC",
                        source);
-        hs_doctor__advise(finding, "each event costs more time; 'dmesg' says why the counter was given up");
+        hs_doctor__advise(finding, "each event takes more time; 'dmesg' may contain the reason");
         return;
     }
     hs_doctor__say(finding, HS_DOCTOR_WORKS, "the kernel uses %s", source);
@@ -118,8 +118,7 @@ void hs_doctor__look_ptrace(const struct hs_doctor_scene *scene, struct hs_docto
     if (hs_doctor__read(scene, "/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text)) < 0)
         hs_doctor__say(finding, HS_DOCTOR_WORKS, "not restricted");
     else
-        hs_doctor__say(finding, HS_DOCTOR_WORKS, "ptrace_scope is %s; heapsonde records from inside and needs none",
-                       text);
+        hs_doctor__say(finding, HS_DOCTOR_WORKS, "ptrace_scope is %s; heapsonde does not need ptrace", text);
 }
 
 static bool is_private(const struct stat *status)
@@ -139,15 +138,15 @@ void hs_doctor__look_control(const struct hs_doctor_scene *scene, struct hs_doct
         snprintf(folder, sizeof(folder), "%s/tmp/heapsonde-%u", scene->root, (unsigned)geteuid());
     if (lstat(folder, &status)) {
         hs_doctor__say(finding, errno == ENOENT ? HS_DOCTOR_WORKS : HS_DOCTOR_FAILS, "%s: %s", folder,
-                       errno == ENOENT ? "will be made" : strerror(errno));
+                       errno == ENOENT ? "will be created" : strerror(errno));
         return;
     }
     if (is_private(&status)) {
         hs_doctor__say(finding, HS_DOCTOR_WORKS, "%s", folder);
         return;
     }
-    hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s is not this user's alone", folder);
-    hs_doctor__advise(finding, "remove it, or 'chmod 700' it; no socket is created in it now");
+    hs_doctor__say(finding, HS_DOCTOR_FAILS, "other users have access to %s, or own it", folder);
+    hs_doctor__advise(finding, "remove it or 'chmod 700' it; until then no socket is created there");
 }
 
 void hs_doctor__look_key(const struct hs_doctor_scene *scene, struct hs_doctor_finding *finding)

@@ -17,10 +17,10 @@ static void look_allocator(const char *program, struct hs_doctor_finding *findin
         hs_doctor__say(finding, HS_DOCTOR_WORKS, "%s", program);
         return;
     }
-    hs_doctor__say(finding, HS_DOCTOR_LIMITED, "%s has an allocator of its own (%s)", program, name);
+    hs_doctor__say(finding, HS_DOCTOR_LIMITED, "%s has its own allocator (%s)", program, name);
     hs_doctor__advise(finding, strcmp(name, "malloc")
-                                   ? "what it allocates there is not recorded; link it with the system's malloc"
-                                   : "unless that calls the next malloc, nothing is recorded; link the "
+                                   ? "its allocations are not recorded; link the program with the system's malloc"
+                                   : "nothing is recorded unless it calls the next malloc; link the "
                                      "program with the system's malloc or with an allocator's shared library");
 }
 
@@ -29,7 +29,7 @@ void hs_doctor__look_program(const struct hs_doctor_scene *scene, struct hs_doct
     if (scene->program_problem)
         hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s", scene->program_problem);
     else if (!scene->program)
-        hs_doctor__say(finding, HS_DOCTOR_UNASKED, "none was named: 'heapsonde doctor -- PROGRAM' looks at one");
+        hs_doctor__say(finding, HS_DOCTOR_UNASKED, "no program was named; 'heapsonde doctor -- PROGRAM' checks one");
     else
         look_allocator(scene->program, finding);
 }
@@ -101,7 +101,7 @@ void hs_doctor__look_tables(const struct hs_doctor_scene *scene, struct hs_docto
     if (table)
         hs_doctor__say(finding, HS_DOCTOR_WORKS, "%s", table);
     else
-        hs_doctor__say(finding, HS_DOCTOR_WORKS, "none: its machine code is read instead");
+        hs_doctor__say(finding, HS_DOCTOR_WORKS, "none; its machine code is analysed instead");
 }
 
 void hs_doctor__look_symbols(const struct hs_doctor_scene *scene, struct hs_doctor_finding *finding)

@@ -14,7 +14,7 @@ struct hs_stack_group {
 };
 
 struct hs_stack_groups {
-    struct hs_stack_group *group; // and one more behind the last
+    struct hs_stack_group *group; // with one more after the last
     size_t count;
     uint32_t *totals;   // places in the subject's totals, by group
     uint32_t *of_stack; // by stack id: number of its group

@@ -14,7 +14,7 @@ struct hs_stack_table {
     size_t node_count; // of the store
     // private
     uint32_t *list;   // by node: where its list is in `number`, + 1; nodes with the same frames share it
-    uint32_t *number; // lists of frames, innermost first, behind how many they are
+    uint32_t *number; // lists of frames, innermost first, each after its length
     size_t number_count, number_room, frame_room;
     struct hs_id_map list_of; // by address of the frames
     struct hs_id_map known;

@@ -16,7 +16,7 @@
 // Parsing needs no trace: whatever is wrong with a value is said at once. Resolving needs one: it turns percentages
 // into times, regular expressions, libraries and depths into a set of stacks, threads into a set of streams, and the
 // conditions on groups into a set of stacks. A group is all allocations of the trace with one stack, before filtering.
-// What a value means is told in docs/filters.md.
+// docs/filters.md describes the values.
 #ifndef HEAPSONDE_FILTER_FILTER_H
 #define HEAPSONDE_FILTER_FILTER_H
 
@@ -40,7 +40,7 @@ enum hs_time_unit {
 // What was given. Values are copied.
 struct hs_filter_parameters {
     enum hs_time_unit time_unit; // of hs_filter_parameters__init, for when it is not given
-    // As options of a command line: messages call them by these names, and of several values the last one counts.
+    // These come from the command line: messages name the options, and the last of several values is used.
     bool as_options;
     struct hs_given_parameter *given;
     size_t count, capacity;
@@ -48,7 +48,7 @@ struct hs_filter_parameters {
 
 enum hs_parameter_result {
     HS_PARAMETER_TAKEN,
-    HS_PARAMETER_UNKNOWN, // not a parameter of the filter: somebody else's, or to be ignored
+    HS_PARAMETER_UNKNOWN, // not a parameter of filters: the caller handles or ignores it
     HS_PARAMETER_WRONG    // the error names the parameter and says what it takes
 };
 
@@ -106,7 +106,7 @@ struct hs_group {
 // Returns 0 or a negative errno.
 int hs_filter_scope__prepare_groups(struct hs_filter_scope *scope, bool usage, const struct hs_query_control *control,
                                     struct hs_error *error);
-// Of one stack; false: it has no allocations.
+// The totals of one stack; false: no allocations.
 bool hs_filter_scope__group(const struct hs_filter_scope *scope, uint32_t stack, struct hs_group *group);
 // All of them in the order of stacks. 0, -ENOMEM, or what is not 0 of `visit`, which ends it.
 typedef int (*hs_group_visitor)(void *context, const struct hs_group *group);
@@ -134,7 +134,7 @@ int hs_filter_parameters__resolve_frames(const struct hs_filter_parameters *para
                                          const struct hs_query_control *control, struct hs_resolved_filter *resolved,
                                          struct hs_error *error);
 void hs_resolved_filter__free(struct hs_resolved_filter *resolved);
-// About how much memory it holds for a trace with so many stacks.
+// Its approximate memory for a trace with this many stacks.
 size_t hs_resolved_filter__bytes(const struct hs_resolved_filter *resolved, size_t stacks);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // What conditions and `where` are written in. A reader of words, and AND, OR, NOT and
-// parentheses over parts that somebody else reads:
+// parentheses over parts that the caller parses:
 //
 //   logic    term { "or" term }
 //   term     factor { "and" factor }

@@ -4,7 +4,7 @@
 
 #include "host/store/store.h"
 
-// Where glibc's main arena is; empty when there is none. main_heap.c
+// The range of glibc's main arena; empty if there is none. main_heap.c
 struct hs_main_heap {
     uint64_t from, to;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Which word somebody meant who mistyped one.
+// Finds the word that was probably meant by a mistyped one.
 #ifndef HEAPSONDE_HOST_FILTER_NEAREST_H
 #define HEAPSONDE_HOST_FILTER_NEAREST_H
 

@@ -150,10 +150,10 @@ const struct hs_parameter *hs_parameter__find(const char *name);
 // Whether it speaks of frames alone, so that a heap dump can answer it, too; `where` may.
 bool hs_parameter__is_of_frames(enum hs_parameter_id id);
 
-// Whether it says something of samples, too: of CPU time, of page faults; `where` may.
+// Whether it also applies to samples of CPU time and page faults; `where` may.
 bool hs_parameter__is_of_samples(enum hs_parameter_id id);
 
-// What values of this kind look like, behind "give": "a size such as 4096, 64K or 1.5M".
+// Describes values of this kind, for use after "give": "a size such as 4096, 64K or 1.5M".
 const char *hs_parameter_kind__takes(enum hs_parameter_kind kind);
 
 #endif

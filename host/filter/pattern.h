@@ -12,7 +12,7 @@ struct hs_pattern;
 int hs_pattern__create(const char *name, const char *text, struct hs_pattern **pattern, struct hs_error *error);
 void hs_pattern__destroy(struct hs_pattern *pattern);
 
-// matches[i] becomes whether names[i] matches; matches[0] is left alone. -EINVAL: it takes too long.
+// Sets matches[i] for each names[i], except matches[0], which is not changed. -EINVAL: it takes too long.
 int hs_pattern__match_all(const struct hs_pattern *pattern, const char *const *names, size_t count, uint8_t *matches,
                           const struct hs_query_control *control, struct hs_error *error);
 

@@ -9,7 +9,7 @@
 
 #define HS_NANO 1000000000u // parts of a fraction
 
-// A decimal number: `whole` and so many parts of HS_NANO.
+// A decimal number: `whole`, and a fraction in units of 1 / HS_NANO.
 struct hs_decimal {
     uint64_t whole;
     uint32_t nano;

@@ -11,7 +11,7 @@ struct hs_filter_scope {
     const struct hs_store *store;
     struct hs_trace_symbols *symbols;
     pthread_mutex_t *symbols_lock;
-    pthread_mutex_t mutex; // while something of the following is made; what is made stays as it is
+    pthread_mutex_t mutex; // held while a member below is computed; later it does not change
     bool has_names, has_groups;
     struct hs_names names;
     struct hs_totals groups; // where the store has no table of them

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What a device says about itself, in STREAM and in announcements. All of it is a claim: bounded, of any bytes but NUL.
+// The facts that a device sends about itself, in STREAM and in announcements. None of them is trusted: they are
+// bounded, and may contain any bytes except NUL.
 #ifndef HEAPSONDE_HOST_GATHER_DEVICE_H
 #define HEAPSONDE_HOST_GATHER_DEVICE_H
 
@@ -21,18 +22,18 @@ struct hs_device {
     char labels[512];
     char policy[16];
     char shim[16];                 // recorder, sampler
-    char address[HS_ADDRESS_TEXT]; // without the port; not a claim
+    char address[HS_ADDRESS_TEXT]; // without the port; not sent by the device
 };
 
-// Reads pairs of strings, up to `end`. False when they are damaged.
+// Reads pairs of strings, up to `end`. False: they are damaged.
 bool hs_device__read(struct hs_device *device, const uint8_t *pairs, const uint8_t *end);
 
 bool hs_device__is_selected(const struct hs_device *device, const struct hs_select *select);
 
-// A name of letters, digits, dot, dash and underscore, made of `from`, which may hold anything.
+// Converts `from`, which may contain any bytes, to a name of letters, digits, dot, dash and underscore.
 void hs_device__safe_name(char *to, size_t size, const char *from);
 
-// The device's own name, without one its address: what its quota counts under.
+// The name under which the quota of a device is counted: its own name or, if it has none, its address.
 const char *hs_device__title(const struct hs_device *device);
 
 #endif

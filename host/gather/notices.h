@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What is said while traces are gathered: lines for people, JSON lines for programs, a table that is drawn anew each
-// second on a terminal. Refusals are counted by reason; of each reason only the first few are lines of their own.
-// May be called by all threads.
+// Messages of `gather`: lines for people, lines of JSON for programs, and a table on a terminal that is redrawn every
+// second. Refusals are counted by reason; only the first few of each reason are printed. All threads may call these.
 #ifndef HEAPSONDE_HOST_GATHER_NOTICES_H
 #define HEAPSONDE_HOST_GATHER_NOTICES_H
 
@@ -28,7 +27,7 @@ void hs_notices__stream(struct hs_notices *notices, const char *word, const stru
 void hs_notices__refused(struct hs_notices *notices, enum hs_refusal refusal, const struct hs_address *peer,
                          const struct hs_device *device, const char *detail);
 
-// Draws the table, or writes a line of JSON; without either nothing.
+// Redraws the table, or writes a line of JSON; without either it does nothing.
 void hs_notices__progress(struct hs_notices *notices, struct hs_traces *traces);
 
 void hs_notices__summary(struct hs_notices *notices, struct hs_traces *traces);

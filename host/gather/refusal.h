@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Why a connection or a stream is not taken (any more). Each reason is counted and shown.
+// Reasons why a connection or stream is refused or ended. Each reason is counted and shown.
 #ifndef HEAPSONDE_HOST_GATHER_REFUSAL_H
 #define HEAPSONDE_HOST_GATHER_REFUSAL_H
 
 enum hs_refusal {
     HS_REFUSAL_NONE,
-    HS_REFUSAL_NO_HELLO,     // of connections, before they have proven anything
+    HS_REFUSAL_NO_HELLO,     // connections, before the peer has proven that it has the key
     HS_REFUSAL_ROLE,         //
     HS_REFUSAL_SECURITY,     //
     HS_REFUSAL_KEY,          //
@@ -26,12 +26,12 @@ enum hs_refusal {
     HS_REFUSAL_QUOTA,        //
     HS_REFUSAL_TOO_MANY,     //
     HS_REFUSAL_FILE,         // disk full, ...
-    HS_REFUSAL_REPLACED,     // no fault: the same stream came anew
-    HS_REFUSAL_ANNOUNCEMENT, // of datagrams
+    HS_REFUSAL_REPLACED,     // not an error: the same stream came over a new connection
+    HS_REFUSAL_ANNOUNCEMENT, // datagrams
     HS_REFUSAL_COUNT
 };
 
-// "wrong-key" for programs and "it does not have the key" for people.
+// "wrong-key" for programs, and "it does not have the key" for people.
 const char *hs_refusal__word(enum hs_refusal refusal);
 const char *hs_refusal__text(enum hs_refusal refusal);
 

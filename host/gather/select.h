@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Which devices are taken: a small language.
+// A small language that selects devices.
 //
 //   expression  term { "or" term }
 //   term        factor { "and" factor }
@@ -9,8 +9,8 @@
 //   OPERATOR    == != =~ !~
 //   VALUE       "text" or 'text' (with \ before a quote or a \), or a word without spaces, quotes and parentheses
 //
-// =~ looks for the regular expression (PCRE2) anywhere in the value; what is not there is empty. A match that costs too
-// much is none.
+// =~ searches the regular expression (PCRE2) anywhere in the value. A missing value is empty. A match that is too
+// expensive counts as no match.
 #ifndef HEAPSONDE_HOST_GATHER_SELECT_H
 #define HEAPSONDE_HOST_GATHER_SELECT_H
 
@@ -24,16 +24,16 @@
 
 struct hs_select;
 
-// NULL with the place and the reason in `error`.
+// NULL: the place and the reason are in `error`.
 struct hs_select *hs_select__parse(const char *text, struct hs_error *error);
 void hs_select__free(struct hs_select *select);
 
-// What is known of a device. `labels` is KEY=VALUE,KEY=VALUE.
+// The properties of a device. `labels` is KEY=VALUE,KEY=VALUE.
 struct hs_select_subject {
     const char *name, *device, *pid, *address, *labels;
 };
 
-// NULL selects everything. May be called by several threads at once.
+// NULL selects everything. Thread-safe.
 bool hs_select__matches(const struct hs_select *select, const struct hs_select_subject *subject);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// One connection after both sides have proven themselves: what its frames do, and what is to be sent. No sockets here.
+// One connection after both sides have proven that they have the key: processes its frames and makes those to be sent.
+// Without sockets.
 #ifndef HEAPSONDE_HOST_GATHER_STREAM_H
 #define HEAPSONDE_HOST_GATHER_STREAM_H
 
@@ -19,27 +20,28 @@ struct hs_gather_stream {
     struct hs_gather_link link;
     struct hs_address peer;
     struct hs_device device;
-    struct hs_gathered *trace; // NULL before STREAM
-    uint64_t claim;            // a number that no other has
+    struct hs_gathered *trace; // NULL: STREAM has not come yet
+    uint64_t claim;            // a unique number
     uint64_t expected;         // offset of the next DATA
     uint64_t stored, acknowledged;
-    char detail[256]; // what the device said when it refused
+    char detail[256]; // text of the device when it refused
     bool want_due, ping_due;
     bool ended;  // END has come
-    bool synced; // and is on the disk
-    bool done;   // and has been acknowledged: the device may go
+    bool synced; // everything is on the disk
+    bool done;   // the end was acknowledged: the device may close
 };
 
-// Takes whole frames from `bytes` (which are decrypted in place). Returns how many bytes they had; *refusal says why
-// the connection has to be closed.
+// Processes whole frames of `bytes` (which are decrypted in place). Returns how many bytes were used. *refusal: the
+// reason if the connection has to be closed.
 size_t hs_gather_stream__take(const struct hs_gather_stream_context *context, struct hs_gather_stream *stream,
                               uint8_t *bytes, size_t length, enum hs_refusal *refusal);
 
-// The frames that are due. Called again only once these are sent, so a peer that reads nothing costs nothing.
+// Makes the frames that are due. It is called again only after these were sent, so that a peer that does not read costs
+// nothing.
 #define HS_STREAM_OUT ((size_t)3 * HS_GATHER_LINK_SMALL)
 size_t hs_gather_stream__fill(struct hs_gather_stream *stream, uint8_t out[HS_STREAM_OUT]);
 
-// The connection is over. Says so, and gives the trace back.
+// The connection has ended: prints this and releases the trace.
 void hs_gather_stream__close(const struct hs_gather_stream_context *context, struct hs_gather_stream *stream,
                              enum hs_refusal why);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The live table on a terminal: what runs first, as many lines as there is room for.
+// The live table on a terminal: running streams first, as many lines as fit.
 #ifndef HEAPSONDE_HOST_GATHER_TABLE_H
 #define HEAPSONDE_HOST_GATHER_TABLE_H
 
@@ -9,15 +9,15 @@
 #include <stdio.h>
 
 struct hs_table {
-    unsigned lines; // that stand on the terminal now
+    unsigned lines; // number of lines on the terminal
     struct hs_gathered_row *rows;
     size_t room;
-    // Sizes at the last drawing, for the rates; an open hash by trace id.
+    // Sizes at the last redraw, for the rates: an open hash by trace id.
     struct hs_table_before *before;
     size_t before_room;
 };
 
-// Takes the table off the terminal, so that a line can be written there.
+// Removes the table from the terminal, so that a line can be printed.
 void hs_table__wipe(struct hs_table *table, FILE *out);
 void hs_table__draw(struct hs_table *table, FILE *out, struct hs_traces *traces, const struct hs_traces_totals *totals,
                     uint64_t rate);

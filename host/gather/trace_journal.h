@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the names of files do not say, in a file of the folder.
+// A file in the folder with the facts that the names of the other files do not contain.
 #ifndef HEAPSONDE_HOST_GATHER_TRACE_JOURNAL_H
 #define HEAPSONDE_HOST_GATHER_TRACE_JOURNAL_H
 
 #include "host/gather/trace_registry.h"
 #include "host/store/error.h"
 
-// Reads it, drops what is gone, and opens it for more.
+// Reads it, removes entries of missing files, and opens it for appending.
 int hs_trace_journal__open(struct hs_traces *traces, struct hs_error *error);
 void hs_trace_journal__began(struct hs_traces *traces, const struct hs_gathered *trace);
 void hs_trace_journal__ended(struct hs_traces *traces, const struct hs_gathered *trace);

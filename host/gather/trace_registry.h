@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The traces and accounts that are known, and what is known of each: what the other files of the folder share. The
-// mutex of the folder is taken before that of a trace.
+// The known traces and accounts and their state, shared by the files that implement the folder. Lock order: the mutex
+// of the folder before that of a trace.
 #ifndef HEAPSONDE_HOST_GATHER_TRACE_REGISTRY_H
 #define HEAPSONDE_HOST_GATHER_TRACE_REGISTRY_H
 
@@ -24,66 +24,66 @@ enum {
 #define HS_TRACES_SUFFIX        ".dat"
 #define HS_TRACES_STREAM_SUFFIX ".stream"
 
-// Bytes of one device.
+// The bytes of one device.
 struct hs_account {
     struct hs_account *next;
     char name[160];
     _Atomic uint64_t bytes;
 };
 
-// What is known of a trace only while it is shown.
+// Data of a trace that is kept only while the trace is shown.
 struct hs_details {
     struct hs_device device;
     struct hs_chunk_watch watch;
-    struct hs_traces *traces; // of the dumps
+    struct hs_traces *traces; // for its dumps
     struct hs_gathered *trace;
-    bool dump_failed; // a dump could not be written; it is tried again with the next connection
+    bool dump_failed; // a dump could not be written; this is tried again with the next connection
 };
 
-// A dump whose file is not known to be on the disk: the journal does not say that it is one, and the stream keeps it.
+// A dump that may not be on the disk yet: the journal does not list it, and the stream keeps it.
 struct hs_unflushed_dump {
     struct hs_unflushed_dump *next;
     struct hs_watched_dump dump;
-    uint64_t number; // of dumps that have become files, with this one
-    bool is_file;    // a damaged one is none
+    uint64_t number; // number of dumps that have become files, including this one
+    bool is_file;    // false: a damaged one
 };
 
 struct hs_gathered {
     struct hs_gathered *next_in_bucket;
-    struct hs_gathered *next_in_run; // traces that are shown, as they came
-    struct hs_gathered *next_open;   // of the thread that brings files to the disk
+    struct hs_gathered *next_in_run; // next shown trace, in the order in which they came
+    struct hs_gathered *next_open;   // used only by the writer thread
     uint8_t id[HS_TRACE_ID_SIZE];
 
-    pthread_mutex_t mutex;      // of all that follows
+    pthread_mutex_t mutex;      // for the members below
     struct hs_details *details; // NULL: not shown
     struct hs_account *account; // NULL: not known
     char file[HS_TRACES_FILE_NAME];
     int fd;
     uint64_t claim; // 0: none
     uint64_t size;
-    uint8_t *header; // as long as it is not whole
+    uint8_t *header; // until it is complete
     size_t header_have;
     uint64_t began_at;
-    uint64_t ended_ns; // since 1970; of a file that was found, when it was written to last
+    uint64_t ended_ns; // since 1970; for a file that was found, its last modification
     unsigned connections;
     enum hs_gathered_state state;
     enum hs_refusal refusal;
-    uint64_t ended_by; // claim that waits for the disk
-    unsigned holders;  // connections that know it, also those whose claim is void
+    uint64_t ended_by; // the claim that ended it and waits for the disk
+    unsigned holders;  // connections with a reference, including those whose claim is void
     bool dirty, ended, in_run, listed, finished, big_endian;
-    bool orphan;                                          // its file was removed: the writer closes it and frees this
-    bool header_taken;                                    // of the quota, before there is a file
-    bool samples;                                         // its chunks are dumps
-    uint64_t dumps;                                       // that have become files
-    uint64_t walked;                                      // of the bytes of the stream: the dumps before have
-    struct hs_unflushed_dump *unflushed, *last_unflushed; // the oldest first
+    bool orphan;       // its file was removed: the writer closes the file and frees this
+    bool header_taken; // counted in the quota before there is a file
+    bool samples;      // its chunks are dumps
+    uint64_t dumps;    // number of dumps that have become files
+    uint64_t walked;   // number of bytes of the stream whose dumps have become files
+    struct hs_unflushed_dump *unflushed, *last_unflushed; // in the order of their age, oldest first
 };
 
 struct hs_traces {
     struct hs_traces_options options;
     int directory;
     int journal;
-    pthread_mutex_t mutex; // of the lists, buckets and accounts
+    pthread_mutex_t mutex; // for lists, buckets and accounts
     struct hs_gathered *bucket[HS_TRACES_BUCKETS];
     struct hs_gathered *run_first, **run_last;
     struct hs_account *account[HS_ACCOUNT_BUCKETS];
@@ -93,7 +93,7 @@ struct hs_traces {
 
     pthread_t writer;
     bool writer_runs;
-    pthread_mutex_t writer_mutex; // of what follows, and of `next_open`; taken last
+    pthread_mutex_t writer_mutex; // for the members below and for `next_open`; taken last
     pthread_cond_t writer_wakes;
     struct hs_gathered *open;
     bool writer_urgent, writer_ends;
@@ -107,7 +107,7 @@ void hs_trace_registry__unlink_from_run(struct hs_traces *traces, struct hs_gath
 void hs_trace_registry__free(struct hs_gathered *trace);
 struct hs_account *hs_trace_registry__account(struct hs_traces *traces, const char *name); // mutex held
 
-// The thread that brings files to the disk does not wait for its time.
+// Wakes the writer thread immediately.
 void hs_trace_registry__wake_writer(struct hs_traces *traces);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The thread that brings files to the disk.
+// The thread that flushes files to the disk.
 #ifndef HEAPSONDE_HOST_GATHER_TRACE_WRITER_H
 #define HEAPSONDE_HOST_GATHER_TRACE_WRITER_H
 

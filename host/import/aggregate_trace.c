@@ -83,7 +83,7 @@ static void note_peak(const struct aggregate_trace_adding *adding, struct aggreg
     stack->peak_number = adding->peak_number;
 }
 
-// What a sum becomes: more as far as the allowance goes, or less down to nothing.
+// The new value of a sum after a change: increases are limited by the allowance, and it never falls below 0.
 static uint64_t changed(struct hs_allowance *allowance, uint64_t sum, uint64_t change)
 {
     return change >> 63 ? above(sum, 0 - change) : sum + hs_allowance__take(allowance, change);

@@ -12,7 +12,7 @@ struct hs_array {
     size_t count, capacity;
 };
 
-// Returns the new, uninitialised element, or NULL without memory.
+// Returns a new, uninitialised element. NULL: out of memory.
 static inline void *hs_array__add(struct hs_array *array, size_t element)
 {
     if (array->count == array->capacity) {

@@ -691,9 +691,9 @@ static void convert_times(struct hs_builder *builder, struct hs_step *steps, siz
     builder->last_time = last;
 }
 
-// First the places of all blocks in the live map are fetched, then, when those are there, the rows that end, then the
-// stacks of these. Which steps are frees is as good as random, so that they are picked without a condition. (Written
-// out here: a function that only fetches is left out by gcc as one without effect.)
+// First prefetches the entries of all blocks in the live map, then the rows that end, then their stacks. Which steps
+// are frees is unpredictable, so they are selected without a branch. (Not a function: gcc removes a function that only
+// prefetches, because it has no effect.)
 static void fetch(struct hs_builder *builder, struct hs_step *steps, size_t count)
 {
     const struct hs_live_entry *entries = builder->live.entry;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// From recorded time to nanoseconds since recorded time 0: piecewise linear through the trace's clock points.
+// Converts recorded time to nanoseconds since recorded time 0: piecewise linear between the clock points of the trace.
 #ifndef HEAPSONDE_IMPORT_CLOCK_MAP_H
 #define HEAPSONDE_IMPORT_CLOCK_MAP_H
 
@@ -15,18 +15,18 @@ struct hs_clock_segment {
 struct hs_clock_map {
     struct hs_clock_segment *segment;
     size_t count;
-    size_t current; // of the last conversion
+    size_t current; // segment of the last conversion
     uint64_t current_end;
 };
 
 struct hs_clock_source {
     uint8_t clock; // HS_CLOCK_*
     uint8_t tick_shift;
-    double ticks_per_second; // raw counter, 0: unknown
+    double ticks_per_second; // raw counter; 0: unknown
     uint64_t start_monotonic_ns;
 };
 
-// `points` are sorted here. Returns 0 or -ENOMEM.
+// Sorts `points`. Returns 0 or -ENOMEM.
 int hs_clock_map__create(struct hs_clock_map *map, const struct hs_clock_source *source, struct hs_clock_point *points,
                          size_t count);
 void hs_clock_map__free(struct hs_clock_map *map);

@@ -66,8 +66,8 @@ static int continue_live_row(struct hs_builder *builder, const struct hs_staged_
     return 0;
 }
 
-// What happened after `now` is taken back. Flags but those of the rest of a mapping tell how a row ended; which rows
-// were there at the peak is said anew.
+// Reverts everything that happened after `now`. All flags except HS_ROW_SPLIT describe the end of a row; the rows at
+// the peak are determined again.
 static int continue_row_ends(struct hs_builder *builder, const struct hs_staged_block *staged,
                              const struct ended_block *ended)
 {

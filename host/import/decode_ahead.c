@@ -7,8 +7,8 @@
 
 #define AHEAD 16 // chunks that are decoded or being decoded, at most
 
-// Who takes a chunk that nobody decoded yet does so itself, so that neither thread waits for the other while there is
-// something to decode: whichever is the slower one gets help.
+// A reader that needs a chunk which is not decoded yet decodes it itself. So neither thread waits while there is work,
+// and the slower one gets help.
 struct hs_decode_ahead {
     const struct hs_trace *trace;
     const struct hs_trace_chunk *const *order;
@@ -86,7 +86,7 @@ static void decode_next(struct hs_decode_ahead *ahead, unsigned who)
     decoded = decode(ahead, who, decoded, number);
     pthread_mutex_lock(&ahead->mutex);
     ahead->slot[number % AHEAD] = (struct decode_ahead_slot){decoded, true};
-    // Whoever waits for one waits for the first.
+    // A waiting reader waits for the oldest chunk.
     if (number == ahead->taken)
         pthread_cond_signal(&ahead->changed);
 }

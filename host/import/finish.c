@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What needs all rows: their ends, zones, the rows at the peak, chains.
+// The steps that need all rows: their ends, zones, the rows at the peak, chains.
 #include "host/import/finish.h"
 
 #include "host/import/sample_weights.h"
@@ -121,7 +121,7 @@ static int compare_rows(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
-// What needs no times, beside what does. Of the zones it touches kinds and flags alone.
+// The steps that need no times, which run in parallel to the others. Of the zones they write only kinds and flags.
 struct others {
     struct hs_builder *builder;
     bool threaded;

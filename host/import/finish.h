@@ -7,7 +7,7 @@
 // Writes an array as a file of the store.
 int hs_write_array(int directory_fd, const char *name, const struct hs_array *array, size_t element);
 
-// Zones, the rows at the peak, chains, timeline, sums of the summary; closes the columns.
+// Writes zones, rows at the peak, chains, timeline and sums of the summary, and closes the columns.
 int hs_builder__finish_rows(struct hs_builder *builder, struct hs_store_head *head);
 
 #endif

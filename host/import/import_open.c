@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Finds the store of a trace or makes it. A store is built under a name of its own and then takes its final name in one
-// step, so that others see a whole store or none.
+// Finds or creates the store of a trace. A new store has a temporary name and is renamed atomically, so that others see
+// a complete store or none.
 #include "host/import/left_over.h"
 #include "host/import/resume.h"
 #include "host/import/run.h"
@@ -29,7 +29,7 @@ struct import_open_place {
     char directory[PATH_MAX];
 };
 
-// What a store has to be of.
+// The properties that a store must have.
 struct wanted {
     struct hs_store_key key;
     uid_t owner; // of the trace
@@ -41,14 +41,14 @@ static bool is_of(const char *directory, const struct hs_store_key *key, struct 
     return !hs_store__read_head(directory, head) && !memcmp(&head->key, key, sizeof *key);
 }
 
-// Whoever wrote the trace may have made its store. What anybody else made may say something else than the trace.
+// Accepts a store of the trace's owner. A store of any other user could have contents that are not from the trace.
 static bool is_trusted(const char *directory, const struct wanted *wanted)
 {
     struct stat status;
     return !stat(directory, &status) && (hs_user__is_trusted(status.st_uid) || status.st_uid == wanted->owner);
 }
 
-// A store whose stacks were unwound here is of the files that they were unwound with, too.
+// If stacks were unwound here, the store also depends on the files with which this was done.
 static bool matches(const char *directory, const struct wanted *wanted)
 {
     struct hs_store_head head;
@@ -132,7 +132,8 @@ static bool is_whole(const char *directory)
     return whole;
 }
 
-// A small store is made again sooner than the disk has it, and that of a trace that still grows is soon replaced.
+// Flushing is not worth while for a small store, which is quickly made again, or for that of a growing trace, which is
+// soon replaced.
 static int seal(const char *directory, const struct hs_trace *trace)
 {
     struct stat status;
@@ -157,8 +158,8 @@ static int take_name(const char *built, const char *final, const struct wanted *
             hs_store__remove(built);
             return 0;
         }
-        // A store of an older state of the trace, or a damaged one: out of the way first, whoever has it open keeps its
-        // files.
+        // There is a store of an older state of the trace, or a damaged one. It is moved away first; processes that
+        // have it open keep its files.
         char old[PATH_MAX];
         if (snprintf(old, sizeof old, "%s.old-%d", final, (int)getpid()) >= (int)sizeof old)
             return -ENAMETOOLONG;
@@ -199,7 +200,7 @@ static int import_rest_to(const struct hs_trace *trace, const struct hs_import_o
     return failed;
 }
 
-// What was asked to end may be asked to go on.
+// A cancelled import may be repeated later.
 static void remove_unless_partial(const char *built, int failed)
 {
     char partial[PATH_MAX];

@@ -14,7 +14,7 @@
 
 void hs_left_over__hold(int directory_fd)
 {
-    // Where there are no locks nobody takes one, and what is left over stays.
+    // On file systems without locks, no process gets one, and unfinished stores are not removed.
     flock(directory_fd, LOCK_EX | LOCK_NB);
 }
 
@@ -26,7 +26,7 @@ static bool is_named_so(const char *name, const char *final)
                strlen(HS_MAKING_SUFFIX) - 1;
 }
 
-// One without files may be that of somebody who is about to lock it.
+// A directory without files may belong to a process that is about to lock it.
 static int lock_left_over(int parent_fd, const char *name)
 {
     int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The live blocks: from (address, space) to what ending a block needs to know of it. Open addressing with linear
-// probing and deletion by shifting back, so that a trace of any length keeps it as small as the live set.
+// The live blocks: maps (address, space) to what is needed when a block ends. Open addressing with linear probing and
+// backward-shift deletion, so that it stays as small as the live set, however long the trace is.
 #ifndef HEAPSONDE_IMPORT_LIVE_MAP_H
 #define HEAPSONDE_IMPORT_LIVE_MAP_H
 
@@ -10,14 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Four in a cache line: what else is known of a block stands with its row.
+// Four fit into a cache line: other data of a block is stored with its row.
 struct hs_live_entry {
     uint64_t address;
     uint32_t row_plus_1; // 0: empty
-    uint32_t tag;        // heap: its link + 1, or 0; elsewhere: the space
+    uint32_t tag;        // heap: link + 1, or 0; other spaces: the space
 };
 
-// Spaces: the heap, and others, which have this bit.
+// Spaces: the heap, and others, which have this bit set.
 #define HS_LIVE_HEAP  0u
 #define HS_LIVE_OTHER 0x80000000u
 
@@ -30,21 +30,22 @@ struct hs_live_map {
     struct hs_live_entry *entry;
     uint64_t mask;
     uint64_t count;
-    uint64_t seed; // an address pattern must not make it slow
+    uint64_t seed; // random, so that no pattern of addresses makes it slow
 };
 
 int hs_live_map__create(struct hs_live_map *map);
 void hs_live_map__free(struct hs_live_map *map);
 int hs_live_map__grow(struct hs_live_map *map);
 
-// Neighbours in memory are neighbours here: programs use again what they freed last, so that few lines stay hot.
+// Blocks that are adjacent in memory are adjacent here: programs reuse what they freed last, so few cache lines stay
+// hot.
 static inline uint64_t hs_live_map__slot(const struct hs_live_map *map, uint64_t address, uint32_t space)
 {
     uint64_t hash = (address >> 9 ^ map->seed ^ (uint64_t)space << 32) * 0x9e3779b97f4a7c15u;
     return ((hash ^ hash >> 32) + (address >> 4 & 31)) & map->mask;
 }
 
-// `at` is what hs_live_map__slot says, and the map has not grown since.
+// `at` is from hs_live_map__slot, and the map has not grown since.
 static inline struct hs_live_entry *hs_live_map__find_from(const struct hs_live_map *map, uint64_t at, uint64_t address,
                                                            uint32_t space)
 {
@@ -60,7 +61,7 @@ static inline struct hs_live_entry *hs_live_map__find(const struct hs_live_map *
     return hs_live_map__find_from(map, hs_live_map__slot(map, address, space), address, space);
 }
 
-// Fills the empty entry that find returned. The caller grows the map when hs_live_map__is_full.
+// Fills the empty entry that `find` returned. The caller grows the map if hs_live_map__is_full.
 static inline void hs_live_map__fill(struct hs_live_map *map, struct hs_live_entry *entry,
                                      const struct hs_live_entry *block)
 {
@@ -69,8 +70,8 @@ static inline void hs_live_map__fill(struct hs_live_map *map, struct hs_live_ent
     map->count++;
 }
 
-// At most a quarter is in use: each probe behind the first is one that the processor did not foresee. Half of a large
-// one: there memory counts, and the caches have no room for either.
+// At most a quarter is used, because every probe after the first is a branch that the processor mispredicts. A large
+// map is used up to a half: there memory counts, and it does not fit into the caches anyway.
 #define HS_LIVE_LARGE ((uint64_t)1 << 24) // slots
 
 static inline bool hs_live_map__has_room(const struct hs_live_map *map, uint64_t more)
@@ -93,7 +94,7 @@ static inline void hs_live_map__remove(struct hs_live_map *map, struct hs_live_e
         if (!next->row_plus_1)
             break;
         uint64_t home = hs_live_map__slot(map, next->address, hs_live_entry__space(next));
-        // It may move when its home is not between the hole and where it stands.
+        // It may move if its home slot is not between the hole and its current slot.
         if (((at - home) & map->mask) >= ((at - hole) & map->mask)) {
             map->entry[hole] = *next;
             hole = at;

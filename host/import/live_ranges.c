@@ -78,7 +78,7 @@ static struct range_block *add_block(struct hs_live_ranges *ranges, size_t index
     return block;
 }
 
-// Half of a full block goes into one behind it.
+// Splits a full block: the second half moves to a new block after it.
 static int split(struct hs_live_ranges *ranges, struct hs_range_place *place)
 {
     struct range_block *block = ranges->block[place->block], *half = add_block(ranges, place->block + 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Live mappings by address, none of which overlaps another: in blocks, so that one more or less moves few of the
-// others, wherever it lies. (Kernels map from high addresses to low ones.)
+// Live mappings by address, without overlaps. They are stored in blocks, so that adding or removing one moves only few
+// others. (Kernels map from high addresses to low ones.)
 #ifndef HEAPSONDE_IMPORT_LIVE_RANGES_H
 #define HEAPSONDE_IMPORT_LIVE_RANGES_H
 
@@ -18,29 +18,29 @@ struct hs_live_mapping {
 };
 
 struct hs_live_ranges {
-    struct range_block **block; // none of them is empty
+    struct range_block **block; // none is empty
     size_t blocks, room;
 };
 
-// Valid until something is added or removed.
+// Valid until a mapping is added or removed.
 struct hs_range_place {
     size_t block, index;
 };
 
-// The first mapping that ends behind `address`.
+// The first mapping that ends after `address`.
 struct hs_range_place hs_live_ranges__behind(const struct hs_live_ranges *ranges, uint64_t address);
-// The mapping there, NULL behind the last one.
+// The mapping at a position; NULL: after the last one.
 struct hs_live_mapping *hs_live_ranges__at(const struct hs_live_ranges *ranges, struct hs_range_place place);
 struct hs_range_place hs_live_ranges__next(const struct hs_live_ranges *ranges, struct hs_range_place place);
 
-// Both return 0 or -ENOMEM. Of those that are restored each begins at the end of the one before or behind it.
+// Both return 0 or -ENOMEM. Restored mappings have to be in ascending order, without overlaps.
 int hs_live_ranges__add(struct hs_live_ranges *ranges, const struct hs_live_mapping *added);
 int hs_live_ranges__restore(struct hs_live_ranges *ranges, const struct hs_live_mapping *mappings, size_t count);
 
 // Removes the mappings from `place` on that begin before `end`.
 void hs_live_ranges__remove(struct hs_live_ranges *ranges, struct hs_range_place place, uint64_t end);
 
-// Appends all of them, struct hs_live_mapping, to an array. Returns 0 or -ENOMEM.
+// Appends all mappings (struct hs_live_mapping) to an array. Returns 0 or -ENOMEM.
 int hs_live_ranges__list(const struct hs_live_ranges *ranges, struct hs_array *list);
 void hs_live_ranges__free(struct hs_live_ranges *ranges);
 

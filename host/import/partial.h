@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What a killed import leaves to go on from. A long one writes, now and then, how its rows ended so far, and then the
-// file `partial` in one step: the state as in the file `resume`, with where each block lies in the files of the
-// columns, which only grow. There is no head: it is no store.
+// The state from which an import can continue after it was killed. From time to time a long import writes how its rows
+// ended so far, and then atomically the file `partial`. This contains the same as the file `resume` and also the
+// positions of all blocks in the files of the columns, which only grow. Without a head, the directory is not a store.
 #ifndef HEAPSONDE_IMPORT_PARTIAL_H
 #define HEAPSONDE_IMPORT_PARTIAL_H
 
@@ -11,9 +11,9 @@
 
 struct hs_resume_state;
 
-// Writes how things stand. Returns 0 or a negative errno: then there is none.
+// Writes the current state. Returns 0 or a negative errno; then there is no state.
 int hs_partial__keep(struct hs_partial *partial, struct hs_builder *builder, const struct hs_resume_state *state);
-// Closes its files and, unless they are kept, removes them.
+// Closes the files, and removes them unless they are kept.
 void hs_partial__end(struct hs_partial *partial, int directory_fd, bool kept);
 
 #endif

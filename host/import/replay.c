@@ -19,7 +19,7 @@ struct replay_cursor {
     int phase;
 };
 
-// A cursor in the heap with its time, so that comparing needs no cursor.
+// A cursor in the heap with its time, so that comparisons do not access the cursor.
 struct replay_entry {
     uint64_t time;
     struct replay_cursor *cursor;
@@ -34,7 +34,7 @@ struct replay {
     struct hs_decode_ahead *ahead;
     struct hs_replay_counts *counts;
     const struct hs_replay_cut *cut;
-    uint64_t last_cut; // steps from here on are behind the last cut; UINT64_MAX: there is none or it was passed
+    uint64_t last_cut; // steps from here on are after the last cut; UINT64_MAX: no cut, or it was passed
     uint64_t cut_end;  // behind the next one
     uint64_t next_cut; // events from which on there is another one before the last; UINT64_MAX: none
     uint64_t *taken;   // by chunk of the order: steps before `next` or, until it is opened, those to leave out
@@ -87,7 +87,7 @@ static void sift_up(struct replay *replay, size_t at)
     heap[at] = moving;
 }
 
-// Sets phase and time for the event the cursor stands on.
+// Sets phase and time of the event at the cursor.
 static inline void set_phase(struct replay *replay, struct replay_cursor *cursor)
 {
     const struct hs_brief_event *event = cursor->next;
@@ -232,7 +232,7 @@ static uint64_t limit_of(const struct replay *replay)
     return limit;
 }
 
-// A whole event, in the phase that the cursor stands on.
+// The whole event at the cursor, in its phase.
 static void take_whole(const struct replay_cursor *cursor, struct hs_step *step)
 {
     const struct hs_event *event = &cursor->wide[cursor->next->size];
@@ -266,8 +266,8 @@ static inline void put_brief(struct hs_step *step, const struct hs_brief_event *
     step->phase = HS_PHASE_END;
 }
 
-// Takes brief events, the one that the cursor stands on and those behind it that are due before `limit`, as long as
-// there is room. The cursor then stands on the last one taken.
+// Takes brief events from the cursor on that are before `limit`, as long as there is room. The cursor then points to
+// the last one taken.
 static void take_brief(struct replay *replay, struct replay_cursor *cursor, uint64_t limit)
 {
     const struct hs_brief_event *brief = cursor->next, *end = cursor->end;
@@ -298,7 +298,7 @@ static int deliver(struct replay *replay)
     return count ? replay->visit(replay->context, replay->step, count) : 0;
 }
 
-// From the last phase taken to the next one. Returns whether there is none.
+// Advances to the next phase. Returns whether there is none.
 static inline bool advance(struct replay *replay, struct replay_cursor *cursor)
 {
     if (cursor->phase == HS_PHASE_BEGIN) {
@@ -350,11 +350,11 @@ static int run_first(struct replay *replay)
 
 // ---- few cursors that take turns -----------------------------------------------------------------------------------
 
-// Who is next is as good as random where threads take turns. Of a few the first is found without a condition.
+// If threads take turns, the next one is unpredictable. Among few cursors, the first is found without a branch.
 #define FEW   4
 #define LANES 8 // FEW or LANES of them, as a constant in each use
 
-// As a number that the compiler knows nothing of: it would make a condition of it again.
+// Returned as a number that the compiler cannot analyse; otherwise it would generate a branch again.
 static inline unsigned is_less(uint64_t a, uint64_t b)
 {
     unsigned less = a < b;

@@ -15,7 +15,7 @@
 
 #define MAGIC 0x31656d7573657268u
 
-// X(name, what the file holds of it): arrays, one behind the other. What is aligned to four bytes comes last.
+// X(name, contents): consecutive arrays. Arrays that are aligned to four bytes come last.
 #define ARRAYS(X)                                                                                                      \
     X(links, struct hs_chain_link)                                                                                     \
     X(chains, struct hs_chain)                                                                                         \
@@ -58,7 +58,7 @@ static const size_t element_size[ARRAY_COUNT] = {
 struct resume_head {
     uint64_t magic;
     uint32_t version, head_size;
-    uint32_t crc, reserved; // of all behind the head; of the head with crc 0
+    uint32_t crc, reserved; // of everything after the head; of the head with crc 0
     struct hs_store_key key;
     uint64_t time, now;
     uint64_t rows, peak_rows, map_peak_rows, live_count;
@@ -464,7 +464,7 @@ static int restore_arrays(const struct hs_resume *resume, struct hs_builder *bui
                   : hs_live_ranges__restore(&builder->maps, resume->array[ARRAY_maps], resume->head.count[ARRAY_maps]);
 }
 
-// What is counted while events go by.
+// The counters of the replay.
 static void restore_summary(struct hs_summary *summary, const struct hs_summary *before)
 {
     summary->allocations = before->allocations;
@@ -511,7 +511,7 @@ static int restore(const struct hs_resume *resume, struct hs_builder *builder)
     restore_summary(builder->summary, &head->summary);
     failed = resume->store ? hs_builder__continue(builder, hs_store__columns(resume->store), head->rows, NULL)
                            : hs_builder__continue(builder, &resume->partial, head->rows, resume->array[ARRAY_rest]);
-    // What ended in the very nanosecond of the cut, but behind it, is not told from what ended before it.
+    // Rows that ended in the nanosecond of the cut, but after it, cannot be told from rows that ended before it.
     return !failed && builder->live.count != head->live_count ? -EBADMSG : failed;
 }
 

@@ -165,7 +165,7 @@ static void widen(const struct hs_row_ends *row_ends, enum hs_row_ends_column co
         to[i] = hs_row_ends__states(row_ends)[first + i];
 }
 
-// What late rows have here is not read: any time that needs no more bits.
+// The values of late rows are not read here; a value is chosen that needs no additional bits.
 static void fill_late(uint64_t *time, size_t count)
 {
     uint64_t known = 0;
@@ -222,7 +222,7 @@ int hs_row_ends__settle(struct hs_row_ends *row_ends)
 
 // ---- reading -------------------------------------------------------------------------------------------------------
 
-// The first late row at this place or behind it.
+// The first late row at or after this place.
 static size_t first_late(const struct hs_row_ends_region *region, uint64_t place)
 {
     size_t low = 0, high = region->late_count;

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Events: some ten seconds of work, so that most traces are imported before there is anything to keep.
+// Number of events: some ten seconds of work. Most traces are imported before the first state would be kept.
 #define PARTIAL_EVERY ((uint64_t)1 << 27)
 
 struct import {
@@ -130,9 +130,9 @@ static int visit(void *context, struct hs_step *steps, size_t count)
 
 // ---- a trace that grows --------------------------------------------------------------------------------------------
 
-// Up to which time a trace that is still written is there as a whole and will stay as it is: what is recorded next is
-// later than what is sealed, and behind the last clock point times are estimates. HS_NEVER: it is written no more. The
-// next nanosecond begins behind it.
+// The time up to which a growing trace is complete and final: later records are later than what is sealed, and times
+// after the last clock point are estimates. The tick after it is in a later nanosecond. HS_NEVER: the trace is not
+// being written any more.
 static uint64_t settled_time(struct import *import)
 {
     const struct hs_file_header *header = &hs_trace__info(import->trace)->header;
@@ -168,7 +168,7 @@ static void keep_partial(struct import *import, struct hs_resume_state *state)
     import->no_partial = true;
 }
 
-// What cannot be kept costs time alone.
+// A state that cannot be kept only costs time later.
 static int keep_state(void *context, uint64_t time, struct hs_array *consumed)
 {
     struct import *import = context;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What is no block and no mapping: marks, calls of mallopt, samples.
+// Events other than blocks and mappings: marks, calls of mallopt, samples.
 #include "host/import/builder.h"
 
 #include <errno.h>

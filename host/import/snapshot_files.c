@@ -80,7 +80,8 @@ static int open_copy(void *context)
 
 // ---- files on disk --------------------------------------------------------------------------------------------------
 
-// What the file says of its debug information. False: it has a symbol table itself, and nothing better is to be found.
+// Reads the file's link to its debug information. False: the file has a symbol table itself, and nothing better can be
+// found.
 static bool debug_link(int fd, struct hs_debug_link *link, Elf **elf)
 {
     Elf_Scn *section = NULL;

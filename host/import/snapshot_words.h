@@ -11,10 +11,11 @@
 struct hs_snapshot_form {
     unsigned pointer_size; // 4 or 8
     bool big_endian;
-    unsigned registers; // how many there are
+    unsigned registers; // number of registers
 };
 
-// Reads registers and the copy, which gets the target's byte order. *copy is to be freed. False: damaged, or no memory.
+// Reads the registers and the copy of the stack, and converts the copy to the target's byte order. The caller frees
+// *copy. False: damaged, or out of memory.
 bool hs_snapshot_words__read(const struct hs_snapshot_form *form, const uint8_t *bytes, size_t length,
                              uint64_t *registers, uint8_t **copy, size_t *size);
 

@@ -102,7 +102,7 @@ static int grow(struct unwinding *self)
     return 0;
 }
 
-// A node behind those of the trace. Returns it, or a negative errno.
+// Appends a node after those of the trace. Returns it, or a negative errno.
 static int64_t append_node(struct unwinding *self, uint32_t parent, uint64_t pc)
 {
     struct hs_import_tables *tables = self->tables;

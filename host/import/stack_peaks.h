@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The most that the heap blocks of each stack had at once, and when that was first so, while events go by. Within a
-// nanosecond, as for every question: what is freed goes first, then allocations come in their order, and those that end
-// in the same nanosecond end at once.
+// The largest live sum of the heap blocks of each stack, and its first time, computed during the replay. The order
+// within a nanosecond is that of all queries: frees first, then allocations in their order. Blocks that end in the
+// nanosecond in which they were allocated end at once.
 #ifndef HEAPSONDE_IMPORT_STACK_PEAKS_H
 #define HEAPSONDE_IMPORT_STACK_PEAKS_H
 
@@ -16,11 +16,11 @@
 
 struct hs_stack_state {
     uint64_t live;
-    uint64_t most_plus_1; // 0: nothing was allocated yet
-    uint64_t time;        // of the most
+    uint64_t most_plus_1; // 0: no allocation yet
+    uint64_t time;        // of the largest sum
 };
 
-// An allocation of the nanosecond in progress.
+// An allocation in the current nanosecond.
 struct hs_recent_block {
     uint64_t size;
     uint32_t row, stack;
@@ -39,7 +39,7 @@ struct hs_stack_peaks {
 int hs_stack_peaks__create(struct hs_stack_peaks *peaks, size_t stacks);
 void hs_stack_peaks__free(struct hs_stack_peaks *peaks);
 
-// Whether the row began in it: then it also ended in it.
+// Whether the row began in the current nanosecond. Then it also ended in it.
 bool hs_stack_peaks__end_recent(struct hs_stack_peaks *peaks, uint32_t row);
 
 static inline void hs_stack_peaks__add(struct hs_stack_peaks *peaks, uint64_t size, uint32_t stack)
@@ -52,7 +52,7 @@ static inline void hs_stack_peaks__add(struct hs_stack_peaks *peaks, uint64_t si
     }
 }
 
-// The nanosecond in progress is over.
+// The current nanosecond ends.
 static inline void hs_stack_peaks__settle(struct hs_stack_peaks *peaks)
 {
     const struct hs_recent_block *recent = peaks->recent.data;
@@ -70,14 +70,15 @@ static inline void hs_stack_peaks__move_to(struct hs_stack_peaks *peaks, uint64_
     peaks->now = now;
 }
 
-// Whether no allocation came in this nanosecond yet. One that is also the nanosecond's last event may be added at once.
+// Whether no allocation has come in this nanosecond yet. An allocation that is also the last event of the nanosecond
+// may be added at once.
 static inline bool hs_stack_peaks__is_first(struct hs_stack_peaks *peaks, uint64_t now)
 {
     hs_stack_peaks__move_to(peaks, now);
     return !peaks->recent.count;
 }
 
-// Rows come in order, and times never go back. `stack` is one of the stacks.
+// Rows are added in order, and times never decrease. `stack` has to be below the limit.
 static inline int hs_stack_peaks__begin(struct hs_stack_peaks *peaks, uint64_t now, uint32_t row, uint64_t size,
                                         uint32_t stack)
 {
@@ -85,7 +86,7 @@ static inline int hs_stack_peaks__begin(struct hs_stack_peaks *peaks, uint64_t n
     struct hs_recent_block *recent = hs_array__add(&peaks->recent, sizeof *recent);
     if (!recent)
         return -ENOMEM;
-    // Field by field: put together elsewhere and copied as a whole it would wait for its parts.
+    // Assigned field by field: copying a temporary struct would stall store forwarding.
     recent->size = size;
     recent->row = row;
     recent->stack = stack;
@@ -101,7 +102,7 @@ static inline void hs_stack_peaks__end(struct hs_stack_peaks *peaks, uint64_t no
         peaks->state[stack].live -= size;
 }
 
-// Writes the table that hs_store__stack_peaks maps. Returns 0 or a negative errno.
+// Writes the table for hs_store__stack_peaks. Returns 0 or a negative errno.
 int hs_stack_peaks__write(struct hs_stack_peaks *peaks, int directory_fd);
 
 #endif

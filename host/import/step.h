@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What a replay hands on.
+// The unit of a replay.
 #ifndef HEAPSONDE_IMPORT_STEP_H
 #define HEAPSONDE_IMPORT_STEP_H
 
@@ -9,23 +9,23 @@
 #include "host/import/import.h"
 
 #define HS_STREAM_BITS  22
-#define HS_STREAM_LIMIT (1u << HS_STREAM_BITS) // a larger stream number is damage; threads are numbered from 0
+#define HS_STREAM_LIMIT (1u << HS_STREAM_BITS) // larger stream numbers are damage; threads are numbered from 0
 
 struct hs_step {
-    uint64_t time;    // recorded time; never goes back within a stream
-    uint64_t address; // of the block; of the old one where a realloc begins
+    uint64_t time;    // recorded time; never decreases within a stream
+    uint64_t address; // of the block; at the beginning of a realloc, of the old block
     uint64_t size, usable;
-    const struct hs_event *event; // NULL for what a brief event says
+    const struct hs_event *event; // NULL for brief events
     uint32_t stack, stream;
     uint8_t kind;  // enum hs_event_kind
     uint8_t phase; // HS_PHASE_*
-    // For who visits it:
+    // For the visitor:
     uint8_t last_of_time;
-    uint8_t later; // than the step before, by recorded time
+    uint8_t later; // 1: its recorded time is later than that of the previous step
     uint64_t slot;
 };
 
-// The whole event, for a step that was not changed. What only a wide one says is 0 in others.
+// The whole event of an unchanged step. Members that only wide events have are 0 in others.
 static inline struct hs_event hs_step__event(const struct hs_step *step)
 {
     if (step->event)
@@ -38,20 +38,23 @@ static inline struct hs_event hs_step__event(const struct hs_step *step)
                              .kind = step->kind};
 }
 
-// hs_trace__replay by steps, some at a time: who visits them can fetch what they will touch before it is needed.
+// Like hs_trace__replay, but passes several steps at a time, so that the visitor can prefetch what it needs for them.
 #define HS_STEPS 64 // at most
 typedef int (*hs_step_visitor)(void *context, struct hs_step *steps, size_t count);
 int hs_trace__replay_steps(const struct hs_trace *trace, hs_step_visitor visit, void *context,
                            struct hs_replay_counts *counts);
 
-// Where a replay is cut: between the steps up to a time and those behind it.
+// Splits a replay into the steps up to a time and the steps after it.
 struct hs_replay_cut {
-    uint64_t time;  // recorded time; HS_NEVER: nowhere
-    uint64_t every; // before that time also each time as many events went by, or half as many as before; 0: not
-    // Called when all steps up to a cut's time were visited, with what was taken of each chunk; whoever keeps it may
-    // take the array away. Another result than 0 stops the replay.
+    uint64_t time; // recorded time; HS_NEVER: do not split
+    // Also split before that time, each time after this many events, or half of those so far if that is more; 0: do
+    // not.
+    uint64_t every;
+    // Called when all steps up to the split have been visited, with how much was read of each chunk. The callee may
+    // take ownership of the array. A nonzero result ends the replay.
     int (*reached)(void *context, uint64_t time, struct hs_array *consumed);
-    // What an earlier replay took up to its own cut: left out. (-ESTALE where this one cannot go on from there.)
+    // What an earlier replay had read at its split, which is skipped. (-ESTALE: this replay cannot continue from
+    // there.)
     uint64_t before_time;
     const struct hs_consumed *before; // by sequence number
     size_t before_count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What a store says of the trace that it was made from.
+// The key that identifies the trace of a store.
 #ifndef HEAPSONDE_IMPORT_STORE_KEY_H
 #define HEAPSONDE_IMPORT_STORE_KEY_H
 

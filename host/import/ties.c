@@ -16,7 +16,7 @@ struct hs_held_step {
     bool done;
 };
 
-// What one thread has waiting in one domain: `first` fits not yet, the others stand behind it.
+// The waiting steps of one thread in one domain: `first` does not fit yet, the others follow it.
 struct hs_tie_line {
     uint32_t stream;
     enum domain domain;
@@ -95,7 +95,7 @@ static int take_held(struct hs_ties *ties, size_t number, bool last)
     return result;
 }
 
-// Those for whom it may now fit. A range may end or begin several mappings.
+// Marks the threads whose first step may fit now. One range may end or begin several mappings.
 static void wake(struct hs_ties *ties, enum domain domain, uint64_t address)
 {
     for (size_t i = 0; i < ties->lines.count; i++) {
@@ -111,7 +111,7 @@ static int take_first(struct hs_ties *ties, size_t number, bool last)
     struct hs_tie_line *line = line_at(ties, number);
     const struct hs_held_step *first = held_at(ties, line->first);
     int result = take_held(ties, line->first, last);
-    line->woken = !result; // what is behind it may fit at once
+    line->woken = !result; // the next one may fit immediately
     if (result)
         return result;
     const enum domain domain = line->domain;
@@ -123,7 +123,7 @@ static int take_first(struct hs_ties *ties, size_t number, bool last)
     return 0;
 }
 
-// Of those that were woken one that has something behind it: that may be what the others wait for then.
+// Chooses one of the marked threads, preferably one with further steps: the others may be waiting for these.
 static size_t choose_woken(const struct hs_ties *ties)
 {
     size_t chosen = SIZE_MAX;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Events of several threads with equal times. A counter of coarse ticks stamps an allocation in one thread and its free
-// in another alike, and the order in which the threads' chunks come tells nothing: the free may come first. What does
-// not fit what is live is put aside, and with it what its thread did behind it to the same kind of memory, until
-// another thread's event makes it fit or the time is over.
+// Events of several threads with equal times. With a coarse clock, an allocation in one thread and the free in another
+// may have the same time, and the order of the chunks does not tell which was first. An event that does not fit the
+// live blocks is held back, with all later events of its thread for the same kind of memory, until an event of another
+// thread makes it fit, or until the time changes.
 #ifndef HEAPSONDE_IMPORT_TIES_H
 #define HEAPSONDE_IMPORT_TIES_H
 
 #include "host/import/array.h"
 #include "host/import/step.h"
 
-// At most as many threads wait, and as many steps: beyond that they are taken in the order in which they came.
+// Limits for the number of waiting threads and steps. Beyond them, steps are taken in the order in which they came.
 #define HS_TIES_LINES 32
 #define HS_TIES_STEPS 4096
 
-// Takes a step. HS_TIE_WAITS: nothing was done, because it ends a block that is not live, or begins one where one is;
-// not with `last`, when it has to be taken as it is. A negative errno: failed.
+// Takes a step. HS_TIE_WAITS: nothing was done, because it ends a block that is not live or begins one at the address
+// of a live block. Not returned with `last`: then the step has to be taken unchanged. A negative errno: failure.
 #define HS_TIE_WAITS 1
 typedef int (*hs_tie_visitor)(void *context, struct hs_step *step, bool last);
 
@@ -33,14 +33,14 @@ static inline bool hs_ties__waits(const struct hs_ties *ties)
     return ties->lines.count != 0;
 }
 
-// Puts a step aside for which `take` said HS_TIE_WAITS. Returns 0 or a negative errno.
+// Holds back a step for which `take` returned HS_TIE_WAITS. Returns 0 or a negative errno.
 int hs_ties__hold(struct hs_ties *ties, const struct hs_step *step);
 
-// Instead of `take` while something waits. `step->later` says whether its time is another one than that of the last
-// step. Returns 0 or a negative errno.
+// Used in place of `take` while steps are held back. `step->later`: its time differs from that of the last step.
+// Returns 0 or a negative errno.
 int hs_ties__visit(struct hs_ties *ties, struct hs_step *step);
 
-// The time is over: takes all that waits. Returns 0 or a negative errno.
+// The time changes: takes all steps that are held back. Returns 0 or a negative errno.
 int hs_ties__settle(struct hs_ties *ties);
 
 #endif

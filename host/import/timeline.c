@@ -56,7 +56,7 @@ static void merge(struct hs_timeline_point *to, const struct hs_timeline_point *
 int hs_timeline_builder__continue(struct hs_timeline_builder *timeline, uint64_t interval,
                                   const struct hs_timeline_point *points, uint64_t count)
 {
-    // Intervals are powers of two: `times` is one, too.
+    // Intervals are powers of two, so `times` is, too.
     uint64_t times = interval ? timeline->interval / interval : 0;
     if (!times || times * interval != timeline->interval || !count || count > HS_TIMELINE_POINTS)
         return -EBADMSG;

@@ -43,7 +43,7 @@ void hs_trace_decoder__free(struct hs_trace_decoder *decoder)
 
 int hs_trace__stored(const struct hs_trace *trace, const struct hs_trace_chunk *chunk, uint8_t *to)
 {
-    // The payload's checksum stands in the header; a live chunk has none.
+    // The checksum of the payload is in the header; a live chunk has none.
     const unsigned known = HS_CHUNK_LIVE | HS_CHUNK_PACKED;
     uint8_t bytes[HS_CHUNK_HEADER_SIZE];
     struct hs_chunk_header header;

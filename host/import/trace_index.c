@@ -87,7 +87,7 @@ static int read_footer(struct hs_trace *trace)
 
 // ---- scanning ------------------------------------------------------------------------------------------------------
 
-// A window of the file, so that headers close together are one read.
+// A window of the file, so that adjacent headers need only one read.
 struct window {
     uint8_t bytes[1 << 16];
     uint64_t start;
@@ -108,8 +108,8 @@ static const uint8_t *look(const struct hs_trace *trace, struct window *window, 
     return window->bytes + (offset - window->start);
 }
 
-// The next offset after `offset` where a valid chunk header stands, or the end of the file. *zeros: whether all that
-// was passed over was zeros.
+// The offset of the next valid chunk header after `offset`, or the end of the file. *zeros: whether all skipped bytes
+// were zeros.
 static uint64_t resynchronize(const struct hs_trace *trace, struct window *window, uint64_t offset, bool *zeros)
 {
     uint64_t size = trace->info.file_size;
@@ -300,7 +300,7 @@ static int convert_slots(struct hs_trace *trace)
     return failed;
 }
 
-// In a stream the header's live part is what it was at the start; what it became stands in chunks.
+// In a stream, the live part of the header is that of the start; later values are in chunks.
 static int take_live_part(struct hs_trace *trace)
 {
     uint64_t *words = (uint64_t *)&trace->info.header.live;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define BLOCKS 4 // one is filled, one is written, the others wait
+#define BLOCKS 4 // one is being filled, one is being written, the others are waiting
 
 struct hs_write_behind {
     write_behind_work work;
@@ -65,7 +65,7 @@ static void *write_blocks(void *argument)
     return NULL;
 }
 
-// Takes one that is not in use, waiting for it when no more may be made.
+// Takes an unused block; if no more may be allocated, waits for one.
 static struct hs_staged_block *take_unused(struct hs_write_behind *behind)
 {
     pthread_mutex_lock(&behind->mutex);

@@ -15,7 +15,7 @@ enum hs_block_column {
     HS_BLOCK_FREE_TIME, // as hs_row__free_time
     HS_BLOCK_ADDRESS,
     HS_BLOCK_SIZE,
-    HS_BLOCK_SLACK, // as it is stored
+    HS_BLOCK_SLACK, // as stored
     HS_BLOCK_STACK,
     HS_BLOCK_FREE_STACK,
     HS_BLOCK_STREAM,

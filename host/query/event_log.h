@@ -20,11 +20,12 @@ void hs_event_log__destroy(struct hs_event_log *log);
 // Whether the log can answer for this filter and is faster than a scan. If few rows match, a scan is faster.
 bool hs_event_log__suits(const struct hs_event_log *log, const struct hs_store *store, const struct hs_filter *filter);
 
-// As hs_query__timeline, for a filter that suits the log. The caller sets from, width and the memory for the points.
+// Like hs_query__timeline, for a filter that the log supports. The caller sets `from`, `width` and the memory for the
+// points.
 int hs_event_log__timeline(const struct hs_event_log *log, const struct hs_filter *filter, uint64_t to,
                            const struct hs_query_control *control, struct hs_timeline *timeline,
                            struct hs_error *error);
-// As hs_query__peak.
+// Like hs_query__peak.
 int hs_event_log__peak(const struct hs_event_log *log, const struct hs_filter *filter,
                        const struct hs_query_control *control, struct hs_live_total *peak, uint64_t *time,
                        struct hs_error *error);

@@ -23,7 +23,7 @@ struct hs_matcher {
     bool all;                        // every row of the block matches
     bool all_places;                 // `place` is that of a whole block
     uint8_t keep[HS_PACKED_BLOCK];   // 1: it matches so far; unless all do
-    // Of the filter:
+    // From the filter:
     struct hs_bounds time, free_time;
     uint64_t end_time;
     bool asks_lifetimes, asks_row;

@@ -20,7 +20,7 @@ struct hs_keyed_row {
     uint32_t row;
 };
 
-// By key, then by row.
+// Sorted by key, then by row.
 static inline bool hs_keyed_row__is_before(const struct hs_keyed_row *a, const struct hs_keyed_row *b)
 {
     return a->key != b->key ? a->key < b->key : a->row < b->row;

@@ -17,8 +17,8 @@ struct hs_page_set {
     struct hs_id_map of_key;
 };
 
-// A set that would take more than 136 MiB stays as it is. Pages are given by their numbers, from the first to the one
-// behind the last; numbers are below 2^52.
+// A set whose memory would exceed 136 MiB does not grow. Pages are given by numbers below 2^52: the first one, and the
+// one after the last.
 bool hs_page_set__add(struct hs_page_set *set, uint64_t first, uint64_t end); // false: out of memory
 void hs_page_set__remove(struct hs_page_set *set, uint64_t first, uint64_t end);
 // What another set has of [first, end).

@@ -35,7 +35,7 @@ void hs_pending__free(struct hs_pending *pending);
 
 // Returns 0 or a negative errno.
 int hs_pending__add(struct hs_pending *pending, const struct hs_pending_item *item);
-// The first item; false when there is none.
+// The first item; false: none.
 bool hs_pending__first(const struct hs_pending *pending, struct hs_pending_item *item);
 // Takes the first item out. Returns 0, or a negative errno when a temporary file cannot be read.
 int hs_pending__drop_first(struct hs_pending *pending);

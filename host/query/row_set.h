@@ -19,7 +19,7 @@ int hs_row_set__make(struct hs_row_set *set, const struct hs_store *store, const
                      const struct hs_query_control *control, struct hs_error *error);
 void hs_row_set__free(struct hs_row_set *set);
 
-// As hs_query__rows by time.
+// Like hs_query__rows by time.
 int hs_row_set__rows(const struct hs_row_set *set, bool descending, uint64_t skip, uint64_t limit, struct hs_rows *rows,
                      struct hs_error *error);
 

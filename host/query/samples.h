@@ -78,7 +78,7 @@ struct hs_touching;
 struct hs_touching *hs_touching__create(const struct hs_store *store);
 void hs_touching__destroy(struct hs_touching *touching);
 uint64_t hs_touching__bytes(const struct hs_touching *touching, uint64_t row);
-// Those of them that are resident at the end: not given back meanwhile. 0 of a block that is not there any more.
+// The touched bytes that are still resident at the end. 0 for a block that has ended.
 uint64_t hs_touching__resident(const struct hs_touching *touching, uint64_t row);
 
 // A block whose pages come and go with it, as far as its address and its size tell.

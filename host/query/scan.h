@@ -17,7 +17,7 @@ struct hs_scan {
     hs_scan_work work;
     void *context;
     bool may_wait;   // the work may wait for something: it takes no turns
-    unsigned behind; // scans like this one that the question goes on with
+    unsigned behind; // number of later scans of this kind for the same question
 };
 
 unsigned hs_scan__workers(const struct hs_store *store, const struct hs_query_control *control);

@@ -29,9 +29,9 @@ struct hs_stack_sums {
 
 // None yet. There may be as many as `most`. Returns 0 or -ENOMEM.
 int hs_stack_sums__start(struct hs_stack_sums *sums, const struct hs_store *store, uint64_t most);
-// Those rows of the matcher's block that match. Stacks that the store does not have are the empty one.
+// Adds the matching rows of the matcher's block. Stacks that the store does not have count as the empty one.
 void hs_stack_sums__add(struct hs_stack_sums *sums, struct hs_matcher *matcher);
-// Of the heap rows from `first`, where a block begins, up to `end`. Returns 0 or -ENOMEM.
+// Adds the heap rows from `first`, where a block begins, up to `end`. Returns 0 or -ENOMEM.
 int hs_stack_sums__create(struct hs_stack_sums *sums, const struct hs_store *store, uint64_t first, uint64_t end);
 void hs_stack_sums__free(struct hs_stack_sums *sums);
 

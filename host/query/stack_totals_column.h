@@ -33,7 +33,7 @@ int hs_stack_totals_column__read(const struct hs_packed *table, const struct hs_
 
 // Reads a table without the memory for all totals. Any thread may read.
 size_t hs_stack_totals_column__count(const struct hs_packed *table); // of all stacks
-// Of one stack. False: the table does not have it.
+// The totals of one stack. False: the table does not contain it.
 bool hs_stack_totals_column__find(const struct hs_packed *table, uint32_t stack, struct hs_total *total);
 // All totals of the stacks of a set, in the order of stacks. Returns 0, -ENOMEM, or the first nonzero result of
 // `visit`, which ends it.

@@ -14,7 +14,7 @@
 // always contains few times, which are all compared, without a branch.
 enum { HS_TIME_PARTS = 16384, HS_TIMES_AT_ONCE = 8 };
 struct hs_time_index {
-    const uint64_t *time; // behind them as many as are compared at once, which are the largest there is
+    const uint64_t *time; // followed by as many maximal values as are compared at once
     size_t count;
     uint64_t from;
     unsigned shift;
@@ -42,7 +42,7 @@ static inline size_t hs_time_index__find(const struct hs_time_index *index, uint
     return low;
 }
 
-// Where in time the zones end.
+// The end times of the zones.
 struct hs_zone_times {
     const struct hs_zone *zone;
     size_t count;

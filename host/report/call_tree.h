@@ -20,7 +20,7 @@ struct hs_tree_node {
     uint64_t bytes, blocks; // of all stacks that pass here
 };
 
-// Of stacks that end in a node.
+// Totals of stacks that end in a node.
 struct hs_tree_self {
     uint64_t bytes, blocks;
 };

@@ -15,7 +15,7 @@ struct hs_cut_stacks {
     uint64_t guessed_stacks, guessed_allocations, guessed_bytes; // cut or not
 };
 
-// Of the subject's stacks. Returns 0 or -ENOMEM.
+// Counts the subject's stacks. Returns 0 or -ENOMEM.
 int hs_cut_stacks__count(struct hs_cut_stacks *cut, const struct hs_subject *subject);
 
 #endif

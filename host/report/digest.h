@@ -27,7 +27,7 @@ struct hs_digest {
 // From the subject's totals. Returns 0 or -ENOMEM.
 int hs_digest__make(struct hs_digest *digest, const struct hs_subject *subject, bool full_stacks);
 
-// Keeps it, for who asks for the same; where that cannot be done nothing is lost.
+// Stores it for later reports. A failure is ignored.
 void hs_digest__keep(const struct hs_digest *digest, const struct hs_subject *subject);
 // What was kept, of a subject without totals. False: there is nothing of use.
 bool hs_digest__read(struct hs_digest *digest, const struct hs_subject *subject);

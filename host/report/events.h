@@ -23,7 +23,7 @@ struct hs_events_kind {
 
 const struct hs_events_kind *hs_events_kind__of(enum hs_events events);
 
-// What is said behind the name of a trace that has none of these: why, or how to get them. NULL when it has some.
+// The text after the name of a trace that has none of these: the reason, or how to record them. NULL: it has some.
 const char *hs_events__absence(enum hs_events events, const struct hs_store *store, char *text, size_t size);
 
 enum hs_events hs_events__parse(const char *word); // HS_EVENTS_HEAP when it is none of the words

@@ -12,9 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Pages beside the one that was asked for are likely next: so many rows are worked out and kept together. At the
-// beginning of the list and where it is there the fewest rows are found fastest, elsewhere the number makes no
-// difference.
+// The next request is likely for an adjacent page, so this many rows are computed and cached together. With an index,
+// and near the beginning of a list, few rows are found faster; elsewhere their number makes little difference.
 static uint64_t window_at(bool is_ranked, uint64_t skip)
 {
     return is_ranked ? 256 : skip < 8192 ? 1024 : 65536;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The functions of the table of endpoints, family by family, and what the families share.
+// Declares the functions of the table of endpoints, grouped by family, and what the families share.
 #ifndef HEAPSONDE_HOST_REST_ANSWERS_H
 #define HEAPSONDE_HOST_REST_ANSWERS_H
 
@@ -65,6 +65,6 @@ extern const struct hs_rest_parameter hs_diff_parameters[], hs_generations_param
 hs_prepare_function hs_hold__diff, hs_prepare__diff, hs_prepare__peak, hs_prepare__generations, hs_prepare__live;
 hs_answer_function hs_answer__diff, hs_answer__peak, hs_answer__generations, hs_answer__live;
 
-// ---- what they share ------------------------------------------------------------------------------------------------
+// ---- shared ---------------------------------------------------------------------------------------------------------
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Tables of text whose columns are as wide as their widest cell, all but the last.
+// Text tables. Each column except the last is as wide as its widest cell.
 #ifndef HEAPSONDE_HOST_REST_ASCII_H
 #define HEAPSONDE_HOST_REST_ASCII_H
 
@@ -10,7 +10,7 @@
 
 enum { HS_ASCII_COLUMNS = 5 };
 
-// The same cells are added twice, row by row: first they are measured, then printed.
+// The cells are added twice, row by row: first to measure them, then to print them.
 struct hs_ascii_table {
     unsigned columns;
     // Private.
@@ -21,11 +21,11 @@ struct hs_ascii_table {
     size_t room;
 };
 
-// The cell that follows. 0 or -ENOMEM.
+// Adds the next cell. 0 or -ENOMEM.
 int hs_ascii_table__add(struct hs_ascii_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-// From now on cells are printed.
+// Begins the second pass.
 void hs_ascii_table__print(struct hs_ascii_table *table, FILE *out);
-// Ends it, with an empty line if it was printed.
+// Ends the table, with an empty line after it if it was printed.
 void hs_ascii_table__end(struct hs_ascii_table *table);
 
 // "  1.234 MB", "    123"

@@ -11,7 +11,7 @@
 
 static const char prefix[] = "/data/{id}/";
 
-// Of questions about a trace that have one answer: what stands behind the prefix. NULL: it is another.
+// The question of a path about a trace: the part after the prefix; NULL: the path is not such a question.
 static const char *question_of(const struct hs_endpoint *endpoint)
 {
     const bool is_one = !strncmp(endpoint->path, prefix, sizeof(prefix) - 1) && !endpoint->uncached;

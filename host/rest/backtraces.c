@@ -47,7 +47,7 @@ struct backtraces_writing {
     const struct hs_question *question;
     struct hs_json *json;
     struct hs_paging paging;
-    uint64_t skip; // so many are still to be left out
+    uint64_t skip; // remaining number of entries to skip
 };
 
 static int write_stack(void *context, uint32_t stack, uint64_t bytes, uint64_t blocks)

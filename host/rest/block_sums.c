@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-// Never freed: behind all lifetimes.
+// Blocks that were never freed are sorted after all lifetimes.
 enum { POWERS = 65, NEVER = POWERS };
 
 static unsigned power_of(uint64_t value)
@@ -14,7 +14,7 @@ static unsigned power_of(uint64_t value)
     return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
 }
 
-// What rows of a block are numbered by.
+// The number of the row to which a block belongs.
 static uint64_t number_of(const struct hs_sum_rows *rows, struct hs_column_block *block, size_t i)
 {
     uint64_t end;
@@ -81,7 +81,7 @@ static int take_block(struct hs_sum_rows *rows, struct hs_matcher *matcher, size
     return 0;
 }
 
-// What each thread of a scan has found.
+// Results of one thread of a scan.
 struct block_sums_looking {
     struct hs_matcher **matcher; // by worker
     struct hs_sum_rows *found;

@@ -10,7 +10,7 @@
 enum { BUCKETS = 1024 };
 
 struct hs_cached {
-    struct hs_cached *before, *behind; // a ring, the one that was asked for last in front
+    struct hs_cached *before, *behind; // a ring, the most recently used one first
     struct hs_cached *next;            // of the bucket
     char *key;
     void *value;
@@ -136,7 +136,7 @@ static void account(struct hs_cache *cache, struct hs_cached *cached, size_t byt
     if (!cached->listed)
         return;
     cache->bytes += cached->bytes;
-    // What is larger than everything may be does not drive out the rest.
+    // A value that exceeds the limit by itself must not drop all others.
     if (cached->bytes > cache->most_bytes)
         drop(cache, cached);
     else
@@ -152,7 +152,8 @@ static void release(struct hs_cache *cache, struct hs_cached *cached)
         free_cached(cached);
 }
 
-// Whoever waited for a value that could not be made works it out for himself: the reason may have been the other's.
+// If another thread fails to compute a value, each waiting thread computes it itself: the failure may have been that of
+// the other request.
 static struct hs_cached *wait_for(struct hs_cache *cache, struct hs_cached *cached)
 {
     cached->holders++;

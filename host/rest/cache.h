@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Answers that are kept for those who ask again. What is asked for by several threads at once is worked out by one of
-// them. One lock guards the table; it is not held while something is worked out.
+// Caches answers. If several threads request the same value at once, one of them computes it and the others wait. One
+// lock guards the table; it is not held while a value is computed.
 #ifndef HEAPSONDE_HOST_REST_CACHE_H
 #define HEAPSONDE_HOST_REST_CACHE_H
 
@@ -11,30 +11,30 @@
 #include <stddef.h>
 
 struct hs_cache;
-struct hs_cached; // a value and who holds it
+struct hs_cached; // a value and its number of users
 
 struct hs_cache_maker {
-    // Works the value out: 0, or a negative errno with the reason, and then no value. *bytes: how much memory it takes.
+    // Computes the value: 0, or a negative errno with the reason and without a value. *bytes: its size in memory.
     int (*make)(void *context, void **value, size_t *bytes, struct hs_error *error);
     void *context;
     void (*destroy)(void *value);
 };
 
-// NULL: out of memory. Values beyond `most_bytes` in all are dropped, those first that were not asked for longest.
+// NULL: out of memory. If all values together exceed `most_bytes`, the least recently used ones are dropped.
 struct hs_cache *hs_cache__create(size_t most_bytes);
-void hs_cache__destroy(struct hs_cache *cache); // nothing may be held any more
+void hs_cache__destroy(struct hs_cache *cache); // all values must have been released
 
-// The value of the key, worked out when there is none. It stays valid until it is released.
+// The value of the key; computes it if it is not in the cache. Valid until it is released.
 int hs_cache__get(struct hs_cache *cache, const char *key, const struct hs_cache_maker *maker,
                   struct hs_cached **cached, struct hs_error *error);
-// The value when it is there, else NULL.
+// The value of the key if it is in the cache, else NULL.
 struct hs_cached *hs_cache__find(struct hs_cache *cache, const char *key);
-// Keeps a value that was worked out elsewhere, and destroys it in the end.
+// Adds a value that was computed elsewhere; the cache destroys it later.
 void hs_cache__put(struct hs_cache *cache, const char *key, void *value, size_t bytes, void (*destroy)(void *value));
 void *hs_cached__value(const struct hs_cached *cached);
 void hs_cache__release(struct hs_cache *cache, struct hs_cached *cached);
 
-// Forgets everything whose key begins so.
+// Removes all values whose keys have this prefix.
 void hs_cache__forget(struct hs_cache *cache, const char *prefix);
 
 #endif

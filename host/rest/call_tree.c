@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// /call_tree, /inverted_tree, /sandwich: trees of functions, cut here so that the client gets what it can show.
+// /call_tree, /inverted_tree, /sandwich: trees of functions, pruned here, so that the client gets only what it can
+// show.
 #include "host/report/events.h"
 #include "host/rest/answers.h"
 #include "host/rest/entries.h"
@@ -340,7 +341,8 @@ static void write_left_out(struct hs_json *json, const struct call_tree_writing 
     hs_json__number(json, "left_out_count", blocks);
 }
 
-// As deep as `depth` says at most, so that the stack is deep enough. The writer of JSON counts no levels here.
+// The recursion is at most `depth` deep, for which the stack is large enough. The JSON writer does not count levels
+// here.
 static int write_node(const struct call_tree_writing *writing, uint32_t at)
 {
     const struct hs_function_node *node = &writing->tree->at[at];

@@ -140,7 +140,7 @@ static int take_total(void *context, const struct hs_total *total)
     return 0;
 }
 
-// Those of the trace that was asked come before those of the other.
+// Rows of the requested trace come before those of the other one.
 static int add_sides(struct diff *diff, const struct hs_rest_state *now_state, const struct hs_stack_totals *now,
                      const struct hs_rest_state *base_state, const struct hs_stack_totals *base)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What can be asked for over HTTP, as data: one table in endpoints.c. Routing, the check of parameters, /openapi.json
-// and the tests are made from it. A new endpoint is an entry there and its two functions.
+// The endpoints of the server, as a table in endpoints.c. Routing, the check of parameters, /openapi.json and the tests
+// use it. A new endpoint needs an entry there and its two functions.
 #ifndef HEAPSONDE_HOST_REST_ENDPOINT_H
 #define HEAPSONDE_HOST_REST_ENDPOINT_H
 
@@ -19,7 +19,7 @@ enum hs_rest_kind {
     HS_REST_CHOICE,  // one of the words in `choices`
     HS_REST_CHOICES, // several of them with commas, each once
     HS_REST_FLAG,    // true, false
-    HS_REST_REAL,    // a number that is not negative
+    HS_REST_REAL,    // a number, not negative
     HS_REST_TIME,    // a time point of the filter language
     HS_REST_INSTANT, // the same, or "peak"
     HS_REST_TEXT
@@ -30,22 +30,22 @@ struct hs_rest_parameter {
     enum hs_rest_kind kind;
     const char *choices;
     uint64_t least, most;      // most 0: any
-    const char *default_value; // what is meant when it is not given, as text; NULL: nothing
+    const char *default_value; // as text; NULL: none
     bool required;
     const char *help; // one sentence, no full stop
 };
 
-// Of timelines. With axis_from or axis_to, `from` and `to` are the filter's; see hs_question__axis.
+// Parameters of timelines. With axis_from or axis_to, `from` and `to` belong to the filter; see hs_question__axis.
 #define HS_AXIS_PARAMETERS                                                                                             \
     {.name = "from",                                                                                                   \
      .kind = HS_REST_TIME,                                                                                             \
-     .help = "where the timeline begins, the start when not given; with axis_from or axis_to, of the filter"},         \
+     .help = "where the timeline begins; default the start; with axis_from or axis_to, a filter instead"},             \
         {.name = "to",                                                                                                 \
          .kind = HS_REST_TIME,                                                                                         \
-         .help = "where it ends, the end when not given; with axis_from or axis_to, of the filter"},                   \
-        {.name = "axis_from", .kind = HS_REST_TIME, .help = "where the timeline begins, whatever is filtered"},        \
+         .help = "where the timeline ends; default the end; with axis_from or axis_to, a filter instead"},             \
+        {.name = "axis_from", .kind = HS_REST_TIME, .help = "where the timeline begins, independent of the filter"},   \
     {                                                                                                                  \
-        .name = "axis_to", .kind = HS_REST_TIME, .help = "where the timeline ends, whatever is filtered"               \
+        .name = "axis_to", .kind = HS_REST_TIME, .help = "where the timeline ends, independent of the filter"          \
     }
 
 // Groups of parameters that several endpoints take.
@@ -61,27 +61,27 @@ struct hs_endpoint {
     const char *path;    // "/data/{id}/tree"
     const char *summary; // one sentence, no full stop
     const char *type;    // Content-Type
-    const char *schema;  // of the answer, in schemas.json; NULL: it is no JSON
+    const char *schema;  // of the answer, in schemas.json; NULL: the answer is not JSON
     unsigned takes;
-    enum hs_events events;                      // that it is about; with HS_TAKES_EVENTS the parameter says so
+    enum hs_events events;                      // which events it answers for; with HS_TAKES_EVENTS, the default
     const struct hs_rest_parameter *parameters; // its own; may be NULL
-    // Holds what else than the trace in the path the answer is of, as `other`: 0, or a negative errno with the
+    // Gets a second trace that the answer needs, and keeps it open as `other`. 0, or a negative errno with the
     // question's error set. May be NULL.
     int (*hold)(struct hs_question *question);
-    // Works out whatever can go wrong: 0, or a negative errno with the question's error set. -EINVAL: the question is
-    // wrong; -ENOENT: there is no such thing. May be NULL.
+    // Does everything that can fail. 0, or a negative errno with the question's error set. -EINVAL: the question is
+    // wrong; -ENOENT: the object does not exist. May be NULL.
     int (*prepare)(struct hs_question *question);
     // Writes the answer; runs while it is sent.
     int (*write)(struct hs_question *question, FILE *out);
-    bool named;    // may be asked for with any file's name behind it
-    bool uncached; // is other every time
+    bool named;    // the path may be followed by any file name
+    bool uncached; // the answer changes every time
 };
 
 extern const struct hs_endpoint hs_endpoints[]; // a NULL path ends it
 extern const struct hs_rest_parameter hs_at_parameters[], hs_page_parameters[], hs_strip_parameters[],
     hs_frames_parameters[], hs_events_parameters[];
 
-// The arrays of parameters that an endpoint takes, besides the filter's. Returns how many.
+// The arrays of parameters of an endpoint, without those of the filter. Returns their number.
 enum { HS_PARAMETER_ARRAYS = 6 };
 size_t hs_endpoint__parameters(const struct hs_endpoint *endpoint,
                                const struct hs_rest_parameter *arrays[HS_PARAMETER_ARRAYS]);

@@ -74,7 +74,7 @@ int hs_prepare__export(struct hs_question *question)
     // While it is written it is too late to say so.
     if (summary->is_aggregate && exporting->format->of_blocks && !hs_events__are_samples(question->events))
         return hs_query__refuse_aggregate(&question->error);
-    // What it takes for each stack is to have their room.
+    // Makes room for the memory per stack that an export needs.
     if (question->control.drops_pages)
         hs_rest_state__drop_pages(question->state);
     int result = hs_question__totals(question, &totals);

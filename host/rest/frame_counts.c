@@ -23,7 +23,7 @@ struct frame_counts_counting {
     struct hs_frame_counts *counts;
     const struct hs_node *nodes;
     size_t count;
-    uint64_t *below;           // by node: allocations whose stack has it
+    uint64_t *below;           // by node: number of allocations whose stacks contain it
     uint32_t *first, *sibling; // by node: child, the next child of the same parent; 0: none
     const int *cancel;
 };
@@ -106,7 +106,7 @@ static int enter(struct frame_counts_counting *counting, uint32_t node)
     return failed;
 }
 
-// Leaves a node and those above it whose last child this was. The next one to enter; 0: there is none.
+// Leaves a node, and those above it of which this was the last child. Returns the next node to enter; 0: none.
 static uint32_t leave(struct frame_counts_counting *counting, uint32_t node)
 {
     uint32_t next = 0;

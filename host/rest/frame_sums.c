@@ -103,7 +103,7 @@ static void add(struct hs_value *to, struct hs_value value)
     to->count += value.count;
 }
 
-// What is further out counts already: a function that calls itself has its sum once.
+// The frames further out were counted already: a recursive function is counted once.
 static void enter(struct frame_sums_walk *walk, uint32_t at)
 {
     const struct hs_frames *frames = hs_trace_symbols__node(walk->symbols, walk->nodes->node[at]);
@@ -167,7 +167,7 @@ static const struct hs_frame *innermost(const struct hs_sum_rows *rows, struct h
     return hs_frames__of_stack(symbols, stack, true, &frame, 1, &depth) ? frame : NULL;
 }
 
-// Of one frame for each stack: `self` and `total` are the same.
+// For one frame per stack, `self` and `total` are equal.
 static int add_innermost(struct hs_sum_rows *rows, struct hs_question *question, const struct hs_stack_values *stacks,
                          enum hs_cost cost)
 {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Frames of one node of the tree are called members, those behind them steps. Steps of one function are a group: when
-// it is shown, a node of the tree, and its steps are the members of that.
+// The frames of a node of the tree are called members, the frames next to them steps. The steps of one function form a
+// group. If the group is shown, it becomes a node of the tree, and its steps become the members of that.
 struct function_tree_group {
     const struct hs_frame *frame;
     struct hs_value value;
@@ -22,7 +22,7 @@ struct members {
     size_t count, room;
 };
 
-// Of a node of the tree of this level.
+// The members of a node in this level.
 struct function_tree_range {
     uint32_t node;
     size_t begin, end;
@@ -91,7 +91,7 @@ static int grow_slots(struct function_tree_growing *growing)
     return 0;
 }
 
-// Those that came last first: nobody else was put aside because of them.
+// Removes the groups in reverse order of their insertion, so that no probe sequence breaks.
 static void forget_groups(struct function_tree_growing *growing)
 {
     while (growing->groups) {
@@ -191,7 +191,7 @@ static void *move_part(void *argument)
     return NULL;
 }
 
-// Where there are many it is done by two: nodes and their places are far from each other in memory.
+// Large levels are divided between two threads, because nodes and their places are far apart in memory.
 static void move_all(struct function_tree_growing *growing, const struct function_tree_range *range)
 {
     enum { MANY = 1 << 16 };
@@ -319,7 +319,7 @@ static void count_steps(struct function_tree_growing *growing, const struct func
         step_inwards(growing, &growing->now.member[i], count_inwards);
 }
 
-// Those of the groups that are shown become the next level's members.
+// The members of the visible groups become the next level.
 static void take_steps(struct function_tree_growing *growing, const struct function_tree_range *range)
 {
     if (!growing->growth->nodes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A tree of functions, cut while it is made: level by level, and of what a level leaves out nothing is looked at any
-// more. So it takes memory for what is shown and for one level of stacks, not for all paths that there are.
+// A tree of functions that is pruned level by level while it is made. What was left out of a level is not visited
+// again. So it needs memory for the visible part and for one level of stacks, not for all paths.
 #ifndef HEAPSONDE_HOST_REST_FUNCTION_TREE_H
 #define HEAPSONDE_HOST_REST_FUNCTION_TREE_H
 
@@ -9,9 +9,9 @@
 #include "host/symbols/trace_symbols.h"
 
 struct hs_function_node {
-    const struct hs_frame *frame; // that of the least stack which passes here; NULL: the root
-    struct hs_value all, self;    // of everything that passes here; of what ends here
-    uint32_t first_child;         // those that are shown follow each other, the largest first
+    const struct hs_frame *frame; // of the least stack that passes through the node; NULL: the root
+    struct hs_value all, self;    // of everything that passes through the node; of what ends here
+    uint32_t first_child;         // the visible children are consecutive, the largest first
     uint32_t children;
 };
 
@@ -22,18 +22,18 @@ struct hs_function_tree {
 
 struct hs_function_cut {
     unsigned depth;  // levels
-    double least;    // percent of the root's bytes
-    size_t children; // of a function
-    // Only what is below one node: its number among the children of the node before it, all of them, the largest first.
-    // `depth` and `least` are about what is below.
+    double least;    // percent of the bytes of the root
+    size_t children; // limit per function
+    // Only the part below one node. Each number is the index of a node among all children of the node before it, the
+    // largest first. `depth` and `least` then apply to that part.
     const uint32_t *path;
     size_t path_length;
 };
 
-// Where to begin: a frame of a node of the stack table, and what the stacks that are meant have.
+// Where to begin: a frame of a node of the stack table, and the stacks that pass through it.
 struct hs_function_start {
     uint32_t at;    // outwards: a node of the stack table; inwards: a node of the tree of nodes
-    int32_t frame;  // 0 is the innermost; outwards from -1 on, inwards from as many as there are
+    int32_t frame;  // 0 is the innermost; outwards it starts at -1, inwards at the number of frames
     uint32_t first; // the least of the stacks
     uint32_t group; // private
     struct hs_value value;
@@ -41,13 +41,13 @@ struct hs_function_start {
 
 struct hs_function_growth {
     struct hs_trace_symbols *symbols;
-    const struct hs_node_tree *nodes; // NULL: outwards, from callees to callers; else inwards, along it
+    const struct hs_node_tree *nodes; // NULL: outwards, from callees to callers; else inwards
     struct hs_function_cut cut;
     const int *cancel; // may be NULL
 };
 
-// Grows a tree behind the frames that are given, which are the root's. 0, -ENOMEM, -ECANCELED, or
-// -ENOENT when the path leads nowhere. The starts are freed.
+// Makes a tree whose root consists of the given frames. Frees the starts. 0, -ENOMEM, -ECANCELED, or -ENOENT if there
+// is no node at the path.
 int hs_function_tree__grow(struct hs_function_tree *tree, const struct hs_function_growth *growth,
                            struct hs_function_start *starts, size_t count);
 // To the next frame outwards; `group` is the place of its node then. At node 0 there is none.

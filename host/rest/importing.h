@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The traces that are still to be read, while others are served already.
+// Traces that are still being imported while others are served.
 #ifndef HEAPSONDE_HOST_REST_IMPORTING_H
 #define HEAPSONDE_HOST_REST_IMPORTING_H
 
@@ -12,12 +12,12 @@ struct hs_importing;
 struct hs_importing *hs_importing__create(void); // NULL: out of memory
 void hs_importing__destroy(struct hs_importing *importing);
 
-// A path that is going to be read, and that it has been. 0 or -ENOMEM.
+// Adds a path that will be imported, and removes it afterwards. Adding returns 0 or -ENOMEM.
 int hs_importing__expect(struct hs_importing *importing, const char *path);
 void hs_importing__end(struct hs_importing *importing, const char *path);
 bool hs_importing__any(struct hs_importing *importing);
 
-// A control that keeps how far the path is, and calls what `control` calls. It is to outlive neither of them.
+// Returns a control that records the progress for the path and calls `control`. Both must outlive it.
 struct hs_importing_one {
     struct hs_importing *importing;
     const char *path;
@@ -25,10 +25,10 @@ struct hs_importing_one {
 };
 struct hs_query_control hs_importing__control(struct hs_importing_one *one);
 
-// How far they are at one time: for each a member of the list, to be written later. NULL: none, or no memory.
+// A snapshot of the progress of all imports, as entries of the list, to be written later. NULL: none, or out of memory.
 struct hs_importing_rows;
 struct hs_importing_rows *hs_importing__rows(struct hs_importing *importing);
-// Those whose path is not written already; frees them.
+// Writes those whose path has not been written already, and frees the snapshot.
 void hs_importing_rows__write(struct hs_importing_rows *rows, bool (*is_written)(void *context, const char *path),
                               void *context, struct hs_json *json);
 

@@ -10,7 +10,7 @@
 
 // A list takes about two bytes for each row.
 #define MOST_ROWS ((uint64_t)400000000)
-// Whoever asks comes first.
+// Requests have priority over making indexes.
 #define NICENESS 10
 
 struct hs_indexes {

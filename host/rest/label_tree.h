@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A tree whose nodes are known by what they are called, in the order in which they came up.
+// A tree whose nodes are identified by labels, in the order in which they were added.
 #ifndef HEAPSONDE_HOST_REST_LABEL_TREE_H
 #define HEAPSONDE_HOST_REST_LABEL_TREE_H
 
@@ -8,10 +8,10 @@
 
 struct hs_label_node {
     uint64_t key[2];
-    const struct hs_frame *frame;                      // the first that came up; NULL: the root
-    uint32_t node;                                     // of the stack table, likewise
+    const struct hs_frame *frame;                      // the first one that was added; NULL: the root
+    uint32_t node;                                     // of the stack table, the first one that was added
     uint32_t parent, first_child, last_child, sibling; // 0: none
-    uint64_t bytes, count;                             // of everything that passes here
+    uint64_t bytes, count;                             // of everything that passes through the node
     uint64_t first, last;
 };
 
@@ -27,18 +27,18 @@ struct hs_label_tree {
 int hs_label_tree__start(struct hs_label_tree *tree); // 0 or -ENOMEM
 void hs_label_tree__free(struct hs_label_tree *tree);
 
-// The child with that key, made when there is none; 0: out of memory.
+// The child with this key; it is created if it does not exist. 0: out of memory.
 uint32_t hs_label_tree__child(struct hs_label_tree *tree, uint32_t parent, const uint64_t key[2],
                               const struct hs_frame *frame, uint32_t node);
-// What was allocated by one stack.
+// Adds the allocations of one stack.
 struct hs_label_value {
     uint64_t bytes, count, first, last;
 };
-// Adds to one node; not to its parents.
+// Adds to one node, but not to its parents.
 void hs_label_tree__add(struct hs_label_node *to, const struct hs_label_value *value);
 
-// Keeps at most so many nodes besides the root, those with the most bytes, and says how many went. Nothing can be added
-// afterwards. 0 or -ENOMEM.
+// Keeps at most this many nodes besides the root, those with the most bytes, and returns how many were removed. Nothing
+// can be added afterwards. 0 or -ENOMEM.
 int hs_label_tree__prune(struct hs_label_tree *tree, size_t most, size_t *left_out);
 
 #endif

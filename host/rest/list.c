@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// An argument with a space in it stands in quotes.
+// Quotes an argument that contains a space.
 static void write_command(struct hs_json *json, const struct hs_store *store)
 {
     char text[4096];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// /live: server-sent events while a trace grows. Each `state` says what there is now; `end` says that nothing more will
-// come, and why.
+// /live: server-sent events while a trace grows. Each `state` event contains the current totals; `end` is the last
+// event and contains the reason.
 #include "host/rest/answers.h"
 #include "host/rest/write.h"
 
@@ -72,7 +72,7 @@ static void write_end(FILE *out, const char *why)
     fflush(out);
 }
 
-// In steps, so that a reader who has gone, and the end of the server, are noticed.
+// Sleeps in short steps, to notice a closed connection or the end of the server.
 static bool wait(struct hs_question *question, FILE *out, uint64_t milliseconds)
 {
     const struct timespec step = {.tv_nsec = 50 * 1000000};

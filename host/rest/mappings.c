@@ -55,8 +55,8 @@ static size_t first_at(const struct hs_columns *columns, const struct hs_rows *r
     return low;
 }
 
-// What is left of a mapping of which a part was unmapped is a row of its own, made at that very time: the parts that
-// went are what lies between.
+// If a part of a mapping is unmapped, the rest becomes a new row at the same time. The unmapped parts are the ranges
+// between these rows.
 static size_t split_end(const struct hs_store *store, const struct hs_rows *rows, uint32_t row,
                         struct operation *operation)
 {

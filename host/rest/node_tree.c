@@ -20,7 +20,7 @@ static void add_node(struct hs_node_tree *tree, uint32_t node)
     tree->in[node / 64] |= (uint64_t)1 << (node % 64);
 }
 
-// What is not in the table is the empty stack.
+// Stacks that are not in the table count as the empty stack.
 static uint32_t clamp(const struct hs_node_tree *tree, uint32_t stack)
 {
     return stack < tree->node_count ? stack : 0;

@@ -3,20 +3,20 @@
 
 #include "host/rest/answers.h"
 
-// Room for one more entry and what stands behind the list.
+// Room for one more entry and for what follows the list.
 #define ROOM ((uint64_t)256 << 10)
 
 const struct hs_rest_parameter hs_part_parameters[] = {
     {.name = "count",
      .kind = HS_REST_NUMBER,
-     .help = "at most so many; when not given, as many as 4 MiB hold, and next_skip says where the rest begins"},
-    {.name = "skip", .kind = HS_REST_NUMBER, .default_value = "0", .help = "leave out so many at the beginning"},
+     .help = "at most this many; default as many as fit into 4 MiB, and next_skip is the skip of the rest"},
+    {.name = "skip", .kind = HS_REST_NUMBER, .default_value = "0", .help = "leave out this many at the beginning"},
     {0},
 };
 
 const struct hs_rest_parameter hs_list_parameters[] = {
-    {.name = "count", .kind = HS_REST_NUMBER, .help = "at most so many, all when not given"},
-    {.name = "skip", .kind = HS_REST_NUMBER, .default_value = "0", .help = "leave out so many at the beginning"},
+    {.name = "count", .kind = HS_REST_NUMBER, .help = "at most this many; default all"},
+    {.name = "skip", .kind = HS_REST_NUMBER, .default_value = "0", .help = "leave out this many at the beginning"},
     {0},
 };
 

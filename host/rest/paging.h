@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The page of a list that is asked for: `skip` and `count`. Without a count it ends where the answer has become long,
-// and `next_skip` says where the rest begins.
+// Which part of a list is requested: `skip` and `count`. Without a count, the part ends when the answer has become
+// long, and `next_skip` is the `skip` of the rest.
 #ifndef HEAPSONDE_HOST_REST_PAGING_H
 #define HEAPSONDE_HOST_REST_PAGING_H
 
 #include "host/report/json.h"
 #include "host/rest/question.h"
 
-// Answers have at most so many bytes unless more is asked for.
+// The length after which an answer without a count ends.
 #define HS_ANSWER_MOST ((uint64_t)4 << 20)
 
 struct hs_paging {
     const struct hs_question *question;
     FILE *out;
-    uint64_t total, at, end; // of the list; the place of the next entry; where the page ends
-    bool counted;            // a count was given
+    uint64_t total, at, end; // entries of the list; index of the next entry; index after the last one of the page
+    bool counted;            // the request has a count
 };
 
 struct hs_paging hs_paging__start(const struct hs_question *question, FILE *out, uint64_t total);
-// Whether another entry is written: that at `place`.
+// Whether another entry is to be written; `place` is then its index.
 bool hs_paging__next(struct hs_paging *paging, uint64_t *place);
-// Writes where the rest begins, if something is left because the answer became long. Behind the list.
+// Called after the list. Writes `next_skip` if the answer ended because it had become long.
 void hs_paging__end(const struct hs_paging *paging, struct hs_json *json);
 
 #endif

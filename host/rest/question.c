@@ -504,7 +504,7 @@ static int make_table(void *context, void **value, size_t *bytes, struct hs_erro
     return 0;
 }
 
-// What the kernel sampled is not in tables, and little. Where there is no place for a file totals do as well.
+// Samples are not in tables, but there are few of them. If no temporary file can be created, totals are used.
 int hs_question__stack_totals_of(struct hs_question *question, const struct hs_rest_state *state,
                                  const struct hs_filter *filter, const char *filter_key, struct hs_stack_totals *stacks)
 {

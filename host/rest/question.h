@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// One request while it is answered: what was asked for, checked, and what the answer needs.
+// One request while it is answered: its checked parameters, and what the answer needs.
 #ifndef HEAPSONDE_HOST_REST_QUESTION_H
 #define HEAPSONDE_HOST_REST_QUESTION_H
 
@@ -24,8 +24,8 @@ struct hs_rest {
     struct hs_cache *cache;
     struct hs_importing *importing;
     struct hs_http_page *pages;
-    size_t static_pages; // the first of them, of the web page
-    uint64_t run;        // no other run of the server has it
+    size_t static_pages; // index of the first page that belongs to the web page
+    uint64_t run;        // identifies this run of the server
     unsigned followers;  // of live streams; atomic
 };
 
@@ -33,66 +33,66 @@ struct hs_question {
     struct hs_rest *rest;
     const struct hs_endpoint *endpoint;
     struct hs_uri uri;                     // of the request
-    const char *value[HS_QUESTION_VALUES]; // for the parts in braces of the path
-    struct hs_rest_trace *trace;           // NULL: asked of all
+    const char *value[HS_QUESTION_VALUES]; // of the path segments in braces
+    struct hs_rest_trace *trace;           // NULL: the question is not about one trace
     const struct hs_rest_state *state;
     const struct hs_store *store;
     struct hs_trace_symbols *symbols;
     struct hs_filter filter;    // only with HS_TAKES_FILTER; `at` is part of it
     bool restricted;            // the filter restricts something
-    const char *not_of_samples; // what of it samples do not have; NULL: nothing
-    enum hs_events events;      // that it is about
-    char *filter_text;          // equal texts are equal filters
+    const char *not_of_samples; // the filter that samples do not have; NULL: none
+    enum hs_events events;      // the kind of events that it is about
+    char *filter_text;          // equal texts mean equal filters
     const char *type;           // Content-Type of the answer
-    bool strip;                 // template arguments
+    bool strip;                 // shorten template arguments
     struct hs_query_control control;
     struct hs_error error;
     const uint64_t *sent; // bytes of the answer that have left its stream; NULL: not counted
-    void *work;           // of the endpoint
+    void *work;           // private data of the endpoint
     void (*free_work)(void *work);
-    struct hs_rest_trace *other_trace; // another one that is held meanwhile; NULL: none
+    struct hs_rest_trace *other_trace; // another trace that is held during the answer; NULL: none
     const struct hs_rest_state *other;
     struct hs_cached *held[HS_QUESTION_HELD];
     unsigned held_count;
 };
 
-// Values of the endpoint's own parameters, which have been checked. `otherwise` of the table when not given; NULL, 0
-// and false when there is none.
+// Values of the endpoint's own parameters, already checked. If one was not given: its `default_value`, else NULL, 0 or
+// false.
 const char *hs_question__text(const struct hs_question *question, const char *name);
 uint64_t hs_question__number(const struct hs_question *question, const char *name, uint64_t default_value);
 double hs_question__real(const struct hs_question *question, const char *name, double default_value);
 bool hs_question__flag(const struct hs_question *question, const char *name);
-// Bytes of the answer that were written so far.
+// Number of bytes of the answer that were written so far.
 uint64_t hs_question__written(const struct hs_question *question, FILE *out);
-// A time of the state's trace. -EINVAL.
+// Parses a time of the state's trace. -EINVAL.
 int hs_question__time(struct hs_question *question, const struct hs_rest_state *state, const char *name,
                       uint64_t *time);
-// The part of the time that a timeline shows: from axis_from to axis_to, or where neither is given from `from` to `to`.
-// The two hold what is meant when nothing is given. -EINVAL.
+// The interval of a timeline: axis_from to axis_to, or, if neither is given, `from` to `to`. The caller initialises
+// both with the defaults. -EINVAL.
 int hs_question__axis(struct hs_question *question, uint64_t *from, uint64_t *to);
-// Narrows a filter to what was there then: the instant is a time or "peak". -EINVAL.
+// Narrows a filter to what was live at an instant: a time or "peak". -EINVAL.
 int hs_question__narrow(struct hs_question *question, const struct hs_rest_state *state, const char *name,
                         struct hs_filter *filter);
 
-// Resolves the question's filter parameters for another state than its own. Kept until the question ends.
+// Resolves the question's filter parameters for another state. The result is kept until the question ends.
 int hs_question__resolve(struct hs_question *question, const struct hs_rest_state *state, struct hs_filter *filter);
 
-// What is worked out once for a state and a key: kept until the question ends.
+// A value that is computed once per state and key. It is kept until the question ends.
 int hs_question__cached(struct hs_question *question, const struct hs_rest_state *state, const char *key,
                         const struct hs_cache_maker *maker, void **value);
 
-// Totals by stack of what a filter matches, of the question's events; `filter_key` names the filter. Not to be changed.
+// Totals by stack of the blocks or events that match a filter; `filter_key` identifies the filter. Read-only.
 int hs_question__totals_of(struct hs_question *question, const struct hs_rest_state *state,
                            const struct hs_filter *filter, const char *filter_key, const struct hs_totals **totals);
 int hs_question__totals(struct hs_question *question, const struct hs_totals **totals);
 
-// The same in less memory: of the heap a table says it, that of the store or one that is made.
+// The same in less memory: for the heap, from a table of the store or of an index.
 int hs_question__stack_totals_of(struct hs_question *question, const struct hs_rest_state *state,
                                  const struct hs_filter *filter, const char *filter_key,
                                  struct hs_stack_totals *stacks);
 int hs_question__stack_totals(struct hs_question *question, struct hs_stack_totals *stacks);
 
-// What stacks have of one cost, those alone that have blocks of it, in the order of stacks: 24 bytes for each.
+// The values of stacks for one cost. Contains only stacks with such blocks, in the order of stacks; 24 bytes each.
 struct hs_stack_values {
     struct hs_stack_value *at;
     size_t count, room;

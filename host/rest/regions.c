@@ -116,7 +116,7 @@ static void take_heap(struct regions *regions, const struct hs_span *found)
     regions->heap.end = found->end > regions->heap.end ? found->end : regions->heap.end;
 }
 
-// What the workers found, together.
+// Merges the results of the workers.
 static int take_all(struct regions_looking *looking, struct regions *regions)
 {
     int failed = 0;

@@ -25,7 +25,7 @@ struct rest_kept {
     char bytes[];
 };
 
-// An answer on its way: it is written to the client and, as long as it is short enough, to be kept.
+// An answer while it is sent. As long as it is short enough, it is also stored for the cache.
 struct answering {
     struct hs_question question;
     char *key;
@@ -92,7 +92,7 @@ static ssize_t write_both(void *cookie, const char *bytes, size_t length)
     return fwrite(bytes, 1, length, tee->out) == length ? (ssize_t)length : 0;
 }
 
-// What was worked out of pages that are not there is worth nothing.
+// Results that were computed from truncated files are worthless.
 static int check_states(struct hs_question *question)
 {
     int result = question->trace ? hs_rest_trace__check(question->trace, question->state, &question->error) : 0;
@@ -108,7 +108,7 @@ static int write_and_keep(struct answering *answering, FILE *out)
     question->sent = &tee.sent;
     FILE *both = fopencookie(&tee, "w", (cookie_io_functions_t){.write = write_both});
     int result = both ? question->endpoint->write(question, both) : -ENOMEM;
-    // What stopped because nobody read any more is no whole answer.
+    // An answer that was interrupted because the client has left is incomplete.
     bool good = both && !result && !fflush(both) && !ferror(both);
     if (both && fclose(both))
         good = false;

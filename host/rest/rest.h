@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The questions that `heapsonde server` answers over HTTP about one or several traces.
+// The questions about traces that `heapsonde server` answers over HTTP.
 //
-// Threads: stores do not change. Symbols, filter scopes and the cache have locks of their own, which are held for as
-// long as one of their functions runs; a trace has one for its state and one for reading it again. No function here
-// calls another with any of them held, but for the cache, which holds none while it works out a value.
+// Threads: stores do not change. Symbols, filter scopes and the cache have locks of their own, which are held only
+// within their functions. A trace has one lock for its state and one for reading it again. No function here calls
+// another while it holds a lock.
 #ifndef HEAPSONDE_HOST_REST_REST_H
 #define HEAPSONDE_HOST_REST_REST_H
 
@@ -16,16 +16,16 @@
 
 struct hs_rest;
 
-// Of a server much is worked out beforehand, in a thread of its own; for one question that is not worth it.
+// A server computes indexes in advance, in a thread of its own. For a single question that is not worth it.
 enum hs_rest_use { HS_REST_SERVER, HS_REST_ONE_QUESTION };
 
-// NULL: out of memory. What the options point to must outlive it.
+// NULL: out of memory. The data to which the options point must outlive it.
 struct hs_rest *hs_rest__create(const struct hs_symbols_options *symbols, enum hs_rest_use use);
 void hs_rest__destroy(struct hs_rest *rest);
 
-// That a trace is going to be opened: the list shows how far that is. 0 or -ENOMEM.
+// Announces a trace that will be opened, so that the list shows the progress. 0 or -ENOMEM.
 int hs_rest__expect(struct hs_rest *rest, const char *path);
-// Opens a trace, also while questions are asked; `progress` may be NULL. -EEXIST: it is served already.
+// Opens a trace, also while questions are answered; `progress` may be NULL. -EEXIST: it is already served.
 int hs_rest__add(struct hs_rest *rest, const char *path, const struct hs_query_control *progress,
                  struct hs_error *error);
 
@@ -35,14 +35,14 @@ const char *hs_rest__last_id(const struct hs_rest *rest);
 // For the server, with the rest as context.
 const struct hs_http_page *hs_rest__pages(const struct hs_rest *rest);
 
-// Writes the answer to a question as clients send it: "/data/last/totals?by=library". 0, or a negative errno with what
-// clients would be told: -EINVAL for a wrong question, -ENOENT for what there is not.
+// Writes the answer to a question in the form of clients: "/data/last/totals?by=library". 0, or a negative errno with
+// the message for clients. -EINVAL: wrong question; -ENOENT: the object does not exist.
 int hs_rest__ask(struct hs_rest *rest, const char *address, FILE *out, struct hs_error *error);
 
-// A line for each question about a trace: what stands behind /data/ID/, and what it answers.
+// Writes one line per question about a trace: the part of the path after /data/ID/, and a summary.
 void hs_rest__write_questions(FILE *out);
 
-// The description of all endpoints, as OpenAPI 3.1.
+// The description of all endpoints in OpenAPI 3.1.
 void hs_rest__write_openapi(FILE *out);
 
 #endif

@@ -43,7 +43,7 @@ bool hs_sending__knows(const struct hs_question *question, const struct hs_http_
     return knows;
 }
 
-// As the last part of the address says, in characters that every system takes.
+// The file name: the last part of the path, in characters that every system accepts.
 static void name_file(const struct hs_question *question, struct hs_http_answer *answer)
 {
     size_t at = 0;

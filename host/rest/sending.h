@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What goes with an answer: how long it may be kept, and under which name it is saved.
+// Headers of an answer: how long it may be cached, and the file name for saving it.
 #ifndef HEAPSONDE_HOST_REST_SENDING_H
 #define HEAPSONDE_HOST_REST_SENDING_H
 
 #include "host/rest/question.h"
 #include "host/server/http.h"
 
-// Whether the client has the answer with that key already: then that is said in it.
+// Whether the client already has the answer with this key. If so, the answer says that.
 bool hs_sending__knows(const struct hs_question *question, const struct hs_http_request *request, const char *key,
                        struct hs_http_answer *answer);
 
-// Adds to a good answer what is known of it; without a key it is another one every time.
+// Adds the headers to a successful answer. Without a key the answer is not cacheable.
 void hs_sending__describe(const struct hs_question *question, const char *key, struct hs_http_answer *answer);
 
 #endif

@@ -120,7 +120,7 @@ static int count_matches(void *context, void **value, size_t *bytes, struct hs_e
     return result;
 }
 
-// Whether that is quickly told, without a look at all rows.
+// Whether the number of matches can be found without reading all rows.
 static bool is_countable(const struct hs_question *question)
 {
     const struct hs_indexes *indexes = question->state->indexes;

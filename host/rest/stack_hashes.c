@@ -32,7 +32,7 @@ static uint64_t mix(uint64_t hash, const char *text)
     return (hash ^ 0xff) * 0x100000001b3u;
 }
 
-// What has no name is known by its place in its module.
+// A frame without a name is identified by its offset in the module.
 static uint64_t hash_of_frame(const struct hs_frame *frame)
 {
     uint64_t hash = 0xcbf29ce484222325u;

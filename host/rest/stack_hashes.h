@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What stacks look like, as numbers: equal ones have the same functions of the same files, in whatever trace. 8 bytes
-// for each node of the stack table.
+// A hash of the functions and files of each stack. Equal stacks of different traces have equal hashes. It takes 8 bytes
+// per node of the stack table.
 #ifndef HEAPSONDE_HOST_REST_STACK_HASHES_H
 #define HEAPSONDE_HOST_REST_STACK_HASHES_H
 
@@ -12,7 +12,7 @@ struct hs_stack_hashes;
 struct hs_stack_hashes *hs_stack_hashes__create(struct hs_trace_symbols *symbols); // NULL: out of memory
 void hs_stack_hashes__destroy(struct hs_stack_hashes *hashes);
 
-// Worked out when it is asked for. 0 or -ENOMEM.
+// Computed at the first call. 0 or -ENOMEM.
 int hs_stack_hashes__find(struct hs_stack_hashes *hashes, uint32_t stack, uint64_t *hash);
 
 #endif

@@ -195,7 +195,7 @@ static int visit(const struct hs_stack_tree *tree, hs_stack_visitor visitor, voi
     return visitor(context, &node, depth, is_first);
 }
 
-// Leaves a node and those above it whose last child this was. The next sibling is entered; 0: there is none.
+// Leaves a node, and those above it of which this was the last child. Then enters the next sibling; 0: none.
 static int leave_up(const struct hs_stack_tree *tree, hs_stack_visitor leave, void *context, uint32_t *at,
                     unsigned *depth)
 {

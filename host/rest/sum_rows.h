@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Rows of /totals: what matches, added up by a property of the stacks or of the blocks.
+// Rows of /totals: sums of what matches, by a property of the stacks or blocks.
 #ifndef HEAPSONDE_HOST_REST_SUM_ROWS_H
 #define HEAPSONDE_HOST_REST_SUM_ROWS_H
 
@@ -11,7 +11,7 @@ enum hs_sum_by {
     HS_SUM_BY_LIBRARY,
     HS_SUM_BY_SOURCE,
     HS_SUM_BY_LINE,
-    HS_SUM_BY_SITE, // the line that asked for the memory, as in reports: allocators are not asked about
+    HS_SUM_BY_SITE, // the line that requested the memory, as in reports: allocator frames are skipped
     HS_SUM_BY_THREAD,
     HS_SUM_BY_SIZE,
     HS_SUM_BY_LIFETIME,
@@ -20,17 +20,17 @@ enum hs_sum_by {
 #define HS_SUM_BY_CHOICES "function library source line site thread size lifetime kind"
 
 struct hs_sum_row {
-    const struct hs_frame *frame; // one of those that are meant; NULL: it is about blocks
+    const struct hs_frame *frame; // one of the frames of the row; NULL: a row of blocks
     uint64_t number;              // of a line, thread, power of two, kind
-    uint32_t depth;               // of frames: of the outermost one, from 1 on; else 0
+    uint32_t depth;               // rows of frames: the least depth, from 1; else 0
     unsigned inside;              // private
     struct hs_value self[HS_COST_COUNT], total[HS_COST_COUNT];
 };
 
 struct hs_sum_rows {
     enum hs_sum_by by;
-    unsigned costs; // bit per enum hs_cost: those that are added up
-    bool self_only; // `total` of frames is not asked for, which is faster
+    unsigned costs; // bit per enum hs_cost: the costs to compute
+    bool self_only; // `total` of frames is not needed, which is faster
     struct hs_value sum[HS_COST_COUNT];
     struct hs_sum_row *row;
     size_t count, room;
@@ -39,10 +39,10 @@ struct hs_sum_rows {
     size_t slots;
 };
 
-// Those of frames: `self` is what they allocated themselves, `total` includes what they called. 0, or a negative errno
-// with the question's error set.
+// Rows of frames: `self` is what they allocated themselves, `total` includes their callees. 0, or a negative errno with
+// the question's error set.
 int hs_sum_rows__of_frames(struct hs_sum_rows *rows, struct hs_question *question);
-// Those of blocks: self and total are the same.
+// Rows of blocks: self and total are equal.
 int hs_sum_rows__of_blocks(struct hs_sum_rows *rows, struct hs_question *question);
 void hs_sum_rows__free(struct hs_sum_rows *rows);
 

@@ -76,7 +76,7 @@ static void write_costs(struct hs_json *json, unsigned costs)
     hs_json__close_array(json);
 }
 
-// What can be asked about: the others say why not.
+// The kinds of events, with the reason for those that are not available.
 static void write_events(struct hs_json *json, const struct hs_store *store)
 {
     static const enum hs_events all[] = {HS_EVENTS_HEAP,   HS_EVENTS_CPU,     HS_EVENTS_OFF_CPU,
@@ -115,7 +115,7 @@ static void write_marks(struct hs_json *json, const struct hs_store *store)
     hs_json__close_array(json);
 }
 
-// What `thread` chooses by; of very many the first.
+// The threads for the filter `thread`; if there are very many, only the first.
 static void write_threads(struct hs_json *json, const struct hs_store *store)
 {
     enum { MOST_THREADS = 500 };

@@ -45,7 +45,7 @@ struct series {
 struct timeline_by_work {
     enum hs_sum_by by;
     uint64_t from, to, width;
-    size_t points, count; // the series, without the rest behind them
+    size_t points, count; // the series, without the rest after them
     struct series series[100];
     int64_t *bytes, *blocks; // by series and point: what changed, then what is there
     uint8_t *of;             // by stack: its series
@@ -141,7 +141,7 @@ static size_t series_of(const struct timeline_by_work *work, uint64_t owner)
     return series;
 }
 
-// What one thread of a scan has found.
+// Results of one thread of a scan.
 struct timeline_by_looker {
     struct hs_matcher *matcher;
     int64_t *bytes, *blocks;

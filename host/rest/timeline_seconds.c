@@ -63,7 +63,7 @@ uint64_t *hs_seconds__points(const bool *active, size_t count, size_t *points)
         if (active[i] || later || after)
             number[(*points)++] = i;
     }
-    // Nothing is bridged behind the last.
+    // After the last point there is no gap.
     while (*points && !active[number[*points - 1]])
         --*points;
     while (number && *points && !active[number[0]]) {
@@ -92,8 +92,7 @@ static uint64_t value_of(const struct hs_second *second, unsigned array)
     }
 }
 
-// Between two points nothing happens, so that what happens in the second of a point is the difference to the one
-// before.
+// Nothing happens between two points, so the change in the second of a point is the difference to the previous point.
 static void write_array(struct hs_json *json, const char *key, const struct hs_seconds *seconds, const uint64_t *number,
                         size_t points, unsigned array)
 {

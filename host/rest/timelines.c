@@ -277,7 +277,7 @@ int hs_answer__timeline_maps(struct hs_question *question, FILE *out)
     return 0;
 }
 
-// What is not known is null: what was not recorded, and what the filter cannot be asked of.
+// Unknown values are null: not recorded, or not available with this filter.
 static void write_usage(struct hs_json *json, const char *key, bool known, const struct timelines_work *work,
                         const struct timelines_column *column)
 {

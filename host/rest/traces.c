@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// What the file was when it was read.
+// The state of the file when it was read.
 struct stamp {
     dev_t device;
     ino_t number;
@@ -128,7 +128,7 @@ static int open_state(struct hs_rest_trace *trace, const struct hs_query_control
     return 0;
 }
 
-// Of all files that the process has mapped.
+// Sums of all mapped files of the process.
 #define MOST_RESIDENT ((uint64_t)512 << 20)
 
 static uint64_t resident_of_files(void)
@@ -261,7 +261,7 @@ static bool is_locked(const char *path, int kind)
     return locked;
 }
 
-// Who ended after the state was read has left something behind that is to be read.
+// A process that ended after the state was read has written more, which has to be read.
 static bool has_changed(struct hs_rest_trace *trace)
 {
     struct stamp stamp;

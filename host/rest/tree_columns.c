@@ -15,7 +15,7 @@ struct tree_columns_texts {
     size_t slots;
 };
 
-// What a node has of texts: the last tells functions of one name apart.
+// The texts of a node. The last one distinguishes functions with the same name.
 enum { NAME, LIBRARY, SOURCE, DECLARED, TEXTS };
 
 struct columns {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A tree of functions as arrays, one for each property: what clients read that show tens of thousands of nodes.
+// A tree of functions with one array per property, for clients that show tens of thousands of nodes.
 #ifndef HEAPSONDE_HOST_REST_TREE_COLUMNS_H
 #define HEAPSONDE_HOST_REST_TREE_COLUMNS_H
 

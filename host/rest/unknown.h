@@ -5,8 +5,8 @@
 #include "host/rest/endpoint.h"
 #include "host/store/error.h"
 
-// A parameter that the endpoint does not take: -EINVAL when it is one of those mistyped. Others are left alone, as they
-// always were: clients send them that were made for other servers.
+// Checks a parameter that the endpoint does not have. -EINVAL if it looks like a mistyped one. Others are ignored,
+// because some clients send parameters of other servers.
 int hs_unknown__check(const struct hs_endpoint *endpoint, const char *name, struct hs_error *error);
 
 #endif

@@ -85,7 +85,7 @@ static char *strip_templates(const char *function)
     for (const char *at = function; *at;) {
         size_t length = length_of_operator(at);
         if (length) {
-            // "operator< <int>" has a bracket of its own behind the name.
+            // "operator< <int>" has a bracket after its name that does not belong to it.
             if (!depth)
                 to = mempcpy(to, at, length);
             at += length;
@@ -160,7 +160,7 @@ void hs_write__backtrace(struct hs_json *json, const char *key, const struct hs_
 {
     enum { SHORT = 12 };
     size_t count;
-    // Of a trace that is compared with there is no endpoint.
+    // There is no endpoint for the trace that is compared with.
     const bool chooses = question->endpoint && question->endpoint->takes & HS_TAKES_FRAMES;
     const char *frames = chooses ? hs_question__text(question, "frames") : "full";
     uint32_t *nodes = *frames == 'n' ? NULL : hs_write__nodes(question, stack, &count);

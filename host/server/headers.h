@@ -10,7 +10,7 @@ struct MHD_Response;
 
 void hs_headers__add(struct MHD_Response *response, const struct hs_http_answer *answer);
 
-// An answer that sends a browser to a path, with a cookie; NULL: out of memory.
+// An answer that redirects a browser to a path and sets a cookie; NULL: out of memory.
 struct MHD_Response *hs_headers__lead_to(const char *path, const char *cookie);
 
 #endif

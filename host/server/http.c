@@ -22,7 +22,7 @@ enum { MOST_CONNECTIONS = 64, SPARE_CONNECTIONS = 448, TIMEOUT_SECONDS = 30, CON
 enum { STREAM_PIECE = 64 << 10 };
 #define MOST_BODY ((size_t)16 << 20)
 
-// Whether anybody still waits for an answer. It stays as long as somebody holds it.
+// Whether a client still waits for an answer. Reference-counted.
 struct cancel_token {
     unsigned holders; // atomic
     int ended;
@@ -49,7 +49,7 @@ struct sending {
 struct hs_http_server {
     struct MHD_Daemon *daemon;
     pthread_mutex_t lock;               // of the rings and their count
-    struct http_connection connections; // a ring: behind this one, of whom nothing was heard for the longest time
+    struct http_connection connections; // a ring; the first one has been idle longest
     unsigned connection_count;
     struct sending sendings; // a ring
     int cancel;
@@ -159,8 +159,8 @@ static void forget(struct hs_http_server *server, struct http_connection *connec
     server->connection_count--;
 }
 
-// Whoever sends a byte now and then could otherwise keep everybody out. Until its thread has closed the connection, it
-// takes the place of nobody else.
+// Without eviction, clients that send a byte from time to time could keep all others out. Until the thread of an
+// evicted connection has closed it, it does not cause the eviction of another one.
 static void evict(struct hs_http_server *server, struct http_connection *connection)
 {
     shutdown(connection->fd, SHUT_RDWR);
@@ -211,7 +211,8 @@ static void come_or_go(void *context, struct MHD_Connection *mhd, void **socket_
 
 enum { LOOK_AGAIN_NS = 50000000 };
 
-// Under the lock, so that no descriptor that is asked about is closed meanwhile. Returns how many wait for an answer.
+// Requires the lock, so that no descriptor is closed while it is polled. Returns the number of connections that wait
+// for an answer.
 static unsigned look_for_closed(struct hs_http_server *server)
 {
     unsigned waiting = 0;
@@ -331,7 +332,7 @@ static bool is_for(const struct hs_http_page *page, struct MHD_Connection *mhd)
     return !page->accept || (accept && strstr(accept, page->accept));
 }
 
-// What holds nothing of anybody may be led to from anywhere, but not be taken into other sites' pages.
+// Pages without user data may be linked from other sites, but not embedded in their pages.
 static bool is_open(const struct hs_http_server *server, struct MHD_Connection *mhd, const struct hs_uri *uri,
                     const char *authority)
 {
@@ -359,7 +360,7 @@ static enum MHD_Result count_host(void *context, enum MHD_ValueKind kind, const 
     return MHD_YES;
 }
 
-// What is between the client and us may have gone by another Host than the first.
+// With two Host headers, a proxy may have used the other one.
 static bool names_its_host(struct MHD_Connection *mhd, const char *version)
 {
     unsigned count = 0;
@@ -565,8 +566,8 @@ static void take_upload(struct upload *upload, const char *bytes, size_t length)
     upload->bytes[upload->length] = 0;
 }
 
-// Of "http://authority/path", as clients ask that take us for a proxy, and of "/path". A query may follow the authority
-// at once.
+// Splits "http://authority/path", which clients send to a proxy, or "/path". The query may directly follow the
+// authority.
 static bool split_target(struct upload *upload, const char *text, char **local)
 {
     static const char scheme[] = "http://";
@@ -746,7 +747,7 @@ int hs_http__start(struct hs_http_server **server, const struct hs_http_options 
         hs_http__stop(self);
         return hs_error__set(error, problem, "%s: %s", options->listen, strerror(problem));
     }
-    // Without it whoever leaves is noticed when something is sent.
+    // Without this thread, a closed connection is noticed only when something is sent.
     self->watches = !pthread_create(&self->watcher, NULL, watch, self);
     write_address(self, &address);
     *server = self;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A small HTTP server: pages in a table, a thread for each of a bounded number of connections, bounded requests. It
-// listens on loopback; any other address needs a token, which clients send as "Authorization: Bearer TOKEN", as the
-// parameter "token", or as the cookie that they got for it. Without one, requests are only taken that come from a
-// process of the same user or of root, name a loopback host and come from no other site's page.
+// A small HTTP server: a table of pages, a bounded number of connections with a thread each, bounded requests. It
+// listens on loopback; other addresses require a token. Clients send the token as "Authorization: Bearer TOKEN", as the
+// parameter "token", or as the cookie that they got for it. Without a token, only requests of processes of the same
+// user or of root are accepted, that name a loopback host and do not come from another site's page.
 #ifndef HEAPSONDE_HOST_SERVER_HTTP_H
 #define HEAPSONDE_HOST_SERVER_HTTP_H
 
@@ -21,23 +21,23 @@ struct hs_http_page;
 
 struct hs_http_request {
     const struct hs_http_page *page;
-    const char *path; // as it was sent, without the query
+    const char *path; // as sent, without the query
     const struct hs_uri *uri;
-    const char *value[HS_HTTP_VALUES]; // what stands for the parts in braces of the page's path
+    const char *value[HS_HTTP_VALUES]; // path segments for the braces in the path of the page
     const char *body;                  // of a POST, ended by a NUL
     size_t body_length;
-    bool
-        may_change; // false: a HEAD, or what a page of another site can make an old browser send; it gets to read alone
-    const int *cancel; // not 0: nobody waits for the answer; valid until it is there and its writer is done
+    // False: the request may only read: a HEAD, or a request that a page of another site can make an old browser send.
+    bool may_change;
+    const int *cancel; // nonzero: nobody waits for the answer; valid until the writer of the answer has ended
     void *connection;  // private
 };
 
-// A header of the request; NULL when it is not there.
+// A header of the request, or NULL.
 const char *hs_http_request__header(const struct hs_http_request *request, const char *name);
-// Whether the client has the answer with this entity tag already.
+// Whether the client already has the answer with this entity tag.
 bool hs_http_request__knows(const struct hs_http_request *request, const char *etag);
 
-// A parameter of the query: "" when it has no value, NULL when it is not there.
+// A parameter of the query; "": without a value; NULL: not given.
 const char *hs_http_request__parameter(const struct hs_http_request *request, const char *name);
 
 struct hs_http_answer {
@@ -45,12 +45,12 @@ struct hs_http_answer {
     const char *type; // Content-Type, a constant
     char *body;       // from malloc; the server frees it
     size_t length;
-    struct hs_stream_writer writer; // instead of a body when it has `write`: sent in pieces, while it is written
-    bool packed;                    // with gzip; whoever does not take that gets it unpacked
-    const char *cache;              // Cache-Control, a constant; NULL: nobody may keep it
-    const char *policy;             // Content-Security-Policy, a constant; NULL: it is no page and needs nothing
-    char etag[40];                  // with its quotes; "": none
-    char file_name[128];            // under which browsers save it; "": they may show it
+    struct hs_stream_writer writer; // used instead of a body if it has `write`: sent while it is written
+    bool packed;                    // compressed with gzip; clients that do not accept it get it unpacked
+    const char *cache;              // Cache-Control, a constant; NULL: not cacheable
+    const char *policy;             // Content-Security-Policy, a constant; NULL: not needed
+    char etag[40];                  // with quotes; "": none
+    char file_name[128];            // name under which browsers save it; "": they may show it
 };
 
 // Fills the answer with a line of text.
@@ -59,12 +59,12 @@ void hs_http_answer__text(struct hs_http_answer *answer, unsigned status, const 
 
 struct hs_http_page {
     const char *method; // "GET" (which also answers HEAD), "POST"
-    const char *path;   // "/data/{id}/tree"; of two that match the first is taken
+    const char *path;   // "/data/{id}/tree"; the first page that matches is used
     void (*serve)(void *context, const struct hs_http_request *request, struct hs_http_answer *answer);
-    const void *detail; // of the page, for whoever serves it
+    const void *detail; // private data of the page
     const char *accept; // only for requests whose Accept header names this type; NULL: for all
-    // Holds nothing that is of anybody: it is answered without a token, too, and other sites may lead to it. With
-    // `accept`, it is where browsers log in: "?token=TOKEN" becomes a cookie, and the address loses it.
+    // A page without user data: it is served without a token, and other sites may link to it. With `accept`, it is the
+    // login page of browsers: "?token=TOKEN" sets a cookie and redirects to the address without the token.
     bool open;
 };
 
@@ -73,10 +73,10 @@ struct hs_http_server;
 struct hs_http_options {
     const char *listen;               // ADDRESS:PORT, [ADDRESS]:PORT; port 0: the kernel chooses one
     const char *token;                // NULL: none
-    const struct hs_http_page *pages; // method NULL ends them
+    const struct hs_http_page *pages; // a page without a method ends the table
     void *context;
-    bool at_once; // pages may be served in several threads at the same time; otherwise one at a time
-    bool bodies;  // requests may have one
+    bool at_once; // pages may be served in several threads at once; otherwise one at a time
+    bool bodies;  // requests may have a body
 };
 
 // 0, or a negative errno with the reason. The server runs in threads of its own.

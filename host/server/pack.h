@@ -6,12 +6,11 @@
 
 #include "host/server/http.h"
 
-// Whether an Accept-Encoding header lets through gzip; NULL: there is none.
+// Whether an Accept-Encoding header allows gzip; NULL: no header.
 bool hs_pack__is_accepted(const char *header);
 
-// Makes of an answer what such a client takes: packs text that is long enough, a stream while it is written, and
-// unpacks what is packed already for a client that does not take it. What cannot be done is left as it is; -ENOMEM only
-// for an answer that would be no use.
+// Adapts an answer to the client: compresses text that is long enough and streams, or unpacks a compressed answer. If
+// that is impossible, the answer stays unchanged; -ENOMEM only if the client could not read it.
 int hs_pack__answer(struct hs_http_answer *answer, bool accepted);
 
 #endif

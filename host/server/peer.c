@@ -22,7 +22,7 @@ union peer_address {
     struct sockaddr_in6 v6;
 };
 
-// As the other end sees them.
+// From the view of the other end.
 struct pair {
     union peer_address source, target;
 };

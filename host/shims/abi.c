@@ -37,7 +37,7 @@ const struct hs_abi *hs_abi__named(const char *name)
     return NULL;
 }
 
-// Old linkers do not write the float ABI into the header of a program; then the name of its loader has it.
+// Old linkers do not write the float ABI into the header. Then the name of the loader shows it.
 static bool is_hard_float(const struct hs_probe *probe)
 {
     if (probe->flags & (EF_ARM_ABI_FLOAT_HARD | EF_ARM_ABI_FLOAT_SOFT))
@@ -75,15 +75,15 @@ int hs_abi__of_file(const char *path, const struct hs_abi **abi, struct hs_error
     if (result)
         return hs_error__set(error, -result, "%s: %s", path, strerror(-result));
     if (probe.kind != HS_PROBE_ELF)
-        return hs_error__set(error, ENOEXEC, "%s is no ELF file; name a program or a library", path);
+        return hs_error__set(error, ENOEXEC, "%s is not an ELF file; name a program or a library", path);
     if (probe.damaged)
         return hs_error__set(error, ENOEXEC, "%s is a damaged ELF file; get an intact copy", path);
     *abi = hs_abi__of(&probe);
     if (*abi)
         return 0;
     return hs_error__set(error, ENOTSUP,
-                         "%s is for %s, %u bits, %s-endian: there is no library for that; 'heapsonde shims' lists "
-                         "those that there are",
+                         "%s is for %s, %u bits, %s-endian: there is no library for this ABI; 'heapsonde shims' lists "
+                         "the available ones",
                          path, hs_machine_name(probe.machine, machine), probe.pointer_size * 8u,
                          probe.big_endian ? "big" : "little");
 }

@@ -19,7 +19,7 @@ const char *hs_shim_name(enum hs_shim shim)
     return names[shim];
 }
 
-// Whether that file is there and for that ABI.
+// Whether the file exists and is for this ABI.
 static bool is_for(const struct hs_abi *abi, const char *file, char *path, size_t size)
 {
     struct hs_probe probe;
@@ -33,7 +33,7 @@ static bool is_for(const struct hs_abi *abi, const char *file, char *path, size_
     return fits;
 }
 
-// The folder that this command is in.
+// The folder of this command.
 static bool own_folder(char folder[PATH_MAX])
 {
     ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
@@ -44,7 +44,7 @@ static bool own_folder(char folder[PATH_MAX])
     return true;
 }
 
-// "%s": the ABI. The first are stripped, as they are installed; the others were built by a build without strip.
+// "%s" is the ABI. The first two contain stripped libraries, as installed; the others are of builds without strip.
 static const char *const in_builds[] = {"../lib/heapsonde/%s", "../../%s/lib/heapsonde/%s", "../lib", "../../%s/lib"};
 
 static bool find_beside(const struct hs_abi *abi, const char *name, char *path, size_t size)
@@ -80,7 +80,7 @@ int hs_shim__find(const struct hs_abi *abi, enum hs_shim shim, char *path, size_
         snprintf(file, sizeof(file), "%s/%s/%s", folder, abi->name, name);
         if (is_for(abi, file, path, size))
             return 0;
-        return hs_error__set(error, ENOENT, "there is no %s for %s in %s/%s; correct HEAPSONDE_SHIMS or unset it", name,
+        return hs_error__set(error, ENOENT, "%s for %s is not in %s/%s; correct HEAPSONDE_SHIMS or unset it", name,
                              abi->name, folder, abi->name);
     }
     snprintf(file, sizeof(file), HEAPSONDE_SHIM_DIR "/%s/%s", abi->name, name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The libraries for targets, one set for each ABI, and where they are. One library serves glibc and musl: an ABI is a
-// processor, its byte order, its pointers and how it passes floating-point numbers.
+// The libraries for targets, one set per ABI, and where to find them. An ABI is a processor, its byte order, its
+// pointer size and how it passes floating-point numbers. One library works with glibc and with musl.
 #ifndef HEAPSONDE_HOST_SHIMS_SHIMS_H
 #define HEAPSONDE_HOST_SHIMS_SHIMS_H
 
@@ -12,28 +12,28 @@
 #include <stddef.h>
 
 struct hs_abi {
-    const char *name; // "armhf": in commands, and the folder of its libraries
+    const char *name; // "armhf": used in commands and as the name of the folder
     const char *what; // "ARM, hard-float"
-    // What else it is called: by Debian, by the kernel, by compilers. One space between.
+    // Names that Debian, the kernel and compilers use for it, separated by one space.
     const char *other_names;
 };
 
-// All that there are libraries for; one without a name ends it.
+// All ABIs with libraries; an entry without a name ends the table.
 extern const struct hs_abi hs_abis[];
 
-// By any of its names, or NULL.
+// Finds an ABI by any of its names, or NULL.
 const struct hs_abi *hs_abi__named(const char *name);
 
-// Of a program or a library, or NULL when there is none for it (another processor, i386, x32, MIPS n32, damage).
+// The ABI of a program or library. NULL if it is not supported (another processor, i386, x32, MIPS n32) or damaged.
 const struct hs_abi *hs_abi__of(const struct hs_probe *probe);
 
-// The same of a file. 0, or a negative errno with the reason in `error`.
+// The same for a file. 0, or a negative errno with the reason in `error`.
 int hs_abi__of_file(const char *path, const struct hs_abi **abi, struct hs_error *error);
 
-// Of this command, or NULL.
+// The ABI of this command, or NULL.
 const struct hs_abi *hs_abi__of_this_machine(void);
 
-// Whether a program is started by musl's loader.
+// Whether musl's loader starts the program.
 bool hs_abi__is_musl(const struct hs_probe *probe);
 
 // ---- where they are ------------------------------------------------------------------------------------------------
@@ -43,12 +43,13 @@ enum hs_shim { HS_SHIM_TRACE, HS_SHIM_PROF };
 // "libheapsonde-trace.so"
 const char *hs_shim_name(enum hs_shim shim);
 
-// The library for an ABI, as a path without links. Looked for in this order; a file that is not for the ABI is passed
-// over:
-//   what HEAPSONDE_LIBRARY names (the recording library alone);
-//   ABI/ in the folder that HEAPSONDE_SHIMS names, and nowhere else when it names one;
-//   ../lib/heapsonde/ABI/ as seen from this command, the folder in which it was installed;
-//   in a build folder, the same folder of this build and of the one beside it that has the ABI's name, then their lib/.
+// Finds the library for an ABI and resolves symbolic links in its path. Files for another ABI are skipped. The order:
+//   1. the file in HEAPSONDE_LIBRARY (recording library only)
+//   2. ABI/ in the folder HEAPSONDE_SHIMS; if this is set, the search ends here
+//   3. ../lib/heapsonde/ABI/, relative to this command: where it is installed
+//   4. if this command is in a build folder: lib/heapsonde/ABI/, then lib/, of this build and of the build beside it
+//      that is named after the ABI
+//   5. the configured installation folder
 // 0, or a negative errno with the reason in `error`.
 int hs_shim__find(const struct hs_abi *abi, enum hs_shim shim, char *path, size_t size, struct hs_error *error);
 

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Why no sum of a store is a wrapped one: the numbers of a trace that are added up, above all sizes of blocks, are
-// taken out of an allowance when they come in. One that is larger than a part of what is left counts as that part and
-// is counted as capped. Real programs come nowhere near; damage and files of others do, and the sane numbers behind an
-// insane one have to stay what they are: that is why none gets all that is left.
+// This is why sums over a store never overflow. Numbers of a trace that are added up, mainly sizes of blocks, are taken
+// from an allowance when they are imported. A number that is larger than a certain part of the remaining allowance
+// counts as that part, and is counted as capped. Real programs never come near the limit; damaged or foreign files may.
+// No number gets all of the remaining allowance, so that correct numbers after a wrong one keep their values.
 //
-// What is ever added up together has HS_SUM_LIMIT at most, so that differences and doubles of sums fit, too:
-//   HS_ALLOWANCE_SMALL    rows below HS_SMALL_BLOCK; that there are no more than HS_NO_ROW is what keeps to it
+// Everything that is ever added up together is at most HS_SUM_LIMIT, so that differences of sums, and doubled sums,
+// also fit:
+//   HS_ALLOWANCE_SMALL    rows below HS_SMALL_BLOCK; holds because there are at most HS_NO_ROW rows
 //   HS_ALLOWANCE_LARGE    larger blocks
-//   HS_ALLOWANCE_MAPS     larger mappings: a huge one of which parts are unmapped counts anew with each rest of it
-//   HS_ALLOWANCE_CULLED   what the recorder summed up beside the rows
-// And by themselves:
-//   HS_ALLOWANCE_SUMS     a trace that holds sums in place of events
-//   HS_ALLOWANCE_SAMPLES  weights of samples: as recorded, and as weighed
+//   HS_ALLOWANCE_MAPS     larger mappings; the rest of a partially unmapped mapping counts again
+//   HS_ALLOWANCE_CULLED   sums that the recorder kept instead of rows
+// Separately:
+//   HS_ALLOWANCE_SUMS     a trace with sums in place of events
+//   HS_ALLOWANCE_SAMPLES  weights of samples, as recorded and as computed
 //
-// What is taken depends on what came before it: the order in which numbers come in is the trace's, however it is
-// imported, and what goes on from an earlier import goes on with that one's allowance.
+// How much a number may take depends on the numbers before it. So the order is always that of the trace, and an import
+// that continues an earlier one continues with its allowance.
 #ifndef HEAPSONDE_STORE_ALLOWANCE_H
 #define HEAPSONDE_STORE_ALLOWANCE_H
 
@@ -34,10 +35,10 @@ _Static_assert(HS_ALLOWANCE_SMALL + HS_ALLOWANCE_LARGE + HS_ALLOWANCE_MAPS + HS_
 
 struct hs_allowance {
     uint64_t left;
-    uint64_t capped; // numbers that count for less
+    uint64_t capped; // numbers that count for less than their value
 };
 
-// Returns what `wanted` counts as.
+// Takes `wanted` from the allowance. Returns the value that it counts as.
 static inline uint64_t hs_allowance__take(struct hs_allowance *allowance, uint64_t wanted)
 {
     const uint64_t most = allowance->left / 64;
@@ -47,7 +48,7 @@ static inline uint64_t hs_allowance__take(struct hs_allowance *allowance, uint64
     return taken;
 }
 
-// The same for the size of a block, whose small part is allowed as it is.
+// The same for the size of a block. Sizes below HS_SMALL_BLOCK are not changed.
 static inline uint64_t hs_allowance__take_size(struct hs_allowance *allowance, uint64_t size)
 {
     return size < HS_SMALL_BLOCK ? size

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the importer tells a store that it opened.
+// What the importer adds to a store that it has opened.
 #ifndef HEAPSONDE_STORE_ATTACH_H
 #define HEAPSONDE_STORE_ATTACH_H
 
 #include "host/store/layout.h"
 
-// Reads the contents of an embedded file: `length` bytes to `to`.
+// Reads the contents of an embedded file: writes `length` bytes to `to`.
 typedef int (*hs_embedded_reader)(void *context, uint64_t chunk_offset, void *to, uint64_t length,
                                   struct hs_error *error);
 // `close` is called with the context when the store is closed.
 void hs_store__attach(struct hs_store *store, hs_embedded_reader reader, void (*close)(void *context), void *context);
 
-// The directory is removed when the store is closed.
+// Makes the store remove its directory when it is closed.
 int hs_store__remove_on_close(struct hs_store *store, const char *directory);
-// Removes a store's files and its directory; other files are left, and then the directory is.
+// Removes the files of a store, and then the directory if it is empty.
 void hs_store__remove(const char *directory);
 
-// As hs_store__open(), of a store that has no seal yet.
+// Like hs_store__open(), for a store that has no seal yet.
 int hs_store__open_unsealed(const char *directory, struct hs_store **store, struct hs_error *error);
 
-// Reads the head of a store; -EBADMSG when there is none of this version.
+// Reads the head of a store. -EBADMSG: no store of this version.
 int hs_store__read_head(const char *directory, struct hs_store_head *head);
 
 #endif

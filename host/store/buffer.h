@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Bytes that grow, and the numbers of protobuf's wire format in them, which others use, too.
+// A growing byte buffer, with functions for the numbers of protobuf's wire format, which other formats use, too.
 #ifndef HEAPSONDE_HOST_STORE_BUFFER_H
 #define HEAPSONDE_HOST_STORE_BUFFER_H
 
@@ -13,7 +13,7 @@
 struct hs_buffer {
     uint8_t *bytes;
     size_t count, room;
-    bool failed; // out of memory: something is missing
+    bool failed; // out of memory: the contents are incomplete
 };
 
 static inline bool hs_buffer__reserve(struct hs_buffer *to, size_t more)
@@ -39,7 +39,7 @@ static inline void hs_buffer__put(struct hs_buffer *to, const void *bytes, size_
     }
 }
 
-// Seven bits in each byte, the lowest first.
+// Writes seven bits per byte, the lowest bits first.
 static inline void hs_buffer__put_number(struct hs_buffer *to, uint64_t number)
 {
     if (!hs_buffer__reserve(to, 10))
@@ -49,7 +49,7 @@ static inline void hs_buffer__put_number(struct hs_buffer *to, uint64_t number)
     to->bytes[to->count++] = (uint8_t)number;
 }
 
-// The lowest `size` bytes, the lowest first.
+// Writes the lowest `size` bytes, the lowest byte first.
 static inline void hs_buffer__put_fixed(struct hs_buffer *to, uint64_t number, size_t size)
 {
     if (!hs_buffer__reserve(to, size))
@@ -60,7 +60,7 @@ static inline void hs_buffer__put_fixed(struct hs_buffer *to, uint64_t number, s
 
 // ---- fields of protobuf --------------------------------------------------------------------------------------------
 
-// 0 is what a field that is not there has.
+// 0 is the default value of a field and is not written.
 static inline void hs_buffer__put_field(struct hs_buffer *to, uint32_t field, uint64_t value)
 {
     if (!value)

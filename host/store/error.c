@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Where memory ended at the limit, the message says how it is raised.
+// If an allocation failed at the limit, the message names the option that raises it.
 static void name_limit(struct hs_error *error)
 {
     size_t used = strlen(error->message);

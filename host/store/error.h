@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The one error rule of the host half: a function returns 0 or a negative errno, and at a boundary it also fills a
-// struct hs_error with one line for the user: what it was about, a colon, what is wrong. `error` may be NULL.
+// The error rule of the host half: a function returns 0 or a negative errno. At the boundary of a module it also fills
+// a struct hs_error with one line for the user: the subject, a colon, the problem. `error` may be NULL.
 #ifndef HEAPSONDE_STORE_ERROR_H
 #define HEAPSONDE_STORE_ERROR_H
 

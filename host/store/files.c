@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// What is kept with the store is not mapped, and may change.
+// Kept results are not mapped, and may change.
 static bool is_kept(const char *name)
 {
     return !strcmp(name, HS_KEPT_FILE) || !strcmp(name, HS_KEPT_UNDER_WAY);

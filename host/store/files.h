@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The files of an opened store and how long they were: what is mapped can be cut by others.
+// The files of an opened store and their lengths. Another process may truncate files that are mapped.
 #ifndef HEAPSONDE_STORE_FILES_H
 #define HEAPSONDE_STORE_FILES_H
 
@@ -17,10 +17,10 @@ struct hs_store_files {
     size_t count;
 };
 
-// Takes down what is in the directory.
+// Records the lengths of the files in the directory.
 void hs_store_files__list(struct hs_store_files *files, int directory_fd);
 void hs_store_files__close(struct hs_store_files *files);
-// Whether the files are as they were. One that was removed is: what is mapped of it stays.
+// Whether the files still have these lengths. A removed file counts as unchanged: its mapping stays valid.
 bool hs_store_files__are_whole(const struct hs_store_files *files);
 
 #endif

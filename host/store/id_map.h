@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// From numbers of unknown origin to small ones.
+// Maps ids of any size to small numbers.
 #ifndef HEAPSONDE_STORE_ID_MAP_H
 #define HEAPSONDE_STORE_ID_MAP_H
 
@@ -29,7 +29,7 @@ static inline size_t hs_id_map__slot(const struct hs_id_map *map, uint64_t id)
     return i;
 }
 
-// The value of an id, UINT32_MAX when there is none.
+// The value of an id, or UINT32_MAX if there is none.
 static inline uint32_t hs_id_map__find(const struct hs_id_map *map, uint64_t id)
 {
     return map->slot_count ? map->slots[hs_id_map__slot(map, id)].value - 1 : UINT32_MAX;
@@ -50,7 +50,7 @@ static inline int hs_id_map__grow(struct hs_id_map *map)
     return 0;
 }
 
-// Gives an id a value below UINT32_MAX; the last one counts. Returns 0 or -ENOMEM.
+// Sets the value of an id, below UINT32_MAX; an earlier value is replaced. Returns 0 or -ENOMEM.
 static inline int hs_id_map__set(struct hs_id_map *map, uint64_t id, uint32_t value)
 {
     if (map->count * 2 >= map->slot_count && hs_id_map__grow(map))

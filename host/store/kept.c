@@ -17,7 +17,7 @@
 struct start {
     uint64_t magic;
     uint32_t version; // of the store
-    uint32_t crc;     // of this with crc 0 and all behind it
+    uint32_t crc;     // of this struct with crc 0, and of everything after it
     uint64_t count;   // bytes behind it
     uint64_t rows;
     struct hs_store_key key;
@@ -94,8 +94,8 @@ int hs_kept__read(int directory_fd, const struct hs_store_head *head, uint8_t **
     return failed;
 }
 
-// Of two that write at once one may give the other's half of a file its name; the checksum then says what it is worth.
-// What is there is not written into: it may be another name of a file elsewhere.
+// If two processes write at once, one may rename the other's incomplete file; the checksum detects this. An existing
+// file is not overwritten in place, because it may be a hard link to another file.
 int hs_kept__write(int directory_fd, const struct hs_store_head *head, const void *bytes, size_t count)
 {
     if (count > MOST)

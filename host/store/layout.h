@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The files of a store directory. A store is a cache in this machine's byte order, made again whenever its version or
-// its trace changed; it is no exchange format.
+// The files in a store directory. A store is a cache in the byte order of this machine. It is made again when its
+// version or its trace has changed, and is not for exchange.
 #ifndef HEAPSONDE_STORE_LAYOUT_H
 #define HEAPSONDE_STORE_LAYOUT_H
 
@@ -9,7 +9,7 @@
 
 #define HS_STORE_MAGIC 0x31726f7453736848u
 
-// X(field of struct hs_columns): one packed file each, named like the field.
+// X(field of struct hs_columns): each is one packed file with the name of the field.
 #define HS_STORE_COLUMNS(X)                                                                                            \
     X(time)                                                                                                            \
     X(free_time)                                                                                                       \
@@ -23,15 +23,15 @@
     X(detail)                                                                                                          \
     X(state)
 
-// Which trace a store belongs to.
+// Identifies the trace of a store.
 struct hs_store_key {
     uint64_t trace_id[2];
     uint64_t size;
-    uint64_t modified_ns; // of the file, and when it ended, as it says, added: changes when either does
+    uint64_t modified_ns; // modification time of the file plus its recorded end time; changes if either does
 };
 
 #define HS_TIMELINE_LEVELS 8
-#define HS_TIMELINE_POINTS 65536 // at most, of level 0
+#define HS_TIMELINE_POINTS 65536 // limit for level 0
 
 // The file `head`, written last.
 struct hs_store_head {
@@ -39,23 +39,24 @@ struct hs_store_head {
     uint32_t version;
     uint32_t head_size;
     struct hs_store_key key;
-    uint64_t unwound_with; // which files snapshots were unwound with (host/import/snapshots.h); 0: there are none
+    uint64_t unwound_with; // identifies the files with which snapshots were unwound (host/import/snapshots.h); 0: no
+                           // snapshots
     struct hs_summary summary;
     uint64_t rows;
     uint64_t timeline_interval; // of level 0
     uint64_t timeline_points[HS_TIMELINE_LEVELS];
 };
 
-// Tables with texts hold offsets into the file `strings`, which begins with a NUL and ends with one.
+// Texts in these tables are offsets into the file `strings`, which begins and ends with a NUL.
 struct hs_stored_module {
     uint64_t start, end, bias, load_time, unload_time;
     uint32_t path, build_id;
     uint32_t build_id_length;
-    uint32_t below;  // while importing: the one with this start that was loaded before and is still there
-    uint32_t layout; // hash of the program headers, where there is no build id; 0: not known
+    uint32_t below;  // during import: an earlier module with the same start that is still loaded
+    uint32_t layout; // hash of the program headers, if there is no build id; 0: unknown
 };
 
-// Nodes from `first` on were recorded at `time`, up to the next one's.
+// Nodes from `first` up to the next entry's were recorded at `time`.
 struct hs_stored_node_time {
     uint64_t time;
     uint32_t first, reserved;
@@ -87,7 +88,7 @@ struct hs_stored_embedded {
 };
 
 struct hs_clock_point {
-    uint64_t time; // recorded time while importing, ns in the store
+    uint64_t time; // recorded time during import, ns in the store
     uint64_t monotonic_ns, realtime_ns;
 };
 

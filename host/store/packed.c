@@ -248,7 +248,7 @@ int hs_packed__open(struct hs_packed *packed, int directory_fd, const char *name
 
 #define DROP_PAGES_AFTER 512 // blocks: a few MB
 
-// Where the values end: blocks of a part lie elsewhere.
+// The end of the values. In a file that was opened in part, the blocks are elsewhere.
 static uintptr_t end_of_values(const struct hs_packed *packed)
 {
     const uintptr_t blocks = (uintptr_t)packed->block, begin = (uintptr_t)packed->bytes;
@@ -261,7 +261,7 @@ void hs_packed__drop_pages(const struct hs_packed *packed, uint64_t first, uint6
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     if (first >= blocks || first >= end)
         return;
-    // Blocks that were written once more lie behind all others.
+    // Replaced blocks are after all others.
     uintptr_t from = (uintptr_t)packed->bytes + (first ? packed->block[first].offset : 0);
     uintptr_t to = end < blocks ? (uintptr_t)packed->bytes + packed->block[end].offset : end_of_values(packed);
     from &= ~(page - 1);
@@ -381,8 +381,8 @@ HS_VECTORS static uint64_t reduce(uint64_t *values, size_t count, struct hs_pack
     return all;
 }
 
-// How many bits the values have; a value that a width can only just hold, and which there stands for an exception,
-// counts as one bit more.
+// Counts the lengths of values in bits. The largest value of a width marks an exception, so it counts as one bit
+// longer.
 struct lengths {
     uint16_t count[4][65];
 };
@@ -475,7 +475,7 @@ static inline __attribute__((always_inline)) void put(const uint64_t *values, si
     put_group(last, mask, width, to);
 }
 
-// Places behind `count` may be written, too.
+// Elements after `count` may be written, too.
 static size_t find_exceptions(const uint64_t *values, size_t count, uint64_t mask, uint16_t *place)
 {
     size_t found = 0;

@@ -97,7 +97,7 @@ static int describe(int directory_fd, const char *name, bool flush, struct seale
         bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (bytes == MAP_FAILED)
         failed = -errno;
-    // What cannot be flushed is as safe there as anything.
+    // A file that cannot be flushed is as safe as it can be.
     else if (!failed && flush && fsync(fd) && errno != EINVAL && errno != EROFS)
         failed = -errno;
     close(fd);
@@ -114,7 +114,7 @@ static int describe(int directory_fd, const char *name, bool flush, struct seale
 
 // ---- all of them ---------------------------------------------------------------------------------------------------
 
-// What is kept with the store, and how to go on from it, have checksums of their own.
+// Kept results and the state for continuing an import have their own checksums.
 static bool is_sealed(const char *name)
 {
     static const char *const others[] = {

@@ -415,7 +415,7 @@ void hs_store__remove(const char *directory)
         HS_KEPT_UNDER_WAY,
         HS_SEAL_FILE,
         HS_SEAL_UNDER_WAY,
-        "nodes", // as long as it is there, what is left can be told to be left over
+        "nodes", // last: while it exists, the remaining files are recognised as leftovers
     };
     // A link would lead to files of the same names elsewhere. By path: this must also work when no more files can be
     // opened; where others can exchange a folder for a link meanwhile, there are descriptors.

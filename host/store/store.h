@@ -32,15 +32,16 @@ enum hs_row_kind {
     HS_KIND_CALLOC = 1,
     HS_KIND_ALIGNED = 2,
     HS_KIND_REALLOC = 3, // the block that a realloc of an existing block returned
-    HS_KIND_POOL = 4,    // custom pool: `pool` of the row's domain
+    HS_KIND_POOL = 4,    // custom pool: the row's domain is `pool`
     HS_KIND_MMAP = 5,
     HS_KIND_MREMAP = 6,
     HS_KIND_BRK = 7,
     HS_KIND_COUNT
 };
 
-// Domains separate blocks that nest: a pool's blocks lie in heap blocks, heap blocks lie in mappings. Sums and peaks
-// never mix them; peak, timeline and summary speak of the heap domain unless said otherwise.
+// Domains separate blocks that are nested: blocks of a pool are inside heap blocks, and heap blocks are inside
+// mappings. Sums and peaks never mix domains. Peak, timeline and summary are those of the heap domain unless stated
+// otherwise.
 enum hs_domain { HS_DOMAIN_HEAP = 0, HS_DOMAIN_POOL = 1, HS_DOMAIN_MAP = 2, HS_DOMAIN_COUNT };
 static inline enum hs_domain hs_kind_domain(uint8_t kind)
 {
@@ -49,19 +50,19 @@ static inline enum hs_domain hs_kind_domain(uint8_t kind)
 
 // Column `flags`.
 enum {
-    HS_ROW_TEMPORARY = 1,   // freed by its thread's very next allocation or free
-    HS_ROW_REALLOCATED = 2, // its end was a realloc (moved or resized), not a free
-    HS_ROW_MISSED_FREE = 4, // its free is not in the trace: it ended when the address was handed out again
+    HS_ROW_TEMPORARY = 1,   // freed by the very next allocation or free of its thread
+    HS_ROW_REALLOCATED = 2, // ended by a realloc (moved or resized), not by a free
+    HS_ROW_MISSED_FREE = 4, // its free is not in the trace: it ended when its address was allocated again
     HS_ROW_AT_PEAK = 8,     // live at the heap's global peak
-    HS_ROW_SPLIT = 16       // a mapping that is the rest of a larger one after a partial unmap
+    HS_ROW_SPLIT = 16       // the rest of a larger mapping after a partial unmap
 };
 
-// A row's place in a realloc chain; rows in no chain have none.
+// The position of a row in a realloc chain. Rows in no chain have no link.
 struct hs_chain_link {
     uint32_t row;
     uint32_t chain;    // index into hs_store__chains
     uint32_t position; // from 0
-    uint32_t next;     // row that continues the chain; 0: none
+    uint32_t next;     // the next row of the chain; 0: none
 };
 
 // The columns, packed; read them with hs_row__* below. They stay valid until hs_store__close.
@@ -69,14 +70,14 @@ struct hs_columns {
     uint64_t rows;
     unsigned pointer_size;
     struct hs_packed time;
-    struct hs_packed free_time; // 0: never, else 1 + its distance from the first time of its block
+    struct hs_packed free_time; // 0: never; else 1 + the difference to the first time of its block
     struct hs_packed address;
     struct hs_packed size;
-    struct hs_packed slack; // zigzag difference to what an allocator adds to such a size
+    struct hs_packed slack; // zigzag-encoded difference to what an allocator usually adds to this size
     struct hs_packed stack;
     struct hs_packed free_stack;
     struct hs_packed stream;
-    struct hs_packed free_stream; // exclusive or with `stream`
+    struct hs_packed free_stream; // XOR with `stream`
     struct hs_packed detail;
     struct hs_packed state;            // kind + (flags << 3)
     const struct hs_chain_link *links; // by row
@@ -91,7 +92,7 @@ static inline uint64_t hs_row__stored_free_time(uint64_t value, uint64_t first_t
 {
     return value ? first_time + (value - 1) : HS_NEVER;
 }
-static inline uint64_t hs_row__free_time(const struct hs_columns *columns, uint64_t row) // HS_NEVER: still there
+static inline uint64_t hs_row__free_time(const struct hs_columns *columns, uint64_t row) // HS_NEVER: not freed
 {
     return hs_row__stored_free_time(hs_packed__at(&columns->free_time, row),
                                     columns->time.block[row / HS_PACKED_BLOCK].base);
@@ -104,7 +105,7 @@ static inline uint64_t hs_row__size(const struct hs_columns *columns, uint64_t r
 {
     return hs_packed__at(&columns->size, row);
 }
-// Between `slack` and how it is stored.
+// Converts between the slack and its stored value.
 static inline uint64_t hs_row__expected_slack(uint64_t size, unsigned pointer_size)
 {
     return hs_usable_model(size, pointer_size) - size;
@@ -133,12 +134,12 @@ static inline uint32_t hs_row__stream(const struct hs_columns *columns, uint64_t
 {
     return (uint32_t)hs_packed__at(&columns->stream, row);
 }
-// The thread that freed it; equal to the stream while it is not freed.
+// The thread that freed the block; equal to the stream if it was not freed.
 static inline uint32_t hs_row__free_stream(const struct hs_columns *columns, uint64_t row)
 {
     return (uint32_t)(hs_packed__at(&columns->stream, row) ^ hs_packed__at(&columns->free_stream, row));
 }
-// Pool rows: index into hs_store__pools; mapping rows: into hs_store__mappings.
+// Pool rows: index into hs_store__pools. Mapping rows: index into hs_store__mappings.
 static inline uint32_t hs_row__detail(const struct hs_columns *columns, uint64_t row)
 {
     return (uint32_t)hs_packed__at(&columns->detail, row);
@@ -159,24 +160,25 @@ static inline uint8_t hs_row__flags(const struct hs_columns *columns, uint64_t r
 {
     return hs_row__flags_of_state(hs_packed__at(&columns->state, row));
 }
-// NULL: in no chain.
+// NULL: not in a chain.
 const struct hs_chain_link *hs_row__link(const struct hs_columns *columns, uint64_t row);
-static inline uint32_t hs_row__next(const struct hs_columns *columns, uint64_t row) // continues its chain; 0: none
+static inline uint32_t hs_row__next(const struct hs_columns *columns,
+                                    uint64_t row) // the next row of its chain; 0: none
 {
     const struct hs_chain_link *link = hs_row__link(columns, row);
     return link ? link->next : 0;
 }
 
-// What holds for each run of HS_ZONE_ROWS rows; a query skips runs that cannot match.
+// Bounds for each run of HS_ZONE_ROWS rows. A query skips runs that cannot match.
 struct hs_zone {
     uint64_t time_min, time_max;
-    uint64_t free_min, free_max; // free_max is HS_NEVER when a row of it was never freed
+    uint64_t free_min, free_max; // free_max is HS_NEVER if a row was never freed
     uint64_t size_min, size_max;
     uint64_t address_min, address_max;
     uint64_t lifetime_min, lifetime_max; // of the freed rows
     uint32_t stack_min, stack_max;
     uint32_t kinds; // bit per enum hs_row_kind
-    uint32_t flags; // all flags that occur
+    uint32_t flags; // union of all flags
 };
 
 // A realloc chain: the rows from `first`, each continued by the next.
@@ -186,17 +188,18 @@ struct hs_chain {
     uint32_t reserved;
     uint64_t first_size, last_size;
     uint64_t first_time;
-    uint64_t free_time; // of the last row; HS_NEVER
+    uint64_t free_time; // of the last row, or HS_NEVER
 };
 
-// A node of the stack table: a frame and the frame that called it. The stack with the id n is the frames from node n up
-// to the root. Node 0 is the empty stack.
+// A node of the stack table: a frame and its caller. Stack n consists of the frames from node n up to the root. Node 0
+// is the empty stack.
 struct hs_node {
     uint64_t pc; // return address
     uint32_t parent;
 } __attribute__((packed, aligned(4)));
 #define HS_CUT_NONE 0
-// No frame: says why the outer ones are missing, or that its children's caller is a guess.
+// A node that is not a frame: it gives the reason why the outer frames are missing, or marks the caller of its children
+// as a guess.
 static inline bool hs_node__is_cut(const struct hs_node *node)
 {
     return !node->parent && node->pc < HS_CUT_LIMIT;
@@ -208,25 +211,25 @@ static inline bool hs_node__is_guess(const struct hs_node *node)
 
 struct hs_module {
     uint64_t start, end;
-    uint64_t bias; // run-time address - address in the file
+    uint64_t bias; // run-time address minus address in the file
     uint64_t load_time;
     uint64_t unload_time; // HS_NEVER
     const char *path;
     const uint8_t *build_id;
     uint32_t build_id_length;
-    uint32_t layout; // hash of its program headers, where it has no build id; 0: not known
+    uint32_t layout; // hash of the program headers, if there is no build id; 0: unknown
 };
 
 struct hs_thread {
     uint32_t stream;
     uint32_t tid;
     uint64_t start_time;
-    const char *name; // last known; "" when unknown
+    const char *name; // the last known name; "": unknown
 };
 
-struct hs_mapping { // detail of a mapping row
+struct hs_mapping { // details of a mapping row
     uint64_t offset;
-    uint64_t asked; // address that was asked for
+    uint64_t asked; // the requested address
     uint32_t protection;
     uint32_t map_flags;
     int32_t fd;
@@ -246,108 +249,109 @@ struct hs_side_event {
     const char *text; // MARK; else ""
 };
 
-// What the kernel sampled, in the order in which it came to the recorder. The weight of CPU samples is nanoseconds that
-// sum up to what the thread's clock says, that of HS_SAMPLE_OFF_CPU is how long the thread was off the processor from
-// `time` on. HS_SAMPLE_ON_CPU and HS_SAMPLE_CPU_CLOCK are not kept.
+// Samples of the kernel, in the order in which the recorder received them. The weights of CPU samples are nanoseconds
+// and add up to the CPU time of the thread. The weight of HS_SAMPLE_OFF_CPU is the time off the processor, beginning at
+// `time`. HS_SAMPLE_ON_CPU and HS_SAMPLE_CPU_CLOCK are not stored.
 struct hs_sample {
     uint64_t time;
-    uint64_t address; // of faults
-    uint64_t weight;  // enum HS_SAMPLE_* of format/trace_format.h says of what
+    uint64_t address; // of page faults
+    uint64_t weight;  // the unit depends on the kind: see HS_SAMPLE_* in format/trace_format.h
     uint32_t kind;
     uint32_t tid;
     uint32_t stack;    // 0: none
-    uint32_t duration; // of faults: the first was so many ns before `time`
+    uint32_t duration; // of page faults: the first one was this many ns before `time`
 };
 
 struct hs_live_total {
     uint64_t bytes;  // requested
-    uint64_t usable; // usable
+    uint64_t usable; // usable bytes
     uint64_t count;
 };
 
-// Blocks that the recorder summed up per stack in place of recording them one by one.
+// Sums per stack that the recorder kept instead of single blocks.
 enum hs_culled_kind {
-    HS_CULLED_SHORT = 0, // they lived shortly: none is live, all have a lifetime
-    HS_CULLED_SUMS = 1   // all blocks, as hs_summary.is_aggregate says: no lifetimes
+    HS_CULLED_SHORT = 0, // short-lived blocks: none is live, all have a lifetime
+    HS_CULLED_SUMS = 1   // all blocks of a trace with hs_summary.is_aggregate: no lifetimes
 };
 struct hs_culled {
-    uint32_t stack;  // 0, of sums: the stacks that were not told apart
+    uint32_t stack;  // 0, of sums: the stacks that were folded together
     uint16_t kind;   // enum hs_culled_kind
     uint16_t domain; // enum hs_domain
     uint64_t count, size, usable, lifetime_ns;
-    // Of sums:
+    // Only for sums:
     struct hs_live_total live, peak; // at the end; at the highest tick
     uint64_t temporary_count, temporary_size;
-    uint64_t first_time, last_time; // ticks that first and last said something of the stack
+    uint64_t first_time, last_time; // the first and last tick with a sum of the stack
 };
 
-// All that is known about the whole trace.
+// Totals and facts of the whole trace.
 struct hs_summary {
     char trace_id[33]; // hexadecimal
     uint8_t byte_order, pointer_size, clock_source, version_major, version_minor;
     uint16_t machine; // ELF e_machine
     uint32_t pid, parent_pid;
     uint64_t start_monotonic_ns, start_realtime_ns;
-    uint64_t forked_at_ns; // 0, or the parent's time at the fork
-    uint64_t end_time;     // last thing known to have happened
+    uint64_t forked_at_ns; // 0, or the time of the fork in the parent's time
+    uint64_t end_time;     // time of the last recorded fact
     uint64_t state;        // HS_STATE_* of format/trace_format.h; RECORDING: still running or killed
     uint64_t stop_reason, stop_errno;
     uint64_t file_size;
 
     uint64_t events;      // decoded records
     uint64_t allocations; // heap rows
-    uint64_t frees;       // of heap rows, reallocs not counted
+    uint64_t frees;       // of heap rows, without reallocs
     uint64_t reallocations;
     uint64_t allocated_bytes, allocated_usable;
     uint64_t temporary_count, temporary_bytes;
     struct hs_live_total live; // heap, at the end
     struct hs_live_total peak; // heap, at peak_time: the largest sum of requested bytes, exact
-    uint64_t peak_time;        // when it was first reached
+    uint64_t peak_time;        // the first time of the peak
     struct hs_live_total map_live, map_peak;
     uint64_t map_peak_time;
     uint64_t pool_allocations;
 
-    uint64_t unknown_frees; // frees of blocks the trace does not know: allocated before recording, or dropped
+    uint64_t unknown_frees; // frees of blocks that are not in the trace: allocated before the recording, or dropped
     uint64_t missed_frees;  // blocks whose free is missing
     uint64_t unknown_unmaps;
     uint64_t dropped[16];   // by enum hs_drop of trace_format.h
     uint64_t truncated[16]; // by cut reason
     uint64_t guessed;
-    uint64_t damaged_chunks, damaged_bytes; // sums of the next
+    uint64_t damaged_chunks, damaged_bytes; // sums of `damage`
     uint64_t damage[8];                     // chunks by enum hs_damage of host/import/import.h
     uint64_t damage_bytes[8];
     uint64_t recovered_slots; // live slots of a killed or running process
-    uint64_t out_of_order;    // records with a time before their predecessor's
-    uint64_t capped_numbers;  // sizes and the like that count for less than the trace says (allowance.h)
+    uint64_t out_of_order;    // records with a time before that of their predecessor
+    uint64_t capped_numbers;  // numbers that count for less than in the trace (allowance.h)
 
-    // What the kernel sampled.
+    // Samples of the kernel:
     uint64_t cpu_samples, cpu_ns;
     uint64_t off_cpu_samples, off_cpu_ns;         // times off the processor
-    uint64_t faulted_bytes;                       // that became resident by page faults
-    uint64_t fault_stack_samples, stacked_faults; // those with a stack, and the faults that these stand for
+    uint64_t faulted_bytes;                       // bytes that page faults made resident
+    uint64_t fault_stack_samples, stacked_faults; // samples with a stack, and the faults that they represent
 
-    // Stacks of samples that were unwound by the import: how many, and those that are damaged. How they ended is in
-    // `truncated`, too.
+    // Stacks of samples that the import unwound, and those of them that are damaged. The ends of these stacks are also
+    // counted in `truncated`.
     uint64_t snapshots, damaged_snapshots;
 
-    // A trace that holds sums per stack, told every so often, in place of events: it has no rows. What is live is known
-    // at each tick; `peak` is the highest tick. Of single blocks nothing is known: times, sizes, lifetimes, threads.
+    // A trace with sums per stack in place of events has no rows. Live memory is known at each tick; `peak` is the
+    // highest tick. Times, sizes, lifetimes and threads of single blocks are not known.
     bool is_aggregate;
     uint64_t aggregate_interval_ns;
-    uint64_t aggregate_ticks, aggregate_until; // how many; the time of the last
-    uint64_t untold_events;                    // known to have been recorded after the last tick, and in no sum
-    uint64_t folded_stacks;                    // that are part of stack 0
+    uint64_t aggregate_ticks, aggregate_until; // number of ticks; time of the last one
+    uint64_t untold_events; // events that are known to have been recorded after the last tick and are in no sum
+    uint64_t folded_stacks; // stacks that were folded into stack 0
 };
 
-// One interval of the timeline. Heap domain; bytes are requested bytes.
+// One interval of the timeline of the heap domain. Bytes are requested bytes.
 struct hs_timeline_point {
-    uint64_t live_bytes_max, live_count_max; // largest within the interval
-    uint64_t live_bytes_end, live_count_end; // when it ends
+    uint64_t live_bytes_max, live_count_max; // maximum within the interval
+    uint64_t live_bytes_end, live_count_end; // at the end of the interval
     uint64_t allocated_bytes, allocated_count;
     uint64_t freed_bytes, freed_count;
 };
 
-// The pyramid: level 0 is the finest; level n has intervals 2^(2n) as long. All levels start at time 0.
+// The pyramid of timelines: level 0 is the finest, intervals of level n are 2^(2n) times as long. All levels start at
+// time 0.
 struct hs_timeline_level {
     uint64_t interval; // ns
     uint64_t points;
@@ -357,20 +361,21 @@ struct hs_timeline_level {
 int hs_store__open(const char *directory, struct hs_store **store, struct hs_error *error);
 void hs_store__close(struct hs_store *store);
 
-// Whether its files are as long as they were: reading what was cut off raises SIGBUS.
+// Whether the files still have their lengths. Reading a truncated part raises SIGBUS.
 bool hs_store__is_whole(const struct hs_store *store);
 
-// What somebody worked out of all of the store and keeps with it: a file of its own, which every later opening of the
-// same store finds (host/store/kept.h). Nothing is kept of a store that is removed when it is closed.
+// Reads and writes results that were computed from the whole store. They are in a separate file, which is found
+// whenever the same store is opened again (host/store/kept.h). Nothing is written for a store that is removed when it
+// is closed.
 int hs_store__read_kept(const struct hs_store *store, uint8_t **bytes, size_t *count);
 int hs_store__keep(const struct hs_store *store, const void *bytes, size_t count);
 
 const struct hs_summary *hs_store__summary(const struct hs_store *store);
 const struct hs_columns *hs_store__columns(const struct hs_store *store);
-// The most that each stack had: for each block of stacks a block of bytes and one of times. Stacks behind it had
-// nothing.
+// The largest live sum of each stack: for each block of stacks, a block of bytes and a block of times. Stacks after the
+// last block had no live memory.
 const struct hs_packed *hs_store__stack_peaks(const struct hs_store *store);
-// The table of host/query/stack_totals_column.h; NULL when there is none.
+// The table of host/query/stack_totals_column.h, or NULL.
 const struct hs_packed *hs_store__totals(const struct hs_store *store);
 const struct hs_zone *hs_store__zones(const struct hs_store *store, size_t *count);
 const struct hs_chain *hs_store__chains(const struct hs_store *store, size_t *count); // [0] is unused
@@ -386,35 +391,35 @@ const struct hs_timeline_level *hs_store__timeline(const struct hs_store *store,
 
 // Value of an INFO record of the trace (executable, command line, host, allocator, ...), or NULL.
 const char *hs_store__info(const struct hs_store *store, const char *key);
-// The i-th pair, for listings; false behind the last.
+// The i-th pair; false after the last.
 bool hs_store__info_at(const struct hs_store *store, size_t i, const char **key, const char **value);
 
-// Frames of a stack, innermost first; writes at most `max` return addresses and returns how many there are.
-// *cut (may be NULL) is HS_CUT_NONE or why the outermost frames are missing (enum hs_end of unwind/walk.h).
+// The frames of a stack, innermost first. Writes at most `max` return addresses and returns their number. *cut (may be
+// NULL) becomes HS_CUT_NONE, or the reason why the outermost frames are missing (enum hs_end of unwind/walk.h).
 size_t hs_store__frames(const struct hs_store *store, uint32_t stack, uint64_t *pcs, size_t max, unsigned *cut);
 
-// How many frames each node has, as hs_store__frames counts them; to be freed. NULL without memory.
+// The number of frames of each node, as in hs_store__frames. The caller frees the result. NULL: out of memory.
 uint32_t *hs_store__depths(const struct hs_store *store);
 
-// When a node was recorded, as exactly as it takes to choose among modules that were unloaded.
+// When a node was recorded, exact enough to choose among modules that were unloaded.
 uint64_t hs_store__node_time(const struct hs_store *store, uint32_t node);
 
-// The module that held `pc` at `time`, or NULL. For a node pass its own time.
+// The module that contained `pc` at `time`, or NULL. For a node, pass its own time.
 const struct hs_module *hs_store__module_at(const struct hs_store *store, uint64_t pc, uint64_t time);
-// The same, and from when to when it is the answer: until *until, which is not in it; HS_NEVER: for good.
+// The same, with the interval in which this is the answer: from *from to before *until. HS_NEVER: without end.
 const struct hs_module *hs_store__module_during(const struct hs_store *store, uint64_t pc, uint64_t time,
                                                 uint64_t *from, uint64_t *until);
 
-const struct hs_thread *hs_store__thread(const struct hs_store *store, uint32_t stream); // NULL when unknown
+const struct hs_thread *hs_store__thread(const struct hs_store *store, uint32_t stream); // NULL: unknown
 
 uint64_t hs_store__realtime_ns(const struct hs_store *store, uint64_t time);
-// The same, and from when to when the wall clock was not set: until *until, which is not in it.
+// The same, with the interval in which the wall clock was not set: from *from to before *until.
 uint64_t hs_store__realtime_during(const struct hs_store *store, uint64_t time, uint64_t *from, uint64_t *until);
 uint64_t hs_store__monotonic_ns(const struct hs_store *store, uint64_t time);
-// The first time of the trace at which the wall clock showed this or more; 0 when it did from the start.
+// The first time at which the wall clock showed this or more; 0 if it always did.
 uint64_t hs_store__time_of_realtime(const struct hs_store *store, uint64_t realtime_ns);
 
-// An embedded file of the trace by name: its contents in the trace (only when opened through hs_import__open).
+// Embedded files of the trace. Their contents can be read only if the store was opened with hs_import__open.
 struct hs_embedded {
     const char *name;
     uint64_t length;

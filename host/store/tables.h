@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A store without rows: stacks, modules and threads that come from elsewhere than a trace, such as a heap dump. What
-// needs only those (symbols, reports of per-stack totals, exports) works with it as with an imported trace.
+// A store without rows, with stacks, modules and threads from another source than a trace, such as a heap dump. Code
+// that needs only these (symbols, reports of totals per stack, exports) works with it as with an imported trace.
 #ifndef HEAPSONDE_STORE_TABLES_H
 #define HEAPSONDE_STORE_TABLES_H
 
@@ -12,7 +12,7 @@ struct hs_store_tables {
     size_t node_count;
     const struct hs_module *modules; // by start
     size_t module_count;
-    const struct hs_thread *threads; // by stream
+    const struct hs_thread *threads; // indexed by stream
     size_t thread_count;
     struct hs_summary summary;
     const char *executable, *command; // NULL: unknown

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Files that are mapped can be cut by others; reading behind their end raises SIGBUS. Here such a page becomes one of
-// zeros, and whoever reads goes on; afterwards hs_store__is_whole or hs_torn_pages__found says that the answer is worth
-// nothing.
+// Mapped files can be truncated by others, and reading after the new end raises SIGBUS. This module then replaces the
+// page by zeros, so that the reader continues. Afterwards hs_store__is_whole or hs_torn_pages__found tells that the
+// answer is worthless.
 #ifndef HEAPSONDE_STORE_TORN_PAGES_H
 #define HEAPSONDE_STORE_TORN_PAGES_H
 
 #include <stdbool.h>
 
-// For the whole process, from now on. A fault of any other kind ends the process as before.
+// Installs the handler for the whole process. Other faults end the process as before.
 void hs_torn_pages__mend(void);
-// Whether a page has been mended, of any file.
+// Whether a page of any file was replaced.
 bool hs_torn_pages__found(void);
 
 #endif

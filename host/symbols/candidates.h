@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Trying files that might be the one of a module: what the searches for modules and for debug information share.
+// Checks whether files are the one of a module. Shared by the searches for modules and for debug information.
 #ifndef HEAPSONDE_HOST_SYMBOLS_CANDIDATES_H
 #define HEAPSONDE_HOST_SYMBOLS_CANDIDATES_H
 
@@ -12,25 +12,25 @@ struct hs_search {
     const struct hs_symbols_options *options;
     const struct hs_symbols_module *module;
     struct hs_located *located;
-    bool needs_debug_information; // a file without is not what is looked for
-    const char *own;              // with that: the module's file, which has none; may be NULL
+    bool needs_debug_information; // a file without debug information is not accepted
+    const char *own;              // with needs_debug_information: the module's own file, which has none; may be NULL
     bool needs_code;
-    // What decides about a file in place of its build id and contents, where there is such a function.
+    // If set, this function decides about a file, instead of its build id and contents.
     bool (*accepts)(void *context, int fd);
     void *context;
 };
 
-// What makes a file the module's. A name alone is enough only when it is the full path on the recorded machine: debug
-// directories, and this machine's own folders, hold other files of the same name.
+// What proves that a file is the module's. A name alone is sufficient only if it is the full path on the recorded
+// machine: debug directories, and the folders of this machine, contain other files of the same name.
 enum hs_trust {
     HS_TRUST_PATH,
     HS_TRUST_BUILD_ID,
-    HS_TRUST_LAYOUT,  // the build id or, when neither has one, the pages that the module filled, and hs_search.own's
-                      // bytes
-    HS_TRUST_CHECKSUM // the build id, or hs_candidate.checksum when one of the two has none
+    HS_TRUST_LAYOUT,  // the build id; or, if neither has one, the pages that the module filled, and the bytes of
+                      // hs_search.own
+    HS_TRUST_CHECKSUM // the build id, or hs_candidate.checksum if one of the two has none
 };
 
-// A file: `directory` and `path` and `suffix`, together. With `root` all of it is a path of the machine whose files lie
+// A file: `directory`, `path` and `suffix`, joined. With `root`, the whole is a path on the machine whose files are
 // below that folder.
 struct hs_candidate {
     const char *root;
@@ -39,24 +39,24 @@ struct hs_candidate {
     const char *suffix;
     enum hs_trust trust;
     uint32_t checksum;
-    // A file of this machine, when the trace is of another kind of machine. One that is not for that kind is not worth
-    // a word; one without a build id has to fill the pages that the module filled.
+    // The file is on this machine, and the trace is of another kind of machine. If the file is not for that kind, this
+    // is not reported. Without a build id, it has to fill the pages that the module filled.
     bool is_own;
 };
 
-// True when it is the module's: hs_search.located then has it. What speaks against a file that was expected to be the
-// one (HS_TRUST_PATH) is remembered there.
+// True if the file is the module's; it is then stored in hs_search.located. If a file that was expected to be the right
+// one (HS_TRUST_PATH) is not, the reason is stored there.
 bool hs_candidate__try(struct hs_search *search, const struct hs_candidate *candidate);
 
-// The same for a file that is open already; `fd` is consumed.
+// The same for an open file; takes ownership of `fd`.
 bool hs_candidate__try_descriptor(struct hs_search *search, const struct hs_candidate *candidate, int fd,
                                   const char *path);
 
-// The folders that hold debug information by build id or by path: the debug directories, then usr/lib/debug of each
-// system root, then of this machine. False behind the last.
+// Folders with debug information by build id or by path: the debug directories, then usr/lib/debug of each system root,
+// then that of this machine. False after the last one.
 bool hs_debug_place(const struct hs_symbols_options *options, size_t index, struct hs_candidate *place);
 
-// "/.build-id/ab/cdef..." of a build id; false when it is too short.
+// "/.build-id/ab/cdef..." for a build id; false if it is too short.
 bool hs_build_id_path(const uint8_t *build_id, size_t length, char *path, size_t size);
 
 // Whether the trace is of another kind of machine than this one.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// From an address to source frames, inlined ones included, by the DWARF of one module. Units are indexed once when the
-// module is first asked, functions of a unit when that unit is first asked: nothing is read that is not shown.
+// Converts an address to source frames, including inlined ones, with the DWARF of one module. Units are indexed at the
+// first query of the module, functions of a unit at the first query of that unit. So nothing is read that is not shown.
 #ifndef HEAPSONDE_HOST_SYMBOLS_DWARF_FRAMES_H
 #define HEAPSONDE_HOST_SYMBOLS_DWARF_FRAMES_H
 
@@ -15,12 +15,12 @@
 
 struct hs_dwarf;
 
-// One frame, names owned by the Dwarf.
+// One frame. The Dwarf owns the names.
 struct hs_dwarf_frame {
-    const char *function;  // linker name where there is one; NULL when unknown
-    const char *declared;  // file in which the function was declared; NULL when unknown
-    bool from_table;       // the name is from a symbol table
-    const char *directory; // that a relative file name counts from; NULL when unknown
+    const char *function;  // linker name, if there is one; NULL: unknown
+    const char *declared;  // file of the declaration; NULL: unknown
+    bool from_table;       // the name comes from a symbol table
+    const char *directory; // base of a relative file name; NULL: unknown
     const char *file;
     uint32_t line;
 };
@@ -28,15 +28,15 @@ struct hs_dwarf_frame {
 struct hs_dwarf *hs_dwarf__create(Dwarf *dwarf);
 void hs_dwarf__destroy(struct hs_dwarf *dwarf);
 
-// Fills `frames` (HS_DWARF_MOST_FRAMES of them) innermost first and returns their number; 0 when nothing is known.
+// Fills `frames` (room for HS_DWARF_MOST_FRAMES), innermost first, and returns their number; 0: nothing is known.
 uint32_t hs_dwarf__frames(struct hs_dwarf *dwarf, uint64_t address, struct hs_dwarf_frame *frames);
 
-// Whether units are split off into files (.dwo) that were not found, nor in a package that was added: functions and
-// inlined calls are in these.
+// Whether units are split into .dwo files that were found neither as files nor in a package. These contain the
+// functions and inlined calls.
 bool hs_dwarf__lacks_units(struct hs_dwarf *dwarf);
 
-// Units that are lacking are taken from the package, which is then owned. False: none of them is in it, and it stays
-// the caller's. After hs_dwarf__lacks_units().
+// Takes missing units from the package, and takes ownership of it. False: it contains none of them and remains the
+// caller's. To be called after hs_dwarf__lacks_units().
 bool hs_dwarf__add_package(struct hs_dwarf *dwarf, struct hs_package *package);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the first bytes of a file say about a program, without trusting any of them: used before a program is run and
-// before a file on disk is taken for the module in a trace. Symbols themselves are read by libdw.
+// Reads what the first bytes of a file tell about a program, without trusting them. It is used before a program is run,
+// and before a file is taken for a module of a trace. Symbols themselves are read by libdw.
 #ifndef HEAPSONDE_HOST_SYMBOLS_ELF_PROBE_H
 #define HEAPSONDE_HOST_SYMBOLS_ELF_PROBE_H
 
@@ -15,15 +15,15 @@
 
 struct hs_probe_load {
     uint64_t offset;
-    uint64_t address, end; // in the file's own addresses; as far as the file goes
+    uint64_t address, end; // in addresses of the file; only what the file contains
 };
 
 enum hs_probe_kind { HS_PROBE_OTHER, HS_PROBE_ELF, HS_PROBE_SCRIPT };
 
 struct hs_probe {
     enum hs_probe_kind kind;
-    bool damaged;         // an ELF file whose headers point outside of it
-    bool incomplete;      // an ELF file that ends before what is mapped from it does; one of symbols alone may, too
+    bool damaged;         // an ELF file whose headers point outside the file
+    bool incomplete;      // an ELF file that ends before its mapped parts do; also some files that contain only symbols
     bool has_interpreter; // PT_INTERP: started by a dynamic loader
     bool has_dynamic;     // PT_DYNAMIC
     uint8_t pointer_size; // 4 or 8
@@ -32,14 +32,14 @@ struct hs_probe {
     uint16_t machine;                               // EM_*
     uint32_t flags;                                 // EF_*, of the machine
     uint32_t layout;                                // hash of the program headers (docs/format.md, LAYOUT)
-    struct hs_probe_load loads[HS_PROBE_LOADS_MAX]; // what is mapped from the file, the first ones
+    struct hs_probe_load loads[HS_PROBE_LOADS_MAX]; // the first mapped segments of the file
     size_t load_count;
     uint8_t build_id[HS_BUILD_ID_MAX];
     size_t build_id_length;
-    char interpreter[256]; // of a script: the program behind #!, without its argument; of ELF: the loader
+    char interpreter[256]; // of a script: the program after #!, without its argument; of an ELF file: the loader
 };
 
-// 0, or a negative errno when the file cannot be read.
+// 0, or a negative errno if the file cannot be read.
 int hs_probe__file(struct hs_probe *probe, const char *path);
 int hs_probe__descriptor(struct hs_probe *probe, int fd);
 void hs_probe__bytes(struct hs_probe *probe, const uint8_t *bytes, size_t size);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Sections that are compressed with zstd, which libelf reads from version 0.189 on only.
+// Unpacks sections that are compressed with zstd. libelf can read these only from version 0.189 on.
 #ifndef HEAPSONDE_HOST_SYMBOLS_EXPAND_H
 #define HEAPSONDE_HOST_SYMBOLS_EXPAND_H
 
 #include <stdbool.h>
 
-// A descriptor of the same file with these sections unpacked, in memory, and `fd` is closed; `fd` where there are none,
-// or they cannot be unpacked: *damaged is then set. `damaged` may be NULL.
+// Returns a descriptor of a copy in memory with these sections unpacked, and closes `fd`. Returns `fd` if there are
+// none, or if they cannot be unpacked; then *damaged is set. `damaged` may be NULL.
 int hs_expand__sections(int fd, bool *damaged);
 
-// The same for sections that are compressed in any way, for readers that take a file as it is.
+// The same for all kinds of compression, for readers that do not unpack sections.
 int hs_expand__all(int fd, bool *damaged);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// One module of a session: its file, its DWARF and its symbol table, each opened when first needed.
+// One module of a session: its file, its DWARF and its symbol table. Each is opened when it is first needed.
 #ifndef HEAPSONDE_HOST_SYMBOLS_MODULE_H
 #define HEAPSONDE_HOST_SYMBOLS_MODULE_H
 
@@ -10,14 +10,14 @@
 #include "host/symbols/symbols.h"
 
 struct hs_module_symbols {
-    struct hs_symbols_module description; // with the build id of the file when the trace has none
+    struct hs_symbols_module description; // with the build id of the file if the trace has none
     const struct hs_symbols_options *options;
     enum hs_symbols_state state;
-    struct hs_probe probe; // of the file, when the trace has no build id
+    struct hs_probe probe; // of the file, if the trace has no build id
     char *file;            // see hs_located.path
-    char *debug_file;      // with the debug information, when that is another file that was found here; else NULL
-    bool packed;           // something of the debug information could not be unpacked
-    char *link;            // the name that the file gives its debug information; NULL: none
+    char *debug_file;      // another file with the debug information, if one was found; else NULL
+    bool packed;           // a part of the debug information could not be unpacked
+    char *link;            // the name of the file with debug information, from the link in this file; NULL: none
     Dwfl *dwfl;
     Dwfl_Module *module;
     char *debug_path; // the search path given to libdwfl
@@ -31,17 +31,17 @@ struct hs_module_symbols {
     bool table_tried;
 };
 
-// Looks for the file, once.
+// Finds the file, once.
 void hs_module_symbols__open(struct hs_module_symbols *self);
 void hs_module_symbols__close(struct hs_module_symbols *self);
 
-// Whether debug information was found; looks for it, once.
+// Whether there is debug information. Searches it at the first call.
 bool hs_module_symbols__has_lines(struct hs_module_symbols *self);
 
 // Whether a part of it is in files that were not found.
 bool hs_module_symbols__lacks_units(struct hs_module_symbols *self);
 
-// Frames at an address of the file (not of the process). As hs_dwarf__frames; names are linker names.
+// The frames at an address in the file (not in the process), as in hs_dwarf__frames. Names are linker names.
 uint32_t hs_module_symbols__frames(struct hs_module_symbols *self, uint64_t address, struct hs_dwarf_frame *frames);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A package of split units (.dwp): the .dwo files of a program in one. Each unit has a part of each section; the index
-// of the package says which. libdw reads single .dwo files, so a unit is shown to it as a file of its own: the package
-// as it is mapped, with another table of sections behind it.
+// A package of split units (.dwp): all .dwo files of a program in one file. Each unit has a part of each section; the
+// index of the package contains the offsets. libdw reads only single .dwo files, so each unit is presented as a file of
+// its own: the mapped package, followed by another section table.
 #ifndef HEAPSONDE_HOST_SYMBOLS_PACKAGE_H
 #define HEAPSONDE_HOST_SYMBOLS_PACKAGE_H
 
@@ -17,14 +17,14 @@ struct hs_package_bytes {
     size_t size;
 };
 
-// NULL when the file is no package, or a damaged one. `fd` stays the caller's and may be closed.
+// NULL if the file is not a package or is damaged. The caller keeps `fd` and may close it.
 struct hs_package *hs_package__open(int fd);
 void hs_package__close(struct hs_package *package);
 
-// `id`: as the unit's skeleton has it.
+// `id`: from the skeleton of the unit.
 bool hs_package__holds(const struct hs_package *package, uint64_t id);
 
-// A unit as an ELF file in memory, with the sections of a plain file.
+// A unit as an ELF file in memory, with the sections of an ordinary file.
 struct hs_package_unit {
     void *image;
     size_t size;
@@ -33,8 +33,8 @@ struct hs_package_unit {
     bool big_endian;
 };
 
-// `addresses`: the part of the program's .debug_addr that the unit's numbers count in. False when the unit is not
-// there, what the index says of it lies outside the sections, or memory is exhausted.
+// `addresses`: the part of the program's .debug_addr to which the indexes of the unit refer. False if the package does
+// not contain the unit, its index entry is outside the sections, or memory is exhausted.
 bool hs_package__map(const struct hs_package *package, uint64_t id, struct hs_package_bytes addresses,
                      struct hs_package_unit *unit);
 void hs_package__unmap(struct hs_package_unit *unit);

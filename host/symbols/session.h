@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the files of a symbol session share.
+// Shared by the files of a symbol session.
 #ifndef HEAPSONDE_HOST_SYMBOLS_SESSION_H
 #define HEAPSONDE_HOST_SYMBOLS_SESSION_H
 

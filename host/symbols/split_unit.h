@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A unit of a package, opened. libdw reads its entries; what they cover is read here, as libdw would look for it in the
-// skeleton, which it can join with .dwo files only.
+// An open unit of a package. libdw reads its entries. Their address ranges are read here, as libdw would read them with
+// the skeleton, which it can join only with .dwo files.
 #ifndef HEAPSONDE_HOST_SYMBOLS_SPLIT_UNIT_H
 #define HEAPSONDE_HOST_SYMBOLS_SPLIT_UNIT_H
 
@@ -11,22 +11,22 @@
 
 struct hs_split;
 
-// What a unit needs of its skeleton and of the program's file. The bytes have to stay as long as the unit.
+// What a unit needs from its skeleton and the program's file. The bytes must outlive the unit.
 struct hs_skeleton {
     uint64_t id;
-    uint64_t base;                     // that its ranges count from
+    uint64_t base;                     // base address of its ranges
     struct hs_package_bytes addresses; // from DW_AT_addr_base on
     struct hs_package_bytes ranges;    // of .debug_ranges, from DW_AT_GNU_ranges_base on
 };
 
-// NULL when the package does not hold the unit, or it cannot be read.
+// NULL: the package does not contain the unit, or it cannot be read.
 struct hs_split *hs_split__open(const struct hs_package *package, const struct hs_skeleton *skeleton);
 void hs_split__close(struct hs_split *split);
 
-// The unit's own entry.
+// The entry of the unit itself.
 Dwarf_Die *hs_split__die(struct hs_split *split);
 
-// The ranges of an entry, one after the other: `walk` has to be zeroed before the first. False behind the last.
+// The ranges of an entry, one per call. `walk` has to be zeroed before the first call. False after the last one.
 struct hs_range_walk {
     bool begun;
     struct hs_package_bytes rest;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The functions that the ELF symbol tables of a module name, sorted by address. What is used where DWARF says nothing.
+// The functions in the ELF symbol tables of a module, sorted by address. Used where there is no DWARF.
 #ifndef HEAPSONDE_HOST_SYMBOLS_SYMBOL_TABLE_H
 #define HEAPSONDE_HOST_SYMBOLS_SYMBOL_TABLE_H
 
@@ -12,7 +12,7 @@ struct hs_symbol {
     uint64_t start;
     uint64_t end;
     const char *name; // as linked, owned by the Dwfl
-    uint8_t rank;     // lower is better among symbols at one address
+    uint8_t rank;     // among symbols at one address, the lowest rank is used
 };
 
 struct hs_symbol_table {
@@ -20,11 +20,11 @@ struct hs_symbol_table {
     size_t count;
 };
 
-// Reads .symtab, else .dynsym, and mini debug information, as libdwfl merges them. An empty table is no failure.
+// Reads .symtab, or else .dynsym, and mini debug information, merged by libdwfl. An empty table is not an error.
 int hs_symbol_table__load(struct hs_symbol_table *table, Dwfl_Module *module);
 void hs_symbol_table__free(struct hs_symbol_table *table);
 
-// The linked name of the function that covers `address`, or NULL.
+// The linker name of the function that contains `address`, or NULL.
 const char *hs_symbol_table__find(const struct hs_symbol_table *table, uint64_t address);
 
 #endif

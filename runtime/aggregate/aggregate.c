@@ -29,7 +29,8 @@ struct reading {
     uint32_t words;
 };
 
-// What the last call of a stream allocated: freed by the next one it was temporary. Streams share places.
+// The last allocation of a stream: if the stream's next call frees it, it was temporary. Several streams share an
+// entry.
 struct last_call {
     uintptr_t address;
     size_t size;
@@ -119,7 +120,7 @@ static struct last_call *last_call_of(uint32_t stream)
     return last;
 }
 
-// What an allocation says, short or wide.
+// Adds a short or wide allocation record.
 struct aggregate_allocation {
     uint64_t address, time, size, usable;
     uint32_t stack;
@@ -248,7 +249,7 @@ static void add_slots_in_use(void)
         add_slot(slot);
 }
 
-// Whoever was about to record something that happened before the slots were read the time before has done so by now.
+// A thread that was recording an event from before the previous read of the slots has finished by now.
 static void read_all(void)
 {
     uint64_t now = hs_clock__now();
@@ -279,8 +280,8 @@ static uint32_t name_stack(uint32_t stack)
     return aggregate.nodes_full ? 0 : hs_nodes__name(stack, write_node);
 }
 
-// The names that are needed, as one chunk. What explains them, modules, comes before it. False: not now, somebody adds
-// a stack at this moment.
+// Writes the needed names as one chunk. The modules that explain them come before it. False: try again later; another
+// thread is adding a stack.
 static bool choose_stacks(bool last)
 {
     uint32_t tid = (uint32_t)hs_system_gettid();

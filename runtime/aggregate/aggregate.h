@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// HEAPSONDE_MODE=aggregate: the trace is told sums per stack every few seconds in place of events. Threads record into
-// their slots as ever; what a slot holds is added up instead of being encoded. At each tick the slots in use are read
-// as far as they are filled, without disturbing their threads.
+// HEAPSONDE_MODE=aggregate: sums per stack are written every few seconds in place of events. Threads record into their
+// slots as usual; the contents of a slot are added up instead of being encoded. At each tick, the filled part of the
+// slots in use is read without disturbing their threads.
 //
-// Called by the writer only, unless said otherwise.
+// Called only by the writer, unless stated otherwise.
 #ifndef HEAPSONDE_RUNTIME_AGGREGATE_AGGREGATE_H
 #define HEAPSONDE_RUNTIME_AGGREGATE_AGGREGATE_H
 
@@ -20,16 +20,16 @@ static inline bool hs_aggregate__is_on(void)
     return hs_config.aggregate;
 }
 
-// Gets memory for what is told. Once per process and again after hs_aggregate__reset().
+// Allocates the sums. Once per process, and again after hs_aggregate__reset().
 bool hs_aggregate__prepare(void);
 
-// Adds up what `slot` holds and was not read yet.
+// Adds up the part of `slot` that was not read yet.
 void hs_aggregate__take_slot(const struct hs_slot *slot);
 
 // Time until the next tick; 0 when it is due.
 int64_t hs_aggregate__due_in_ns(void);
 
-// Tells what changed since the last tick. `last`: there may be no further one, so that nothing is put off.
+// Writes what has changed since the last tick. `last`: there may be no further tick, so nothing is postponed.
 void hs_aggregate__emit(bool last);
 
 void hs_aggregate__reset(void);

@@ -13,11 +13,11 @@ struct sums {
     uint64_t value[HS_SUM_COUNT];
 };
 
-// Of a stack. Value ALLOCATED_COUNT 0: nothing here.
+// The sums of a stack. ALLOCATED_COUNT 0: an empty entry.
 struct stack_aggregates_entry {
     struct sums sums;
     uint32_t stack;
-    uint32_t emitted; // place in the list of what was told + 1; 0: part of stack 0
+    uint32_t emitted; // index in the list of written stacks + 1; 0: part of stack 0
 };
 
 struct emitted {
@@ -34,7 +34,7 @@ struct domain {
     struct emitted *emitted;
     uint32_t emitted_count, emitted_used; // used: places up to the last one in use
     struct sums all;                      // of all stacks
-    struct sums rest;                     // told as stack 0
+    struct sums rest;                     // written as stack 0
 };
 
 static struct domain domains[HS_AGGREGATE_DOMAINS];
@@ -119,8 +119,8 @@ static void take_out(struct domain *domain, uint32_t gap)
     domain->count--;
 }
 
-// Without room the stacks that have nothing live and are not told of become part of stack 0 for good; should they come
-// again, they begin anew.
+// If the table cannot grow, stacks without live blocks that were not written become part of stack 0 permanently. If
+// such a stack occurs again, it starts with new sums.
 static bool fold_for_good(struct domain *domain)
 {
     uint32_t before = domain->count;
@@ -167,7 +167,7 @@ void hs_stack_aggregates__add(unsigned number, uint32_t stack, enum hs_sum first
     add(&domain->all, first, size, slack);
     if (!stack)
         return;
-    // What ends or was temporary began here; a stack that had no room then has none now.
+    // Blocks that end or were temporary began in the same entry, so a stack without an entry here never got one.
     bool begins = first == HS_SUM_ALLOCATED_COUNT;
     struct stack_aggregates_entry *entry = begins          ? entry_of(domain, stack)
                                            : domain->table ? place_of(domain, stack)
@@ -183,7 +183,7 @@ uint64_t hs_stack_aggregates__folded(unsigned domain)
     return domains[domain].folded + domains[domain].count - domains[domain].emitted_count;
 }
 
-// ---- what is told --------------------------------------------------------------------------------------------------
+// ---- writing -------------------------------------------------------------------------------------------------------
 
 static uint64_t live_bytes(const struct sums *sums)
 {
@@ -236,7 +236,7 @@ void hs_stack_aggregates__choose(unsigned number, uint32_t (*name)(uint32_t stac
     }
 }
 
-// What moves the trace from `told` to `now`.
+// The difference between the sums in the trace (`told`) and the current ones (`now`).
 static void make_record(struct hs_aggregate_record *record, uint32_t name, struct sums *emitted, const struct sums *now)
 {
     record->stack = name;

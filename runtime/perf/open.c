@@ -26,8 +26,8 @@ static const struct {
     uint8_t config;
 } events[EVENTS] = {
     [CPU] = {HS_EVENTS_CPU, HS_PERF_INTERRUPTED, PERF_COUNT_SW_TASK_CLOCK},
-    // Unlike the sum of both, minor and major faults are counted when the page is there, so that its size can be told.
-    // The kernel counts for each kind that anyone wants: two kinds cost less than three.
+    // Minor and major faults are counted when the page is present, unlike their sum, so that its size is known. The
+    // kernel counts every kind that is requested: two kinds cost less than three.
     [FAULT_STACK] = {HS_EVENTS_FAULTS, HS_PERF_INTERRUPTED, PERF_COUNT_SW_PAGE_FAULTS_MIN},
     [MAJOR_FAULT_STACK] = {HS_EVENTS_FAULTS, HS_PERF_INTERRUPTED, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
     [FAULT] = {HS_EVENTS_FAULTS, HS_PERF_FAULT, PERF_COUNT_SW_PAGE_FAULTS_MIN},
@@ -69,7 +69,8 @@ static uint64_t period(enum event event)
     return event == SWITCH ? hs_config.switch_stacks : 1;
 }
 
-// Refused by kernels before 5.13, which then let forked children inherit, too: their samples are told by their pid.
+// Kernels before 5.13 refuse this. With them, forked children also inherit the events; their samples are recognised by
+// their pid.
 static bool without_inherit_thread;
 
 static void describe(const struct hs_perf_rings *rings, enum event event, uint32_t wakeup, struct perf_event_attr *attr)
@@ -164,7 +165,7 @@ void hs_perf_rings__unmap(struct hs_perf_rings *rings)
     rings->count = 0;
 }
 
-// What is wanted of all that a processor's events are opened for.
+// The events that are opened for each processor.
 struct opening {
     struct hs_perf_rings *rings;
     size_t ring_size;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Opening the events, and what to do where the kernel does not let us.
+// Opens the events, and handles refusals of the kernel.
 #ifndef HEAPSONDE_RUNTIME_PERF_OPEN_H
 #define HEAPSONDE_RUNTIME_PERF_OPEN_H
 
@@ -11,11 +11,11 @@ enum { HS_PERF_PROCESSORS = 256 };
 // A run of faults on consecutive pages.
 struct hs_fault_run {
     uint32_t tid;
-    uint64_t address, start, end; // `start`: of the page of `address`; end 0: there is none
+    uint64_t address, start, end; // `start`: of the page of `address`; end 0: empty
     uint64_t first, last;
 };
 
-// What a ring's samples are of. Those that interrupt a thread share one.
+// The kind of samples in a ring. The kinds that interrupt a thread share one.
 enum hs_perf_role { HS_PERF_INTERRUPTED, HS_PERF_FAULT, HS_PERF_SWITCH, HS_PERF_WITNESS, HS_PERF_ROLES };
 
 struct hs_perf_ring {
@@ -30,22 +30,22 @@ struct hs_perf_ring {
 
 struct hs_perf_rings {
     unsigned count;
-    bool without_kernel; // what the kernel does on behalf of the program is not sampled
-    bool without_stack;  // the kernel copies neither registers nor stacks
-    bool cycles;         // the processor's cycles are what is sampled as CPU time, not a clock
-    bool without_size;   // the kernel does not say how large the pages of faults are: before 5.11
-    bool incomplete;     // not every thread or processor got its events
+    bool without_kernel; // no samples inside the kernel
+    bool without_stack;  // no registers and stacks from the kernel
+    bool cycles;         // CPU time is sampled by cycles of the processor, not by a clock
+    bool without_size;   // the kernel does not report the page size of faults: before 5.11
+    bool incomplete;     // some threads or processors have no events
     struct hs_perf_ring ring[HS_PERF_ROLES * HS_PERF_PROCESSORS];
 };
 
-// Whether the kernel lets us have such events at all: 0 or -errno. Finds out what they may hold.
+// Whether the kernel allows such events: 0 or -errno. Finds out what the samples may contain.
 long hs_perf_rings__ask(struct hs_perf_rings *rings);
 
-// Opens the events of every thread of the program but `self` and the recorder's own, each of which is then told. 0 or
-// -errno.
+// Opens the events of every thread of the program, except `self` and the recorder's own threads, and calls `emit` for
+// each. 0 or -errno.
 long hs_perf_rings__open(struct hs_perf_rings *rings, uint32_t self, void (*emit)(uint32_t tid));
 
-// Gives the rings' memory back.
+// Frees the memory of the rings.
 void hs_perf_rings__unmap(struct hs_perf_rings *rings);
 
 // One line: why there are no samples, and which setting would allow them.

@@ -32,7 +32,7 @@ enum { STACK_SIZE = 192 << 10, BATCH = 1024 };
 #define READY_NS       2000000000ull
 #define JOIN_NS        2000000000ll
 
-// What the thread and whoever flushes share. `lock` guards all but the words that are atomic.
+// Shared by the thread and threads that flush. `lock` guards everything except the atomic words.
 static struct {
     struct hs_lock lock;
     struct hs_hidden_thread thread;
@@ -69,7 +69,7 @@ static void put(uint32_t kind, uint32_t tid, uint64_t stack, uint64_t weight, ui
     hs_record__wide(perf.self, NULL, HS_WIDE_SAMPLE, words, 5, HS_RECORD_NO_STACK, 0);
 }
 
-// What is mapped without the loader, and over what was there, is not told by anyone else.
+// Mappings that were made without the loader, or over existing ones, are known only from here.
 static void look_at_modules(void)
 {
     if (atomic_load(&perf.held))
@@ -112,8 +112,8 @@ static uint64_t place_in_chain(const struct hs_memo *memo, const struct hs_perf_
     return 0;
 }
 
-// Where the copy ends the kernel's call chain goes on, if it has the frames that were found. That it ends at the
-// outermost of all nobody says: the stack stays one that is cut.
+// Continues with the kernel's call chain where the copy of the stack ends, if the chain contains the frames that were
+// found. It is unknown whether the chain ends at the outermost frame, so the stack still counts as cut.
 static void go_on_with_chain(struct hs_memo *memo, const struct hs_perf_sample *sample)
 {
     uint64_t at = memo->end == HS_END_CUT_COPY ? place_in_chain(memo, sample) : 0;
@@ -189,7 +189,7 @@ static void end_run(struct hs_fault_run *run)
     run->end = 0;
 }
 
-// What the kernel says of a page's size is believed within what pages can be.
+// The page size is used only if it is plausible.
 static uint64_t size_of_page(const struct hs_perf_sample *sample)
 {
     uint64_t size = sample->page_size, least = hs_memory__page_size();
@@ -224,7 +224,7 @@ static __attribute__((noinline)) void put_cpu_time(const struct hs_perf_sample *
                                                    uint64_t samples)
 {
     put(HS_SAMPLE_CPU, sample->tid, stack, samples * 1000000000 / hs_config.cpu_frequency, 0, sample->time);
-    // What the thread does in the kernel would be taken for what it did before and after.
+    // Otherwise the time in the kernel would be attributed to what the thread did before and after.
     if (!perf.rings->without_kernel)
         ask_for_clock(sample->tid);
 }
@@ -256,8 +256,8 @@ static bool is_recorded(const struct hs_perf_sample *sample)
     return recording && sample->pid == perf.pid;
 }
 
-// Who left the processor is not known any more where a record of its return may be missing. CPU time has no stack
-// where samples are missing: it is not that of their neighbours.
+// After lost records, it is unknown which threads are off the processor, because a record of a return may be missing.
+// CPU time of missing samples gets no stack: that of adjacent samples would be wrong.
 static void lose(struct hs_perf_ring *ring, uint64_t count, const struct hs_perf_sample *sample)
 {
     count_drops(HS_DROP_SAMPLES, count);
@@ -301,7 +301,7 @@ static bool is_awaited(void)
     return atomic_load(&perf.lock.word) & HS_LOCK_CONTENDED;
 }
 
-// Returns whether there may be more. Whoever waits for the lock takes out what is left, if this thread gives way.
+// Returns whether there may be more. If this thread gives the lock up, the thread that waits for it reads the rest.
 static bool drain_ring(struct hs_perf_ring *ring, bool gives_way)
 {
     uint64_t damaged = ring->ring.damaged;
@@ -363,7 +363,7 @@ static void emit_what_is_missing(void)
         say("not every thread is sampled: raise the limit of open files");
 }
 
-// The events are there, and what they are counted from is told.
+// Called when the events are open: records the values from which they count.
 static long begin_samples(uint32_t tid)
 {
     if (!hs_lock__acquire(&perf.lock, tid))
@@ -408,7 +408,7 @@ static long start_thread(void)
 {
     perf.pid = (uint32_t)hs_system_getpid();
     long result = hs_hidden_thread__start(&perf.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_THREAD);
-    // What the program does from here on is sampled.
+    // From here on, the program is sampled.
     uint64_t until = hs_clock__monotonic_ns() + READY_NS;
     while (!result && !atomic_load(&perf.ready) && hs_clock__monotonic_ns() < until)
         hs_futex__wait(&perf.ready, 0, IDLE_NS);
@@ -502,7 +502,7 @@ void hs_perf__hold_code(void)
         hs_lock__release(&perf.lock);
 }
 
-// What began before the samples did, or in the parent, is not counted.
+// Does not count what began before sampling, or in the parent.
 void hs_perf__release_code(void)
 {
     uint32_t held = atomic_load(&perf.held);

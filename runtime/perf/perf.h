@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Samples from the kernel (perf_event_open): which stacks burn CPU time, and which make memory resident.
+// Samples of the kernel (perf_event_open): which stacks use CPU time, and which make memory resident.
 //
-// The events hang on the program's threads and are inherited by every thread that these make, so that none is missed,
-// whatever makes it and whether it allocates or not. The kernel writes samples into rings, a pair for each processor.
-// A thread that the program cannot see opens the events, in a descriptor table of its own: the program has no
-// descriptor of them, nothing is passed on by exec, and when the thread is gone so are the events. It takes samples out
-// of the rings, unwinds their stacks and records them like any other event, in a stream of its own.
+// The events are attached to the program's threads and inherited by all threads that these create, so that none is
+// missed, whether it allocates or not. The kernel writes samples into rings, one pair per processor. A hidden thread
+// opens the events in a descriptor table of its own: the program has no descriptors of them, exec passes nothing on,
+// and the events end with the thread. The thread reads samples from the rings, unwinds their stacks and records them
+// like other events, in a stream of its own.
 //
-// Everything here is optional: where the kernel refuses, the trace says why, and recording goes on without.
+// All of this is optional: if the kernel refuses, the trace contains the reason, and recording continues without
+// samples.
 #ifndef HEAPSONDE_RUNTIME_PERF_PERF_H
 #define HEAPSONDE_RUNTIME_PERF_PERF_H
 
 #include <stdint.h>
 
-// Begins if HEAPSONDE_EVENTS asks for it. The writer's thread runs already.
+// Starts if HEAPSONDE_EVENTS requests it. The writer's thread must already run.
 void hs_perf__start(void);
 
-// Ends for good: the thread must.
+// Ends permanently, because the thread has to end.
 void hs_perf__stop(void);
 
-// The number of threads that it has, never more than there are.
+// The number of its threads, or a lower number.
 uint32_t hs_perf__threads(void);
 
-// What the rings hold is recorded and handed to the writer.
+// Records what is in the rings, and passes it to the writer.
 void hs_perf__flush(void);
 
-// Around the unloading of code: what was sampled in it is unwound before, and nothing is unwound meanwhile.
+// Before and after code is unloaded: samples in it are unwound before, and no stack is unwound in between.
 void hs_perf__hold_code(void);
 void hs_perf__release_code(void);
 

@@ -57,7 +57,7 @@ size_t hs_kernel_ring__next(struct hs_kernel_ring *ring, void *record)
     if (header.size < sizeof header || header.size > unread || header.size % 8)
         return give_up(ring, head);
     copy(ring, tail, record, header.size);
-    // What decides is what was checked, should the ring change meanwhile.
+    // Uses the checked copy, because the ring may change meanwhile.
     __builtin_memcpy(record, &header, sizeof header);
     store(ring->tail, tail + header.size);
     return header.size;

@@ -46,7 +46,7 @@ static void read_registers(struct hs_reader *reader, struct hs_all_registers *re
 #endif
 }
 
-// Of a thread that had no user state there are neither registers nor a stack. Of the copy a part is filled.
+// A thread without user state has neither registers nor a stack. Only a part of the copy is used.
 static void read_snapshot(struct hs_reader *reader, struct hs_perf_sample *sample)
 {
     if (hs_read_u64(reader) == PERF_SAMPLE_REGS_ABI_NONE)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What a record of a ring says. Samples begin with process, thread, time and address; some have registers and a copy of
-// the stack behind that, as perf_event_attr asked for (HS_SAMPLE_*).
+// Parses the records of a ring. Samples begin with process, thread, time and address. Some also have registers and a
+// copy of the stack, as requested in perf_event_attr (HS_SAMPLE_*).
 #ifndef HEAPSONDE_RUNTIME_PERF_SAMPLE_H
 #define HEAPSONDE_RUNTIME_PERF_SAMPLE_H
 
@@ -15,7 +15,7 @@
 #define HS_SAMPLE_CHAIN (HS_SAMPLE_SHORT | PERF_SAMPLE_CALLCHAIN)
 #define HS_SAMPLE_STACK (HS_SAMPLE_SHORT | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
-// More than a record can hold.
+// More than a record can contain.
 enum { HS_CHAIN_MAX = 8192 };
 
 struct hs_perf_sample {
@@ -33,17 +33,17 @@ struct hs_perf_sample {
     uint64_t time; // CLOCK_MONOTONIC
     // TAKEN:
     uint64_t address;      // of a page fault
-    uint64_t page_size;    // of the page that it made resident; 0: not known
+    uint64_t page_size;    // of the page that became resident; 0: unknown
     const uint64_t *chain; // the kernel's call chain in the record, innermost first
     uint64_t chain_length;
-    bool has_stack; // `snapshot` is filled; its copy points into the record
+    bool has_stack; // `snapshot` is set; its copy points into the record
     struct hs_snapshot snapshot;
 };
 
-// `type`: the sample_type of the ring's events. The record is `length` bytes of anything.
+// `type`: the sample_type of the ring's events. The record is `length` untrusted bytes.
 void hs_perf_sample__read(const void *record, size_t length, uint64_t type, struct hs_perf_sample *sample);
 
-// The registers to ask for.
+// The registers to request.
 uint64_t hs_perf_sample__registers(void);
 
 #endif

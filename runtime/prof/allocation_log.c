@@ -16,7 +16,7 @@
 
 enum { LOG_LIMIT = 1 << 20, FRAMES = 1024, FILE_MODE = 0644, MESSAGE = HS_PROF_PATH + 128 };
 
-// Under hs_table_lock, but for what belongs to whoever stops the log.
+// Under hs_table_lock, except the data of the thread that stops the log.
 static struct {
     uint32_t running, last; // numbers of logs, from 1
     bool stopping;
@@ -24,7 +24,7 @@ static struct {
     uint64_t count, dropped;
     uint64_t began_ns, lasted_ns;
     uint32_t files;          // automatic names used up
-    char path[HS_PROF_PATH]; // empty until it is known: an automatic name has the pid of whoever writes
+    char path[HS_PROF_PATH]; // empty until it is known: an automatic name contains the pid of the writing process
 } recording;
 
 uint32_t hs_allocation_log__number(void)

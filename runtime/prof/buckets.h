@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Heads of chains, by hash: a power of two of indices that doubles. The records themselves hold the links.
+// Heads of hash chains: a power of two of indices, which doubles when needed. The records contain the links.
 #ifndef HEAPSONDE_RUNTIME_PROF_BUCKETS_H
 #define HEAPSONDE_RUNTIME_PROF_BUCKETS_H
 
@@ -12,7 +12,7 @@
 
 struct hs_buckets {
     uint32_t *heads;
-    uint32_t mask; // heads - 1
+    uint32_t mask; // number of heads - 1
     uint32_t used; // records in the chains
 };
 
@@ -23,7 +23,7 @@ static inline uint32_t *hs_buckets__head(const struct hs_buckets *buckets, uint3
     return &buckets->heads[hash & buckets->mask];
 }
 
-// A table of twice the size in *larger when `buckets` is full (or not there yet). False: it stays as it is.
+// If `buckets` is full or does not exist yet, *larger becomes a table of twice the size. False: no change.
 static inline bool hs_buckets__outgrown(const struct hs_buckets *buckets, struct hs_buckets *larger)
 {
     if (buckets->heads && buckets->used <= buckets->mask)

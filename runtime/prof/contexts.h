@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What is known of the sampled stacks: for each pair of a stack and the thread that allocated, what lives and what was
-// ever allocated. Counts are kept twice: as sampled, and as estimates of what they stand for (a sample of Z bytes taken
-// at a mean distance of R bytes stands for 1 / (1 - e^(-Z/R)) blocks), so that the rate can change while samples live.
+// Counts per pair of a sampled stack and the thread that allocated: what is live and what was ever allocated. There are
+// two kinds of counts: of samples, and estimates of what the samples represent (a sample of Z bytes at a mean distance
+// of R bytes represents 1 / (1 - e^(-Z/R)) blocks). With estimates, the rate may change while samples are live.
 //
-// One lock, hs_table_lock, protects pairs, samples (runtime/prof/samples.h), the thread list's slow fields and what
-// hooks into them; the walk of a stack happens outside.
+// One lock, hs_table_lock, protects the pairs, the samples (runtime/prof/samples.h), the fields of threads that only
+// the slow path uses, and what is called under it. Stacks are walked outside the lock.
 #ifndef HEAPSONDE_RUNTIME_PROF_CONTEXTS_H
 #define HEAPSONDE_RUNTIME_PROF_CONTEXTS_H
 
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 struct hs_counts {
-    uint64_t objects, bytes;        // as sampled
+    uint64_t objects, bytes;        // samples
     uint64_t estimated_objects_q16; // in 1/65536
     uint64_t estimated_bytes;
 };
@@ -32,22 +32,23 @@ struct hs_pair {
 extern struct hs_lock hs_table_lock;
 
 #pragma GCC visibility push(hidden)
-// Takes and leaves hs_table_lock for the calling thread. `false`: it could not be had in two seconds; nothing is held.
+// Acquires and releases hs_table_lock for the calling thread. False: not acquired within two seconds.
 bool hs_table__lock(void);
 void hs_table__unlock(void);
 
-// Whether the calling thread holds it.
+// Whether the calling thread holds the lock.
 bool hs_table__is_ours(void);
 
-// The pair, made when it is new. Its index, from 1; 0 without memory. Under the lock.
+// The index, from 1, of the pair, which is created if it does not exist; 0: out of memory. Requires the lock.
 uint32_t hs_pairs__find(uint32_t stack, uint32_t thread, uint32_t record);
 struct hs_pair *hs_pairs__at(uint32_t index);
-void hs_pairs__forget(void); // all of them
+void hs_pairs__forget(void); // removes all pairs
 
-// ---- a copy to dump from --------------------------------------------------------------------------------------------
+// ---- a copy for dumps
+// ------------------------------------------------------------------------------------------------
 
-// What a dump shows: a consistent moment. Pairs with nothing to show are left out, the others are ordered by stack,
-// then by thread. Threads are ordered by uid.
+// The contents of a dump at one instant. Pairs without counts are left out; the others are sorted by stack, then by
+// thread. Threads are sorted by uid.
 struct hs_profile_snapshot_thread {
     uint32_t uid;
     char name[16];
@@ -61,25 +62,25 @@ struct hs_profile_snapshot {
     uint32_t thread_count;
     uint32_t stack_count; // different stacks among the pairs
     struct hs_counts live, total;
-    uint64_t sample_bytes;      // the rate now: the PERIOD that readers scale with
-    uint64_t real_ns, since_ns; // CLOCK_REALTIME now and when counting began
+    uint64_t sample_bytes;      // the current rate: the PERIOD with which readers scale
+    uint64_t real_ns, since_ns; // CLOCK_REALTIME now, and when counting began
     uint64_t samples_dropped;
     void *memory; // private
     uint64_t memory_size;
 };
 
-// Takes the copy; the lock is held for the copying only. `with_total`: pairs that live no more are in it, too
-// (prof_accum). False without memory. Not from signal handlers that interrupted the profiler.
+// Makes the copy; the lock is held only meanwhile. `with_total`: include pairs that are no longer live (prof_accum).
+// False: out of memory. Not to be called in signal handlers that interrupted the profiler.
 bool hs_profile_snapshot__take(struct hs_profile_snapshot *snapshot, bool with_total);
 void hs_profile_snapshot__free(struct hs_profile_snapshot *snapshot);
 
-// The stack's return addresses, innermost first, as unwound (without Thumb bit and pointer authentication). At most
-// `limit`; returns their number, at least 1 for every stack of a snapshot. `cut`: whether the stack is known to be
-// incomplete.
+// The return addresses of a stack, innermost first, as unwound (without Thumb bit and pointer authentication). Writes
+// at most `limit` and returns their number, which is at least 1 for a stack of a snapshot. `cut`: the stack is known to
+// be incomplete.
 uint32_t hs_profile_snapshot__frames(uint32_t stack, uintptr_t *frames, uint32_t limit, bool *cut);
 
-// What a file is to hold for `counts`, so that readers that scale by 1 / (1 - e^(-mean size / R)) arrive at the
-// estimate; as sampled with prof_unbias:false and where every byte is a sample.
+// The numbers for a file, such that a reader that scales by 1 / (1 - e^(-mean size / R)) gets the estimate. Without
+// change if prof_unbias:false, or if every byte is a sample.
 struct hs_written_counts {
     uint64_t objects, bytes;
 };

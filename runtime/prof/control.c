@@ -77,7 +77,7 @@ static long send_bytes(int fd, const void *bytes, size_t length)
     return HS_SYSTEM6(SYS_sendto, fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0);
 }
 
-// What goes out next: the rest of the text, then pieces of the body. 0: nothing is left; -errno.
+// Returns the number of bytes to send next: the rest of the text, then parts of the body. 0: none; or -errno.
 static long send_piece(struct connection *connection)
 {
     const struct hs_control_answer *answer = &connection->answer;
@@ -173,7 +173,7 @@ static bool is_allowed(int fd)
     return peer.user == 0 || peer.user == (uint32_t)HS_SYSTEM0(HS_KERNEL_GETEUID);
 }
 
-// One line to somebody who gets no connection.
+// Sends one line to a client that is refused.
 static void turn_away(int fd, const char *line)
 {
     send_bytes(fd, line, hs_text__length(line));
@@ -392,7 +392,7 @@ void hs_control__stop(void)
 {
     if (!is_this_process() || !control.thread.tid)
         return;
-    // It sleeps until somebody connects.
+    // Sleeps until a client connects.
     long fd = ask_to_quit() == LISTENING ? hs_control_place__connect(control.path) : -1;
     bool gone = hs_hidden_thread__join(&control.thread, (int64_t)PATIENCE_NS);
     if (fd >= 0)

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Control from outside: a Unix stream socket on which a hidden thread of the process answers requests, one for each
+// Control from outside: a hidden thread of the process answers requests on a Unix stream socket, one request per
 // connection (runtime/prof/control_request.h, runtime/prof/control_answer.h).
 //
-// The socket is PID.sock in $XDG_RUNTIME_DIR/heapsonde, or in /tmp/heapsonde-UID: folders that nobody but their owner
-// can enter, or they are not used. Only the same user and root are answered. Where it cannot be made there is none, and
-// the program never hears of it. The thread shares no descriptor with the program, sleeps until somebody connects, and
-// never waits for a client longer than a few seconds.
+// The socket is PID.sock in $XDG_RUNTIME_DIR/heapsonde or in /tmp/heapsonde-UID. Such a folder is used only if nobody
+// but its owner can enter it. Only the same user and root get answers. If the socket cannot be created, the program
+// does not notice. The thread shares no descriptor with the program, sleeps until a client connects, and never waits
+// longer than a few seconds for a client.
 //
 // Shared words (control.c):
-//   state    ENDED -> STARTING -> BINDING -> LISTENING -> ENDED: by the thread, but for STARTING, which ends early
-//            when the process does
-//   quit     set by whoever wants the thread to end
-//   working  1 while a request is carried out; who ends the process waits for it
+//   state    ENDED -> STARTING -> BINDING -> LISTENING -> ENDED. Set by the thread, except STARTING, which also ends
+//            when the process ends
+//   quit     asks the thread to end
+//   working  1 while a request is carried out; the end of the process waits for it
 #ifndef HEAPSONDE_RUNTIME_PROF_CONTROL_H
 #define HEAPSONDE_RUNTIME_PROF_CONTROL_H
 
 #include <stdbool.h>
 
 #pragma GCC visibility push(hidden)
-// Once, when the options are known and libc is initialised.
+// Call once, when the options are known and libc is initialised.
 void hs_control__start(void);
 
-// In a forked child: gives it a socket of its own when the parent had one.
+// In a forked child: creates its own socket if the parent had one.
 void hs_control__after_fork(void);
 
-// Before the process ends: the dump in progress is finished, the socket removed.
+// Before the process ends: finishes the dump in progress and removes the socket.
 void hs_control__exit(void);
 
-// Around what only a single-threaded process may do, or what the kernel does for the calling thread alone
-// (credentials, namespaces): ends the thread, and starts it anew.
+// Before and after calls that only a single-threaded process may make, or that apply to the calling thread only
+// (credentials, namespaces): ends the thread, and restarts it.
 void hs_control__stop(void);
 void hs_control__restart(void);
 
-// Writes the JSON of malloc_stats_print() in pieces, without calling libc. NULL: there is none.
+// Writes the JSON of malloc_stats_print() in pieces, without calling libc. NULL: not available.
 typedef void hs_control_write_piece(void *data, const char *text);
 extern void (*hs_control_statistics)(hs_control_write_piece *write, void *data);
 #pragma GCC visibility pop

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Carrying out requests of the control socket, in its thread.
+// Carries out the requests of the control socket, in its thread.
 //
-// An answer is a line "ok" and lines "KEY VALUE"; with a body, the last of these is "length BYTES", an empty line
-// follows and then the bytes. Or it is one line "error WORD TEXT": WORD is
+// An answer is a line "ok" and lines "KEY VALUE". If it has a body, the last of these lines is "length BYTES", followed
+// by an empty line and the bytes. An error is one line "error WORD TEXT". WORD is
 //   request   malformed, too long, not one line
-//   user      another user's
-//   busy      too many connections at once, or a lock that is not to be had
+//   user      the client is another user
+//   busy      too many connections at once, or a lock could not be acquired
 //   late      the request did not come in time
-//   memory    none left
+//   memory    out of memory
 //   system-N  the error N of this machine's errno.h
 #ifndef HEAPSONDE_RUNTIME_PROF_CONTROL_ANSWER_H
 #define HEAPSONDE_RUNTIME_PROF_CONTROL_ANSWER_H
@@ -18,14 +18,14 @@
 
 struct hs_control_answer {
     struct hs_text writer;
-    int body; // an open file, -1: none
+    int body; // an open file; -1: none
     uint64_t body_length;
     char text[6144];
 };
 
 #pragma GCC visibility push(hidden)
 void hs_control_answer__error(struct hs_control_answer *answer, const char *word, const char *text);
-// In a forked child: what the parent is carrying out is not the child's.
+// In a forked child: drops the requests that the parent is carrying out.
 void hs_control_answer__after_fork(void);
 void hs_control_answer__carry_out(struct hs_control_answer *answer, const struct hs_control_request *request);
 #pragma GCC visibility pop

@@ -81,7 +81,7 @@ static bool folder_in_runtime(char *path, uint32_t user)
     return make_private(path, user);
 }
 
-// Whoever may own /tmp, in a namespace or not: its sticky bit keeps everybody else from what we make there.
+// The owner of /tmp does not matter, also in a namespace: its sticky bit protects our folder from other users.
 static bool is_sticky(const char *path)
 {
     struct hs_file_status status;
@@ -136,7 +136,7 @@ void hs_control_place__remove(const char *path)
         HS_SYSTEM3(SYS_unlinkat, -100, path, 0);
 }
 
-// A process that is gone has left its socket: nobody listens there.
+// An ended process may leave its socket behind, on which nobody listens.
 static bool remove_stale(const char *path)
 {
     struct hs_file_status status;
@@ -154,7 +154,7 @@ static bool remove_stale(const char *path)
 static long bind_at(int fd, const char *path)
 {
     struct hs_place place;
-    long result = hs_place__find(&place, path, false); // through nobody else's links
+    long result = hs_place__find(&place, path, false); // not through links of other users
     if (result)
         return result;
     hs_place__leave(&place);
@@ -205,7 +205,7 @@ static void expand_path(char *path)
     }
 }
 
-// In a user namespace that does not map it, this user looks like every other one that is not mapped: nobody.
+// In a user namespace that does not map it, this user looks like every other unmapped user: nobody.
 static bool is_told_apart(uint32_t user)
 {
     static const char everybody[] = "4294967295";

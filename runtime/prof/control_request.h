@@ -2,19 +2,19 @@
 //
 // The requests of the control socket: one line of text each, ended by a newline, at most HS_CONTROL_REQUEST bytes.
 //
-//   start [SESSION]   sampling on, also in a process that was started without prof:true
-//   stop [SESSION]    ends the session; sampling goes off with the last one
+//   start [SESSION]   switches sampling on, also in a process that was started without prof:true
+//   stop [SESSION]    ends the session; when the last session ends, sampling is switched off
 //   stop-all          ends every session
-//   status            what is on, since when, and how much was counted
-//   dump [PATH]       writes a dump: under an automatic name, or to an absolute path
-//   reset             forgets every sample and every count
-//   rate BYTES        mean bytes between samples; what was sampled keeps its weight
+//   status            reports what is on, since when, and the counts
+//   dump [PATH]       writes a dump, with an automatic name or to an absolute path
+//   reset             forgets all samples and counts
+//   rate BYTES        sets the mean number of bytes between samples; existing samples keep their weight
 //   get-dump FORMAT   answers with a dump: heap_v2, text, proto, symbolized, collapsed
-//   stats             answers with JSON: what malloc_stats_print() prints with "J"
+//   stats             answers with the JSON that malloc_stats_print() prints with "J"
 //   cmdline, maps     answer with these files of /proc/self
 //
-// SESSION is of letters, digits, '_', '.' and '-', at most 32. Whoever gives none shares the session without a name,
-// which is also that of the program itself. Words are separated by one space; PATH is the rest of the line.
+// SESSION consists of at most 32 letters, digits, '_', '.' and '-'. Requests without one share the session without a
+// name, which is also that of the program itself. Words are separated by one space; PATH is the rest of the line.
 #ifndef HEAPSONDE_RUNTIME_PROF_CONTROL_REQUEST_H
 #define HEAPSONDE_RUNTIME_PROF_CONTROL_REQUEST_H
 
@@ -45,13 +45,13 @@ enum hs_control_kind {
 struct hs_control_request {
     enum hs_control_kind kind;
     enum hs_dump_format format;
-    uint64_t bytes;                   // of HS_CONTROL_RATE
-    char session[HS_CONTROL_SESSION]; // empty: the one without a name
-    const char *path;                 // of HS_CONTROL_DUMP, in the line; NULL: an automatic name
+    uint64_t bytes;                   // for HS_CONTROL_RATE
+    char session[HS_CONTROL_SESSION]; // "": the session without a name
+    const char *path;                 // for HS_CONTROL_DUMP, inside the line; NULL: an automatic name
 };
 
 #pragma GCC visibility push(hidden)
-// Reads a line of `length` bytes, which ends with its newline; that becomes a NUL. Returns NULL, or what is wrong.
+// Parses a line of `length` bytes including its newline, which becomes a NUL. Returns NULL or an error message.
 const char *hs_control_request__parse(struct hs_control_request *request, char *line, size_t length);
 #pragma GCC visibility pop
 

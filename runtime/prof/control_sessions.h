@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Who wants sampling to be on. Each session ends by its own stop, and sampling goes off with the last one, so that
-// nobody ends what another one began. The session without a name is shared by all who give none; it is also that of the
-// program, which switches prof.active itself. Used by the control thread only.
+// The sessions that keep sampling on. Each is ended by its own stop, and sampling is switched off when the last one
+// ends, so that one client cannot end the session of another. Clients that give no name share the session without a
+// name. It is also the session of the program, which switches prof.active. Used only by the control thread.
 #ifndef HEAPSONDE_RUNTIME_PROF_CONTROL_SESSIONS_H
 #define HEAPSONDE_RUNTIME_PROF_CONTROL_SESSIONS_H
 
@@ -11,14 +11,14 @@
 #include <stdbool.h>
 
 #pragma GCC visibility push(hidden)
-// Brings the list in line with what the program did to prof.active meanwhile.
+// Updates the session without a name after the program has changed prof.active.
 void hs_sessions__meet(bool active);
 bool hs_sessions__holds(const char *name);
-bool hs_sessions__add(const char *name); // false: there are too many
+bool hs_sessions__add(const char *name); // false: too many
 void hs_sessions__remove(const char *name);
 void hs_sessions__clear(void);
 bool hs_sessions__any(void);
-void hs_sessions__print(struct hs_text *text); // names with spaces between them; "-": the one without a name
+void hs_sessions__print(struct hs_text *text); // names separated by spaces; "-": the one without a name
 #pragma GCC visibility pop
 
 #endif

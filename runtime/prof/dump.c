@@ -108,7 +108,7 @@ static const char *word_for(enum hs_dump_kind kind)
     }
 }
 
-// Who sends may have rights that the program has given up: it writes no files.
+// The sender may have rights that the program has dropped, so it writes no files.
 static bool next_name(struct hs_dump_job *job, enum hs_dump_kind kind)
 {
     struct hs_signal_set signals;
@@ -177,7 +177,7 @@ static void complain(struct hs_dump_job *job, struct hs_dump_result result)
     hs_prof_options_message(job->message);
 }
 
-// Those that nobody asked for by name say themselves what went wrong.
+// Automatic dumps print their errors themselves.
 static void finish(struct hs_dump_job *job, enum hs_dump_kind kind, struct hs_dump_result result, uint32_t ticket)
 {
     unlock(ticket);

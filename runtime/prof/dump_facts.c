@@ -37,7 +37,7 @@ static void free_map(struct hs_dump_facts *facts)
     facts->map_length = facts->map_memory = 0;
 }
 
-// Of the process, not of a task: QEMU shows the guest's view in this file alone.
+// The file of the process, not of a task: only this one shows the guest's view under QEMU.
 static void read_map(struct hs_dump_facts *facts)
 {
     long fd = HS_SYSTEM_OPEN_OWN("maps"), got = 1;
@@ -159,7 +159,7 @@ static void read_host(struct hs_dump_facts *facts)
         hs_text__add(&text, names.node);
 }
 
-// As the maps have its path, in one line.
+// The path as in the maps, in one line.
 static void read_executable(struct hs_dump_facts *facts)
 {
     struct hs_text text;

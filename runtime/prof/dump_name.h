@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #pragma GCC visibility push(hidden)
-// The next name of a kind, into `name` (HS_PROF_PATH bytes), and its number within the kind. False when automatic names
-// are switched off or the name would be too long. Every name uses up a number.
+// The next name of a kind, in `name` (HS_PROF_PATH bytes), and its number within the kind. False: automatic names are
+// switched off, or the name is too long. Every call uses one number.
 bool hs_dump_name__next(enum hs_dump_kind kind, char *name, uint32_t *number);
 
 // Whether there are automatic names: the prefix or the template is not empty, and dumps are not only streamed.
@@ -19,14 +19,14 @@ bool hs_dump_name__is_wanted(void);
 
 void hs_dump_name__set_prefix(const char *prefix);
 
-// The prefix in use.
+// The current prefix.
 const char *hs_dump_name__prefix(void);
 
-// A dump was written under an automatic name: removes the oldest ones of this process beyond the limits, and the former
-// peak where only the highest is kept. Manual dumps are neither counted nor removed.
+// Called after a dump with an automatic name. Removes the oldest dumps of this process beyond the limits, and, if only
+// the highest peak is kept, the previous one. Manual dumps are neither counted nor removed.
 void hs_dump_name__written(enum hs_dump_kind kind, const char *name, uint64_t size);
 
-// In a forked child: the files so far are the parent's.
+// In a forked child: the existing files belong to the parent.
 void hs_dump_name__after_fork(void);
 #pragma GCC visibility pop
 

@@ -75,7 +75,7 @@ static uint32_t first_from(const struct part *part, uint64_t start)
     return low;
 }
 
-// Of two names for the same code the one that is not an internal one.
+// If code has two names, the one that is not internal is used.
 static bool is_better(const struct hs_dump_symbol *left, const struct hs_dump_symbol *right)
 {
     if (!right->name || left->start != right->start)

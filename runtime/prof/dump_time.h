@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Moments as text, always in UTC.
+// Times as text, always in UTC.
 #ifndef HEAPSONDE_RUNTIME_PROF_DUMP_TIME_H
 #define HEAPSONDE_RUNTIME_PROF_DUMP_TIME_H
 

@@ -151,7 +151,7 @@ static struct hs_dump_result write_through(struct hs_dump_job *job, const char *
     return failed(HS_DUMP_STAGE_WRITE, error ? error : closed == -EINTR ? 0 : closed);
 }
 
-// What is there under the name: nothing, a plain file, or something that is written to as it is.
+// What exists under the name: nothing, a regular file, or something that is written to directly.
 enum found { NOTHING, PLAIN_FILE, OTHER };
 
 static enum found look(const struct hs_place *place)

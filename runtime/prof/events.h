@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Who wants to know of each sampled block: the log (prof.log_start), the list of recent allocations, the statistics by
-// size class, hooks of the program. What is called under hs_table_lock must not allocate from the program's allocator;
-// hooks of the program are called outside of it.
+// Consumers of single samples: the log (prof.log_start), the list of recent allocations, the statistics by size class,
+// and hooks of the program. Functions that are called under hs_table_lock must not use the program's allocator. Hooks
+// of the program are called without the lock.
 #ifndef HEAPSONDE_RUNTIME_PROF_EVENTS_H
 #define HEAPSONDE_RUNTIME_PROF_EVENTS_H
 
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What the program has set with experimental.hooks.prof_*; NULL: nothing. (prof_dump is hs_dump_hook.)
+// Hooks that the program has set with experimental.hooks.prof_*; NULL: none. (prof_dump is hs_dump_hook.)
 struct hs_hooks {
     void (*volatile backtrace)(void **frames, unsigned *count, unsigned limit);
     void (*volatile sample)(const void *block, size_t size, void **frames, unsigned count, size_t usable);
@@ -21,7 +21,7 @@ struct hs_hooks {
 
 extern struct hs_hooks hs_hooks;
 
-// Requested bytes and blocks of a size class.
+// Requested bytes and number of blocks of a size class.
 struct hs_class_count {
     uint64_t requested, blocks;
 };
@@ -29,52 +29,52 @@ struct hs_class_count {
 enum { HS_CLASS_COUNT_LIMIT = 232 };
 
 #pragma GCC visibility push(hidden)
-// Whether anybody wants them: else the sampler does not call.
+// Whether there is a consumer; otherwise the sampler does not call these functions.
 extern _Atomic bool hs_events_wanted;
-// Whether somebody wants the stack of a free (the log, recent allocations).
+// Whether a consumer needs the stack of a free (the log, recent allocations).
 extern _Atomic bool hs_events_want_free_stacks;
 
-// Once, when the options are known: prof_log, prof_stats, prof_recent_alloc_max. And at the end of the process: writes
-// the log.
+// Call once, when the options are known (prof_log, prof_stats, prof_recent_alloc_max), and at the end of the process,
+// where the log is written.
 void hs_events__start(void);
 void hs_events__end(void);
 
-// After the limit of recent allocations or the state of the log has changed.
+// Call after the limit of recent allocations or the state of the log has changed.
 void hs_events__look(void);
 
-// `sample` was entered; may set sample->note.
+// `sample` was added; may set sample->note.
 void hs_events__allocated(struct hs_sample *sample, const struct hs_sampler_thread *thread, uint32_t stack);
 
-// `sample` is about to be given up. `stack`: of the free, 0 when unknown.
+// `sample` is about to be removed. `stack`: of the free; 0: unknown.
 void hs_events__released(const struct hs_sample *sample, const struct hs_sampler_thread *thread, uint32_t stack);
 
-// stats_interval: the process's allocations went from `before` to `now` bytes. Outside of the lock.
+// stats_interval: the allocated bytes of the process increased from `before` to `now`. Call without the lock.
 void hs_events__consider_statistics(uint64_t before, uint64_t now);
 
-// Prints the statistics; provided by the shim, NULL: nobody does.
+// Prints the statistics. Set by the shim; NULL: not available.
 extern void (*hs_events_print_statistics)(void);
 
-// prof.reset: samples and pairs are about to be forgotten.
+// prof.reset: all samples and pairs are about to be removed.
 void hs_events__forget(void);
 
-// Calls the program's hook for a sampled block, if there is one. Outside of the lock, with thread->inside set.
+// Calls the program's hook for a sampled block, if there is one. Without the lock, with thread->inside set.
 void hs_events__emit_sample(const void *block, size_t requested, size_t usable, uint32_t stack);
 void hs_events__emit_free(const void *block, size_t usable);
 
-// A stack as the program's backtrace hook sees it. 0: it gave none. For the sampler.
+// The stack as changed by the program's backtrace hook; 0: the hook returned none. For the sampler.
 uint32_t hs_events__stack_by_hook(struct hs_sampler_thread *thread);
 
-// The stack in the thread's memo without all but the innermost `count` frames; 0: it could not be kept.
+// The stack in the thread's memo, limited to the innermost `count` frames; 0: it could not be stored.
 uint32_t hs_events__innermost(struct hs_sampler_thread *thread, uint32_t count);
 
-// prof.stats.*: what lives and what was ever sampled, by the class that the request has in jemalloc.
+// prof.stats.*: live samples and all samples, by the size class that jemalloc uses for the request.
 struct hs_class_count hs_class_counts__live(uint32_t size_class);
 struct hs_class_count hs_class_counts__total(uint32_t size_class);
 
-// The log. `path` NULL: an automatic name. False: it is running already.
+// Starts the log. `path` NULL: an automatic name. False: it is running already.
 bool hs_allocation_log__start(const char *path);
 
-// Writes it. False: it is not running, or could not be written; then it is lost, and can be started anew.
+// Writes the log. False: it is not running, or could not be written. Then it is lost and can be started again.
 bool hs_allocation_log__stop(void);
 #pragma GCC visibility pop
 

@@ -33,13 +33,13 @@
     }
 #define SIZE(key, field, minimum) NUMBER(key, field, HS_OPTION_SIZE, HS_OPTION_REJECTS, minimum, ANY)
 
-// What the recording shim reads from the environment alone.
+// Options that the recording shim reads only from the environment.
 #define CONFIGURED(key, field, choices, kind)                                                                          \
     {                                                                                                                  \
         key, 0, choices, 0, ANY, &hs_config.field, kind, HS_OPTION_REJECTS, sizeof hs_config.field                     \
     }
 
-// Of the program's allocator, not of this library: checked as jemalloc does, and remembered.
+// Options of the allocator, which have no effect here: checked like in jemalloc, and stored.
 #define IGNORED(key, initial, kind, limits, minimum, maximum)                                                          \
     {                                                                                                                  \
         key, initial, 0, minimum, maximum, 0, kind, limits, 0                                                          \

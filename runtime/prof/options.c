@@ -165,7 +165,7 @@ static bool parse_size(struct piece value, uint64_t *size)
     return true;
 }
 
-// Little-endian and big-endian alike: the value is stored in the field's own width.
+// For both byte orders: the value is stored in the width of the field.
 static void store(const struct hs_option *option, uint64_t number)
 {
     if (option->size == 1)
@@ -214,7 +214,7 @@ static enum verdict read_unsigned(const struct hs_option *option, struct piece v
     return ACCEPTED;
 }
 
-// What is too large for the type wraps around, as jemalloc's does: the largest unsigned number is -1.
+// Values that are too large for the type wrap around, like in jemalloc: the largest unsigned number is -1.
 static enum verdict read_signed(const struct hs_option *option, struct piece value, uint64_t *number)
 {
     if (!hs_prof_options__number(value.at, value.end, number, NULL))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What MALLOC_CONF and its relatives ask for. Grammar, sources, precedence and messages are those of jemalloc 5.3; own
-// options begin with experimental_hs_. Written once, before the program's main and before any thread but the first
-// samples; what can change at run time lives in runtime/prof/sampler.h.
+// The options in MALLOC_CONF and other sources. Grammar, sources, precedence and messages are those of jemalloc 5.3;
+// our own options begin with experimental_hs_. They are written once, before the program's main and before any thread
+// but the first samples. Values that can change at run time are in runtime/prof/sampler.h.
 #ifndef HEAPSONDE_RUNTIME_PROF_OPTIONS_H
 #define HEAPSONDE_RUNTIME_PROF_OPTIONS_H
 
@@ -12,26 +12,26 @@
 
 enum { HS_PROF_PATH = 4096 };
 
-// Which size of a block is reported (it is sampled by its usable size).
+// Which size of a block is reported. (Sampling uses the usable size.)
 enum hs_size_model {
     HS_SIZE_USABLE,   // malloc_usable_size()
-    HS_SIZE_REQUEST,  // what the program asked for
+    HS_SIZE_REQUEST,  // the requested size
     HS_SIZE_JEMALLOC, // the size class that jemalloc would have used
 };
 
 enum hs_dump_format {
     HS_DUMP_HEAP_V2,    // jemalloc's threaded format
-    HS_DUMP_TEXT,       // the older "heap profile:" format, which google-pprof and pprof read too
+    HS_DUMP_TEXT,       // the older "heap profile:" format, which google-pprof and pprof also read
     HS_DUMP_PROTO,      // profile.proto, not compressed
-    HS_DUMP_SYMBOLIZED, // heap_v2 behind a table of symbols: jeprof needs no binary
+    HS_DUMP_SYMBOLIZED, // heap_v2 after a table of symbols: jeprof needs no binary
     HS_DUMP_COLLAPSED,  // one line per stack, frames from the outermost
 };
 
-// realloc(block, 0). Not given: whatever the program's allocator does.
+// realloc(block, 0). If not given: the behaviour of the program's allocator.
 enum hs_zero_realloc { HS_ZERO_REALLOC_NOT_GIVEN, HS_ZERO_REALLOC_FREE, HS_ZERO_REALLOC_ALLOC, HS_ZERO_REALLOC_ABORT };
 
 struct hs_prof_options {
-    // jemalloc's, each as opt.NAME reads it
+    // Options of jemalloc, with the value that opt.NAME returns
     bool prof;
     bool active;             // prof_active
     bool thread_active_init; // prof_thread_active_init
@@ -46,23 +46,24 @@ struct hs_prof_options {
     int64_t stats_interval;          // bytes allocated between prints of the statistics, -1: off
     char stats_interval_letters[12]; // stats_interval_opts
     enum hs_zero_realloc zero_realloc;
-    // own
+    // Our own options
     uint64_t sample_bytes;         // experimental_hs_sample, else 2^lg_sample: mean bytes between samples, at least 1
     uint64_t interval_bytes;       // experimental_hs_interval, else 2^lg_interval: bytes between interval dumps, 0: off
     enum hs_size_model size_model; // experimental_hs_size_model
     enum hs_dump_format dump_format; // experimental_hs_format
     uint64_t seed;                   // experimental_hs_seed, 0: from the kernel
-    uint64_t peak_floor;             // experimental_hs_peak_floor: no high-water dump below so many live bytes
-    uint64_t peak_step;              // experimental_hs_peak_step: bytes by which the high water has to rise
-    uint32_t peak_percent;           // the same as a share of the last peak, when the value ended in %
-    bool peak_keep_highest;          // experimental_hs_peak_keep: only the dump of the highest peak is kept
-    uint64_t max_files;              // experimental_hs_max_files: automatic dumps kept, 0: no limit; the oldest go
-    uint64_t max_total;              // experimental_hs_max_bytes: bytes of automatic dumps kept, 0: no limit
-    uint64_t min_seconds;            // experimental_hs_min_seconds between automatic dumps of one kind
+    uint64_t peak_floor;             // experimental_hs_peak_floor: no high-water dump below this many live bytes
+    uint64_t peak_step;              // experimental_hs_peak_step: bytes by which the peak has to rise
+    uint32_t peak_percent;           // the same as a percentage of the last peak, if the value ended in %
+    bool peak_keep_highest;          // experimental_hs_peak_keep: keep only the dump of the highest peak
+    uint64_t
+        max_files; // experimental_hs_max_files: number of automatic dumps to keep, 0: no limit; the oldest are removed
+    uint64_t max_total;        // experimental_hs_max_bytes: bytes of automatic dumps to keep, 0: no limit
+    uint64_t min_seconds;      // experimental_hs_min_seconds between automatic dumps of one kind
     bool dump_on_exit_paths;   // experimental_hs_final_always: the final dump also on _exit and quick_exit of forked
                                // children
-    bool control;              // experimental_hs_control: the control socket; as `prof` when not given
-    char control_path[108];    // experimental_hs_control_path: empty: the usual place
+    bool control;              // experimental_hs_control: the control socket; default: as `prof`
+    char control_path[108];    // experimental_hs_control_path; empty: the default place
     char prefix[HS_PROF_PATH]; // prof_prefix
     char name_template[HS_PROF_PATH]; // experimental_hs_name: file names with %p %t %T %s %k %h %e %n %%; empty:
                                       // jemalloc's
@@ -71,25 +72,25 @@ struct hs_prof_options {
 extern struct hs_prof_options hs_prof_options;
 
 #pragma GCC visibility push(hidden)
-// How messages are printed: provided by the shim.
+// Prints a message; set by the shim.
 extern void (*hs_prof_options_message)(const char *message);
 
-// How the program is ended after a last message (abort, abort_conf): the same. Does not return.
+// Ends the program after a last message (abort, abort_conf); set by the shim. Does not return.
 extern void (*hs_prof_options_abort)(const char *message);
 
-// The program's variables malloc_conf and malloc_conf_2_conf_harder, provided by the shim.
+// The program's variables malloc_conf and malloc_conf_2_conf_harder; set by the shim.
 extern const char *const *hs_prof_options_program[2];
 
-// Reads all sources into hs_prof_options and prints what is wrong with them. Once, by hs_sampler__start(). Needs
-// nothing of libc but its environ.
+// Reads all sources into hs_prof_options and prints errors in them. Called once, by hs_sampler__start(). Uses nothing
+// of libc but its environ.
 void hs_prof_options__begin(void);
 
-// The text of an option of jemalloc's that means nothing here ("narenas", ...): what was given, clipped to the option's
-// range, or what it is in jemalloc when nothing was given. NULL: there is no such option.
+// The text of an option of jemalloc that has no effect here ("narenas", ...): the given value, limited to the option's
+// range, or jemalloc's default. NULL: unknown option.
 const char *hs_prof_options__text(const char *key);
 
-// As the C library's strtoumax() with base 0 does: leading blanks, a sign, 0x and 0. All of `text` up to `end` has to
-// be one number; a minus sign wraps. Returns false when it is none or does not fit. `negative`: may be NULL.
+// Like strtoumax() of the C library with base 0: leading blanks, a sign, 0x and 0. All of `text` up to `end` has to be
+// one number; a minus sign wraps. False: not a number, or too large. `negative` may be NULL.
 bool hs_prof_options__number(const char *text, const char *end, uint64_t *number, bool *negative);
 #pragma GCC visibility pop
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Records of one size, known by an index from 1; they never move. Pages are touched as far as used. The caller locks.
+// Records of one size that never move; each has an index from 1. Pages are touched only as far as they are used. The
+// caller locks.
 #ifndef HEAPSONDE_RUNTIME_PROF_POOL_H
 #define HEAPSONDE_RUNTIME_PROF_POOL_H
 
@@ -9,10 +10,10 @@
 
 enum { HS_POOL_SEGMENT_BITS = 14, HS_POOL_SEGMENTS = 16384 };
 
-// `size` below: of a record, at least 4, always the same for one pool. Zeroed memory is an empty pool. The first word
-// of a record that was given back links to the next such.
+// `size` below: the size of a record, at least 4, always the same for one pool. Zeroed memory is an empty pool. The
+// first word of a released record links to the next released one.
 struct hs_pool {
-    uint32_t count; // indices 1..count have been used
+    uint32_t count; // indices 1..count were used
     uint32_t free;
     char *segments[HS_POOL_SEGMENTS];
 };
@@ -23,11 +24,11 @@ static inline void *hs_pool__at(const struct hs_pool *pool, size_t size, uint32_
 }
 
 #pragma GCC visibility push(hidden)
-// A zeroed record; 0 without memory.
+// A zeroed record; 0: out of memory.
 uint32_t hs_pool__allocate(struct hs_pool *pool, size_t size);
 void hs_pool__release(struct hs_pool *pool, size_t size, uint32_t index);
 
-// Gives every record back; the memory goes back to the kernel.
+// Releases all records, and returns the memory to the kernel.
 void hs_pool__empty(struct hs_pool *pool, size_t size);
 #pragma GCC visibility pop
 

@@ -164,7 +164,7 @@ struct copy {
     uintptr_t *frames;
 };
 
-// The list as it is now; grown and tried anew when it has grown meanwhile.
+// Copies the current list. If it has grown meanwhile, the buffer is enlarged and the copy repeated.
 static bool take_copy(struct copy *copy, int64_t *limit)
 {
     for (uint64_t room = recent.count + 64;; room = recent.count + recent.count / 4 + 64) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What is remembered of single sampled blocks, for the log and for the list of recent allocations. Everything is under
-// hs_table_lock.
+// Data of single sampled blocks, for the log and for the list of recent allocations. Everything is under hs_table_lock.
 #ifndef HEAPSONDE_RUNTIME_PROF_RECORDS_H
 #define HEAPSONDE_RUNTIME_PROF_RECORDS_H
 
@@ -18,8 +17,8 @@ struct hs_record_side {
 };
 
 struct hs_sampled_block {
-    uint32_t spare;      // the pool's
-    uint32_t log_number; // of the log that ran at the allocation, 0: none
+    uint32_t spare;      // used by the pool
+    uint32_t log_number; // of the log that ran at the allocation; 0: none
     uint32_t log_next;
     uint32_t newer, older; // in the list of recent allocations
     bool used, live, recent, logged;
@@ -30,34 +29,34 @@ struct hs_sampled_block {
 #pragma GCC visibility push(hidden)
 struct hs_sampled_block *hs_records__at(uint32_t index);
 
-// A record for a new block; its index, 0 without memory.
+// The index of a record for a new block; 0: out of memory.
 uint32_t hs_records__allocated(uint64_t requested, uint64_t usable, const struct hs_sampler_thread *thread,
                                uint32_t stack);
 void hs_records__released(uint32_t index, const struct hs_sampler_thread *thread, uint32_t stack);
 
-// No sample refers to a record any more.
+// No sample refers to any record any more.
 void hs_records__forget(void);
 
-// The time that records have: nanoseconds of the clock that prof_time_resolution chooses.
+// The time for records: nanoseconds of the clock that prof_time_resolution selects.
 uint64_t hs_records__now(void);
 
 // ---- recent allocations ---------------------------------------------------------------------------------------------
 
-// prof_recent.alloc_max: how many are kept, -1 without limit. Returns what it was.
+// prof_recent.alloc_max: how many are kept; -1: no limit. Returns the previous value.
 int64_t hs_recent__limit(void);
 int64_t hs_recent__set_limit(int64_t limit);
 void hs_recent__add(uint32_t index);
 
-// Writes the list as JSON, in pieces. Takes the lock for a copy of the list only; `write` may allocate.
+// Writes the list as JSON, in pieces. Holds the lock only while it copies the list; `write` may allocate.
 void hs_recent__print(void (*write)(void *opaque, const char *text), void *opaque);
 
 // ---- the log --------------------------------------------------------------------------------------------------------
 
-// The number of the log that is running, 0: none.
+// The number of the running log; 0: none.
 uint32_t hs_allocation_log__number(void);
 void hs_allocation_log__add(uint32_t index);
 
-// Gives a record up when nobody needs it any more.
+// Releases a record if it is not needed any more.
 void hs_records__let_go(uint32_t index);
 #pragma GCC visibility pop
 

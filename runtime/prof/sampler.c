@@ -25,7 +25,7 @@ static struct {
     uint64_t rates[RATES_LIMIT]; // mean bytes between samples, each value once
     uint32_t rate_count;
     uint32_t life;                             // counts hs_sampler__reset()
-    uint64_t seen_allocated, seen_deallocated; // sums of what threads have told
+    uint64_t seen_allocated, seen_deallocated; // sums that threads have reported
     uintptr_t pending[PENDING_LIMIT];          // frees by a signal handler that interrupted the lock's owner
     volatile uint32_t pending_count;
     _Atomic uint32_t refused; // requests in a row for a lock that the thread itself holds
@@ -90,7 +90,7 @@ static uint64_t shown_size(const struct hs_sample *sample)
     return hs_size_class(sample->requested);
 }
 
-// What one sample counts for. The same when it is taken and when it is given up.
+// The weight of a sample. It is the same when the sample is added and when it is removed.
 static struct hs_counts counts_of(const struct hs_sample *sample)
 {
     uint64_t bytes = shown_size(sample);
@@ -220,21 +220,20 @@ static HS_COLD void note_peak(struct hs_sampler_thread *thread)
         thread->peak_highest = (uint64_t)now;
 }
 
-// The next visit: when a sample is due, and before that when somebody watches thresholds.
+// The next slow path: at the next sample, or earlier if thresholds are watched.
 static void plan(struct hs_sampler_thread *thread)
 {
     uint64_t next = thread->sample_at;
     if (is_watched() && next > thread->allocated + WATCH_BYTES)
         next = thread->allocated + WATCH_BYTES;
     thread->next = next;
-    // Whoever changes the rate stores 0 into `next`, perhaps just before the line above.
+    // Another thread that changes the rate stores 0 into `next`, possibly just before the line above.
     atomic_thread_fence(memory_order_seq_cst);
     if (HS_UNLIKELY(atomic_load_explicit(&hs_sampler.rate_epoch, memory_order_acquire) != thread->epoch))
         thread->next = 0;
 }
 
-// What the process holds, but for what threads have done since their last visit; exactly when that seems to be a
-// record.
+// The live bytes of the process, without changes since each thread's last report; exact if they seem to be a new peak.
 static HS_COLD void emit_triggers(struct hs_sampler_thread *thread)
 {
     uint64_t allocated = thread->allocated - thread->seen_allocated;
@@ -300,8 +299,8 @@ void hs_sampler__allocated_slowly(struct hs_sampler_thread *thread, const struct
 
 // ---- frees ----------------------------------------------------------------------------------------------------------
 
-// A handler that interrupted the thread in the locked part leaves the block for the end of it: until then nobody else
-// can enter the same address.
+// A handler that interrupted the thread in the locked part leaves the block to the end of that part: until then nobody
+// can add the same address.
 static bool put_off(uintptr_t block)
 {
     if (!hs_table__is_ours())

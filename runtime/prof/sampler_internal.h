@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What sampler.c and sampler_threads.c need of each other.
+// Shared by sampler.c and sampler_threads.c.
 #ifndef HEAPSONDE_RUNTIME_PROF_SAMPLER_INTERNAL_H
 #define HEAPSONDE_RUNTIME_PROF_SAMPLER_INTERNAL_H
 
 #include "runtime/prof/sampler.h"
 
 #pragma GCC visibility push(hidden)
-// Gives the thread what it needs to walk its stack. False without memory.
+// Allocates what the thread needs to walk its stack. False: out of memory.
 bool hs_sampler__remember_stacks(struct hs_sampler_thread *thread);
 
-// In a forked child: every other thread has ended.
+// In a forked child: all other threads have ended.
 void hs_sampler__keep_only_self(void);
 #pragma GCC visibility pop
 

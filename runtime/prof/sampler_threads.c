@@ -135,7 +135,7 @@ void hs_sampler__collect_gone(void)
     }
 }
 
-// A running record with this tid belongs to a dead thread whose number somebody else got.
+// A running record with this tid belongs to an ended thread whose number was reused.
 static void bury_namesake(uint32_t tid)
 {
     for (uint32_t i = 0; i < threads.pool.count; i++)
@@ -183,7 +183,7 @@ static uint32_t take_record(void)
     return index;
 }
 
-// What new threads' frees ask.
+// The filter for frees in new threads.
 static struct hs_filter *fast_filter(void)
 {
     return hs_sampler.quick ? atomic_load_explicit(&hs_filter, memory_order_relaxed) : &hs_filter_of_all;

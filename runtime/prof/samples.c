@@ -152,7 +152,7 @@ uint32_t hs_samples__take(uintptr_t block)
     return index;
 }
 
-// The filter first: whoever frees the block asks it.
+// The filter first, because the thread that frees the block reads it without a lock.
 void hs_samples__put_back(uint32_t index)
 {
     hold(atomic_load_explicit(&hs_filter, memory_order_relaxed), hs_samples__at(index)->block);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What a host asks a sampled process for over the wire: what the control socket answers, in other clothes.
+// Requests of a host over the network to a sampled process: the same as on the control socket, in another format.
 #include "runtime/prof/control_answer.h"
 #include "runtime/stream/link.h"
 #include "runtime/stream/stream_internal.h"
 
 #include <errno.h>
 
-// Those that only a recorder has.
+// Requests that only a recorder supports.
 static const char *refuse(const char *text)
 {
     if (hs_text__starts_with(text, "mark"))

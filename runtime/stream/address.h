@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Numeric internet addresses. Names are not looked up: that would need libc.
+// Numeric internet addresses. Names cannot be resolved without libc.
 #ifndef HEAPSONDE_RUNTIME_STREAM_ADDRESS_H
 #define HEAPSONDE_RUNTIME_STREAM_ADDRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// As the kernel wants it (sockaddr_in, sockaddr_in6).
+// For system calls (sockaddr_in, sockaddr_in6).
 struct hs_address {
     union {
         uint16_t family;
@@ -16,7 +16,7 @@ struct hs_address {
     uint32_t length;
 };
 
-// Reads A.B.C.D:PORT or [IPV6]:PORT.
+// Parses A.B.C.D:PORT or [IPV6]:PORT.
 bool hs_address__parse(const char *text, struct hs_address *address);
 bool hs_address__is_loopback(const struct hs_address *address);
 

@@ -54,7 +54,7 @@ bool hs_dump_pieces__begin(char kind)
     return true;
 }
 
-// Who sends cannot wait for itself.
+// The sender must not wait for itself.
 static bool may_wait(void)
 {
     return hs_config.policy == HS_POLICY_BLOCK && !hs_stream__has_ended() && !hs_streaming__is_sender();

@@ -292,7 +292,7 @@ static bool begin_end(struct hs_link *link)
 // False: there is nothing to say.
 static bool begin_next(struct hs_link *link)
 {
-    // Who has not proven to be a host gets nothing with which a key can be guessed.
+    // A peer that has not proven to be a host gets nothing with which the key could be guessed.
     if (link->state != HS_LINK_OPEN || link->is_shut)
         return false;
     if (!link->auth_told) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// One connection of the device's side: hello, keys, frames (docs/protocol.md, section 2). Never blocks. Of the sender
-// alone.
+// The device's side of one connection: hello, keys, frames (docs/protocol.md, section 2). Never blocks. Used only by
+// the sender.
 #ifndef HEAPSONDE_RUNTIME_STREAM_LINK_H
 #define HEAPSONDE_RUNTIME_STREAM_LINK_H
 
@@ -9,10 +9,10 @@
 
 enum { HS_REQUEST_MAX = 512 };
 
-// What was asked for.
+// A request of the host and its answer.
 struct hs_answer {
     uint32_t status, length;
-    int body; // a file of which all goes before the text; -1: none
+    int body; // a file that is sent before the text; -1: none
     char text[6144];
 };
 
@@ -23,16 +23,16 @@ struct hs_link {
     int socket;
     uint64_t began_ns, heard_ns;
     uint8_t *received; // HS_WIRE_FRAME_MAX bytes
-    uint8_t *frame;    // the one that is being sent, HS_WIRE_FRAME_MAX bytes
+    uint8_t *frame;    // the frame that is being sent, HS_WIRE_FRAME_MAX bytes
     uint32_t received_length, frame_length, frame_sent;
 
-    // What is to be said.
+    // What has to be sent:
     bool auth_told, stream_told, end_told, pong_due;
-    bool is_shut; // nothing more is said
-    // What the host wants: the stream from `sent` on.
+    bool is_shut; // nothing more is sent
+    // The host wants the stream from `sent` on.
     bool wants;
     uint64_t sent;
-    // The answer that is to be sent; a request is read only when there is none.
+    // The answer to be sent. The next request is read when it was sent.
     bool answer_due;
     uint32_t answer_to;
     uint64_t body_sent;
@@ -44,22 +44,22 @@ struct hs_link {
     uint8_t hello[HS_WIRE_HELLO_SIZE];
 };
 
-// Takes a socket: connecting, or connected.
+// Takes a socket that is connecting or connected.
 bool hs_link__open(struct hs_link *link, int socket, bool connected);
 void hs_link__close(struct hs_link *link);
 
-// Closes this side of the connection when all is sent; what the host says is read on.
+// Closes this side of the connection when everything was sent. Still reads what the host sends.
 void hs_link__shut(struct hs_link *link);
 
-// Reads, acts, writes, as far as that goes without waiting. False: the connection is to be closed.
+// Reads, processes and writes as much as possible without waiting. False: the connection has to be closed.
 bool hs_link__turn(struct hs_link *link, uint64_t now_ns);
 
-// Whether there is something to send for which the socket had no room.
+// Whether there is data to send for which the socket had no room.
 bool hs_link__is_full(const struct hs_link *link);
 
-// ---- what the sender knows ----
+// ---- callbacks of the sender ----
 
-// Whether connections need the shared key, and it.
+// Whether connections need the shared key, and the key.
 struct hs_link_security {
     bool encrypted;
     uint32_t length;
@@ -68,18 +68,18 @@ struct hs_link_security {
 };
 extern struct hs_link_security hs_link_security;
 
-// Writes the payload of STREAM, at most HS_WIRE_PAYLOAD_MAX bytes; returns its length.
+// Writes the payload of STREAM, at most HS_WIRE_PAYLOAD_MAX bytes. Returns its length.
 uint32_t hs_sender__describe(uint8_t *payload);
-// A host wants the stream from `offset` on. NULL, or why it cannot have it.
+// A host wants the stream from `offset` on. NULL, or the reason for a refusal.
 const char *hs_sender__want(struct hs_link *link, uint64_t offset);
 void hs_sender__acknowledged(const struct hs_link *link, uint64_t offset);
-// The host has closed its side in order.
+// The host has closed its side correctly.
 void hs_sender__closed_by_host(const struct hs_link *link);
-// Copies bytes from `offset` on to `to`; how many, 0: none now.
+// Copies bytes from `offset` on to `to`. Returns their number; 0: none now.
 uint32_t hs_sender__read(uint64_t offset, uint8_t *to, uint32_t length);
 // Whether the stream ends at `offset`.
 bool hs_sender__ends_at(uint64_t offset);
-// Carries out what `text` asks for, at most HS_REQUEST_MAX - 1 bytes. Each shim has its own.
+// Carries out the request `text`, of at most HS_REQUEST_MAX - 1 bytes. Each shim has its own.
 void hs_requests__carry_out(const char *text, struct hs_answer *answer);
 
 #endif

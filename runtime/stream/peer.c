@@ -65,7 +65,7 @@ static const char *next_column(const char *at)
     return at;
 }
 
-// A socket that nobody has accepted yet, or that is closed, belongs to no process: it has no inode.
+// A socket that is not accepted yet, or is closed, belongs to no process: it has no inode.
 static bool owner_of(const char *line, const char *ends, uint64_t *user)
 {
     while (*line == ' ')

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What a host may ask a recorded process for (docs/protocol.md, section 2.5).
+// Requests of a host to a recorded process (docs/protocol.md, section 2.5).
 #include "runtime/aggregate/aggregate.h"
 #include "runtime/journal.h"
 #include "runtime/output.h"
@@ -79,7 +79,7 @@ static uint32_t mark(const char *argument, struct hs_text *answer)
     return hs_journal__mark(0, 0, argument) ? 0 : EIO;
 }
 
-// What stands in the threads' buffers goes as copies, so that no thread of the program is disturbed.
+// The contents of the threads' buffers are sent as copies, so that no thread of the program is disturbed.
 static uint32_t flush(const char *argument, struct hs_text *answer)
 {
     (void)argument;
@@ -98,7 +98,7 @@ static uint32_t flush(const char *argument, struct hs_text *answer)
     return 0;
 }
 
-// What only the sampling shim has.
+// Requests that only the sampling shim supports.
 static uint32_t dump(const char *argument, struct hs_text *answer)
 {
     (void)argument;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The bytes of a stream between the threads that seal chunks and the sender: a ring of a fixed size, in memory or in a
-// mapped file. Offsets count from the first byte of the stream, here modulo 2^32.
+// mapped file. Offsets count from the first byte of the stream, modulo 2^32.
 //
 // Shared words:
-//   head   behind the newest byte; moved by who puts, one at a time
-//   tail   the oldest byte; moved by the sender alone
-// Bytes pass by the release/acquire pair of `head`, room by that of `tail`.
+//   head   the end of the newest byte; moved by producers, one at a time
+//   tail   the oldest byte; moved only by the sender
+// The release/acquire pair of `head` passes bytes on, that of `tail` passes room on.
 #ifndef HEAPSONDE_RUNTIME_STREAM_RING_H
 #define HEAPSONDE_RUNTIME_STREAM_RING_H
 
@@ -35,11 +35,11 @@ static inline uint32_t hs_stream_ring__room(const struct hs_stream_ring *ring)
     return ring->size - (hs_stream_ring__head(ring) - hs_stream_ring__tail(ring));
 }
 
-// Puts bytes for which there is room. They can be seen once hs_stream_ring__publish() says so.
+// Adds bytes for which there is room. They become visible with hs_stream_ring__publish().
 void hs_stream_ring__put(struct hs_stream_ring *ring, uint32_t at, const void *data, uint32_t length);
 void hs_stream_ring__publish(struct hs_stream_ring *ring, uint32_t head);
 
-// The bytes from `at` on that lie together; their number, 0 when there is none.
+// The contiguous bytes from `at` on. Returns their number; 0: none.
 uint32_t hs_stream_ring__peek(const struct hs_stream_ring *ring, uint32_t at, const uint8_t **data);
 
 void hs_stream_ring__release(struct hs_stream_ring *ring, uint32_t tail);

@@ -266,7 +266,7 @@ static void look_after_program(uint64_t now)
         finish_for_program();
 }
 
-// Whoever outlives the program does not wait for a host for ever: it keeps the program's memory.
+// A process that outlives the program does not wait forever for a host, because it keeps the program's memory.
 static bool patience_has_ended(uint64_t now)
 {
     if (sender.acknowledged_ns > now || sender.acknowledged_ns == 0 || !(atomic_load(&hs_stream.ended) || sender.gone))

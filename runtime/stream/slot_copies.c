@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Of a recorder's stream: what stands in the threads' buffers goes as copies, so that no thread of the program is
-// disturbed.
+// For a recorder's stream: sends copies of the threads' buffers, so that no thread of the program is disturbed.
 #include "runtime/stream/slot_copies.h"
 
 #include "format/chunk.h"

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-// Puts a copy of what a slot holds. False: there is no room now.
+// Adds a copy of the contents of a slot. False: no room now.
 bool hs_stream__copy_slot(const struct hs_slot *slot);
 
 #endif

@@ -161,8 +161,8 @@ static uint32_t kept_limit(void)
     return hs_stream.ring.size > LEAST_KEPT ? hs_stream.ring.size : LEAST_KEPT;
 }
 
-// As much again as the ring holds, at most; memory is taken only for what there is. What will never fit into the ring
-// would hold up all that is kept behind it.
+// Keeps at most as many bytes as the ring has; memory is used only for existing chunks. A chunk that can never fit into
+// the ring would block all kept chunks after it.
 static bool keep(const void *header, const void *payload, uint32_t length)
 {
     uint32_t total = (uint32_t)hs_chunk_size(length);
@@ -190,8 +190,8 @@ static void give_kept_back(void)
     hs_stream.kept_begin = hs_stream.kept_end = 0;
 }
 
-// Chunk by chunk, under the lock, and little at once: whoever puts something meanwhile waits for this. Room for a
-// LIVE_PART stays.
+// One chunk at a time under the lock, because other threads that add something wait for this. Leaves room for a
+// LIVE_PART.
 static void put_kept(void)
 {
     struct hs_chunk_header chunk;
@@ -255,7 +255,7 @@ static bool put_large(const void *header, const void *payload, uint32_t length)
            put_piecewise(padding, total - HS_CHUNK_HEADER_SIZE - length);
 }
 
-// Events leave a quarter of the ring to what explains them: stacks and modules are told once.
+// Events leave a quarter of the ring to the chunks that explain them: stacks and modules are sent only once.
 static bool fits(uint32_t length, uint32_t events)
 {
     uint64_t reserve = events && hs_config.policy != HS_POLICY_BLOCK ? hs_stream.ring.size / 4 : 0;
@@ -396,8 +396,8 @@ static void wait_until_sent(void)
         hs_stream__wait_for_room();
 }
 
-// Where the sender is a thread, the program does not wait for a link: a child offers the rest. The thread ends first:
-// it must not tell the end, nor deliver what the child would then offer for ever.
+// If the sender is a thread, the program does not wait for the link; a forked child offers the rest. The thread ends
+// first: it must neither send the end, nor anything that the child would then offer forever.
 static bool goes_to_child(void)
 {
     return hs_stream.kind != HS_HIDDEN_PROCESS && hs_config.output_descriptor < 0 &&

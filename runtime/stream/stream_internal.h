@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the two sides of the ring share: who seals (stream.c) and who sends (sender.c).
+// Shared by both sides of the ring: the threads that seal (stream.c), and the sender (sender.c).
 #ifndef HEAPSONDE_RUNTIME_STREAM_STREAM_INTERNAL_H
 #define HEAPSONDE_RUNTIME_STREAM_STREAM_INTERNAL_H
 
@@ -9,18 +9,18 @@
 #include "runtime/lock.h"
 #include "runtime/stream/ring.h"
 
-// Events, and chunks that explain events.
+// Events, and chunks that explain events (stacks, modules).
 enum hs_stream_dropped { HS_STREAM_DROPPED_EVENTS, HS_STREAM_DROPPED_META };
 
 struct hs_stream {
     bool open;
     bool orphan; // this is the child that sends what the program left
     struct hs_stream_ring ring;
-    struct hs_lock lock; // of who puts
-    // What explains events, for which there was no room: chunks, one behind the other, in [kept_begin, kept_end).
+    struct hs_lock lock; // for producers
+    // Chunks that explain events and for which there was no room: consecutive, in [kept_begin, kept_end).
     uint8_t *kept;
     uint32_t kept_begin, kept_end;
-    bool end_told;              // the LIVE_PART of the end is in the ring
+    bool end_told;              // the final LIVE_PART is in the ring
     uint64_t dropped[2];        // by enum hs_stream_dropped
     uint64_t live_part_due_ns;  // under the lock
     const struct hs_live *live; // of the trace's header
@@ -29,44 +29,45 @@ struct hs_stream {
     enum hs_hidden_kind kind;   // of the sender
     struct hs_hidden_thread sender;
     _Atomic uint32_t signal, asleep, freed, blocked, ended, quit;
-    _Atomic uint32_t finishing; // the program ends: the sender puts what it leaves behind, and then sets `ended`
-    _Atomic uint32_t broken;    // set by the sender: nobody will ever take what is put
+    _Atomic uint32_t finishing; // the program ends: the sender adds what was left, and then sets `ended`
+    _Atomic uint32_t broken;    // set by the sender: nobody will ever read the ring
 };
 
 extern struct hs_stream hs_stream;
 
-// Of the sender, now and then: puts what was kept, as far as there is room, and once `ended` is set the end: what the
-// header says then.
+// Called by the sender from time to time: adds kept chunks as far as there is room and, when `ended` is set, the end,
+// which is the live part of the header at that time.
 void hs_stream__tend(void);
 
-// Whether there will be nothing behind the ring's head.
+// Whether nothing will follow after the head of the ring.
 bool hs_stream__is_complete(void);
 
-// Everything before `tail` is with the host.
+// The host has everything before `tail`.
 void hs_stream__sent(uint32_t tail);
 
-// Sleeps until there is more than up to `head_seen`, or somebody waits for room.
+// Sleeps until there is more than up to `head_seen`, or a thread waits for room.
 void hs_stream__sleep(uint32_t head_seen, int64_t timeout_ns);
 
-// ---- putting; under the lock ----
+// ---- adding; requires the lock ----
 
 bool hs_stream__lock(void);
 void hs_stream__unlock(void);
 
-// Puts a chunk for which there is room; or only places it at `at`, to be published later, and returns what is behind.
+// Adds a chunk for which there is room; or only writes it at `at`, to be published later, and returns the offset after
+// it.
 void hs_stream__put_chunk(const void *header, const void *payload, uint32_t length);
 uint32_t hs_stream__place(uint32_t at, const void *header, const void *payload, uint32_t length);
-bool hs_stream__put_live_part(void); // false: there is no room
+bool hs_stream__put_live_part(void); // false: no room
 
-// These without it, too.
+// These do not require the lock.
 void hs_stream__wake_sender(void);
-void hs_stream__wait_for_room(void); // for a tenth of a second
+void hs_stream__wait_for_room(void); // at most a tenth of a second
 bool hs_stream__has_ended(void);
 
-// ---- what each shim has its own of ----
+// ---- functions that each shim defines ----
 
-// The program ends or is gone: puts what it left, from *progress on, which begins with 0. False: there is no room for
-// the rest.
+// The program ends or has ended: adds what it left, from *progress on, which begins with 0. False: no room for the
+// rest.
 bool hs_stream_source__finish(uint32_t *progress);
 void hs_stream_source__sender_begins(void);
 

@@ -22,7 +22,7 @@ static size_t page_rounded(size_t size)
     return (size + page - 1) & ~(page - 1);
 }
 
-// What does the work of an aligned allocation that is missing.
+// The functions that implement an aligned allocation if the real one is missing.
 static HS_COLD void *allocate_otherwise(size_t first, size_t size, aligned_function *const *real)
 {
     if (real == &hs_real.memalign)

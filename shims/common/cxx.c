@@ -12,9 +12,9 @@
 
 struct operator;
 
-// What an operator gets behind its first argument, passed on whether it is there or not: that leaves one shape for all,
-// those that return nothing too. Every one of them fits in registers, and so does the operator itself behind them, of
-// which the real ones know nothing.
+// The further arguments of an operator, passed on whether they exist or not. So one signature is enough for all, also
+// for those that return nothing. All arguments fit into registers, as does the operator itself after them, which the
+// real functions ignore.
 typedef void *operator_function(uintptr_t first, uintptr_t second, uintptr_t third, struct operator* operator);
 
 // One operator: found on first use, because its library may be loaded long after the start.
@@ -73,7 +73,7 @@ static bool calls_malloc(const struct operator* operator)
     return atomic_load(&operator->now) != operator->rarely;
 }
 
-// What is rare is left to one function for all operators, which they jump to: it has their caller for its own.
+// Rare cases are handled by one function for all operators. They jump to it, so that it sees their caller as its own.
 static __attribute__((noinline)) void *make(uintptr_t size, uintptr_t second, uintptr_t third,
                                             struct operator* operator)
 {

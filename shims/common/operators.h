@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What is recorded of the operators new and delete of an allocator that brings its own (cxx.c).
+// Records operators new and delete of an allocator that brings its own (cxx.c).
 #ifndef HEAPSONDE_SHIMS_COMMON_OPERATORS_H
 #define HEAPSONDE_SHIMS_COMMON_OPERATORS_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where the process itself changes: exit, fork, exec, credentials and namespaces, unloading of code.
+// Calls that change the process itself: exit, fork, exec, credentials and namespaces, unloading of code.
 #include "arch/likely.h"
 #include "arch/system.h"
 #include "runtime/config.h"
@@ -253,7 +253,7 @@ static void before_filter(const void *program, bool all_threads)
     hs_filter__obey(forbidden, all_threads);
 }
 
-// Both with more arguments than any call has: what a caller did not pass is passed on as it is.
+// Passes more arguments than any call has; those that the caller did not pass are passed on unchanged.
 typedef long system_call(long number, long a, long b, long c, long d, long e, long f);
 HS_EXPORT system_call any_system_call __asm__("syscall");
 long any_system_call(long number, long a, long b, long c, long d, long e, long f)

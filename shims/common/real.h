@@ -99,7 +99,7 @@ bool hs_real__has_allocator(void);
 // Sets errno where there is one.
 void hs_real__set_errno(int error);
 
-// What a system call has returned, as a libc function returns it.
+// Converts the result of a system call to that of a libc function.
 long hs_real__result(long result);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What a shim does where the process itself changes: each of the two libraries defines these, common/process.c calls
-// them. They are called in the program's threads, with the program's signals as they are.
+// The actions of a shim when the process itself changes. Each of the two libraries defines them, and common/process.c
+// calls them. They run in the program's threads, with the program's signal mask.
 #ifndef HEAPSONDE_SHIMS_COMMON_SHIM_H
 #define HEAPSONDE_SHIMS_COMMON_SHIM_H
 

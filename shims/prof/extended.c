@@ -8,7 +8,7 @@
 
 enum { ALIGNMENT_BITS = 63, ZERO = 64, NATURAL_ALIGNMENT = 2 * sizeof(void *) };
 
-// As jemalloc's: blocks of up to SMALL bytes share pages, others begin at LARGE.
+// Like jemalloc's: blocks of up to SMALL bytes share pages, others begin at LARGE.
 enum { SMALL = 14336, LARGE = 16384, PAGE = 4096 };
 
 static struct {
@@ -67,7 +67,7 @@ static uint64_t aligned_class(uint64_t size, uint64_t alignment)
     return class_size;
 }
 
-// What a request would get of jemalloc; 0 where it cannot be had.
+// The size class that jemalloc would use for a request; 0: impossible.
 static size_t class_of(size_t size, int flags)
 {
     size_t alignment = alignment_of(flags);
@@ -153,7 +153,7 @@ static void *resize(void *old, size_t old_usable, size_t size, int flags)
     return block;
 }
 
-// As realloc() does it: the old block's sample is out before the real function lets go of the address.
+// As in realloc(): the old block's sample is taken out before the real function releases the address.
 static void *reallocate(void *old, size_t size, int flags)
 {
     struct hs_sampler_thread *thread = hs_sampler_self;
@@ -181,7 +181,7 @@ HS_EXPORT void *rallocx(void *old, size_t size, int flags)
     HS_PROF_RETURN(block, size);
 }
 
-// Nothing grows in place where there is no such function: its size as it is is always an answer.
+// Without such a function, no block grows in place: the unchanged size is always a valid answer.
 HS_EXPORT size_t xallocx(void *block, size_t size, size_t extra, int flags);
 HS_EXPORT size_t xallocx(void *block, size_t size, size_t extra, int flags)
 {

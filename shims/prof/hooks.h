@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What every interposed allocation function does besides its work: a few instructions (runtime/prof/sampler.h).
+// The additional work of every interposed allocation function: a few instructions (runtime/prof/sampler.h).
 #ifndef HEAPSONDE_SHIMS_PROF_HOOKS_H
 #define HEAPSONDE_SHIMS_PROF_HOOKS_H
 
@@ -28,8 +28,8 @@ void hs_prof__count(const struct hs_registers *caller, void *block, size_t reque
 // NULL.
 bool hs_prof__release(const struct hs_registers *caller, void *block);
 
-// A free that takes more than the block, to be called as the last thing of an interposed function: the real one checks
-// what it is told, and is given a block that is no sample any more. `real` may be NULL: then free() does it.
+// A free with more arguments than the block; called at the end of an interposed function. The real function checks
+// these arguments. When it is called, the block is no sample any more. `real` may be NULL: then free() is called.
 void hs_prof__release_with(void *block, size_t second, size_t third, void *real) __attribute__((noinline));
 
 // The real malloc, where sizes may be read from the word before a block; else one that returns NULL.
@@ -52,7 +52,7 @@ static inline size_t hs_prof_usable_in_header(const void *block)
     return HS_UNLIKELY(header & 2) ? usable - sizeof(size_t) : usable;
 }
 
-// Of an empty block musl lets nothing be used; it counts as a byte, so that it can be a sample.
+// In musl an empty block has no usable bytes. It counts as one byte, so that it can be a sample.
 static inline size_t hs_prof_counted_size(size_t usable)
 {
     return HS_LIKELY(usable) ? usable : 1;
@@ -110,7 +110,7 @@ static inline void hs_prof__leave_real(struct hs_nesting before)
     before.thread->deallocated = before.deallocated;
     before.thread->inside = 0;
     before.thread->next = before.next;
-    // Whoever changes the rate counts the epoch up and then stores 0, which the line above may have overwritten.
+    // A thread that changes the rate increments the epoch and then stores 0, which the line above may have overwritten.
     atomic_thread_fence(memory_order_seq_cst);
     if (HS_UNLIKELY(atomic_load_explicit(&hs_sampler.rate_epoch, memory_order_relaxed) != before.thread->epoch))
         before.thread->next = 0;

@@ -269,8 +269,8 @@ const struct hs_next_ctl *hs_prof_ctl__next(void)
         *(void **)&found.mallctlnametomib = hs_real__find("mallctlnametomib");
         *(void **)&found.mallctlbymib = hs_real__find("mallctlbymib");
         *(void **)&found.malloc_stats_print = hs_real__find("malloc_stats_print");
-        // Of a jemalloc that is loaded and does not allocate, nothing is wanted. It does when malloc is its own, or
-        // that of a library in between.
+        // A jemalloc that is loaded but does not serve malloc is ignored. It serves malloc if malloc is its own, or
+        // that of a library between.
         if (found.mallctl && hs_real__same_module((const void *)hs_real.malloc, hs_real__find("getpid")))
             found = (struct hs_next_ctl){0};
         next = found;
@@ -326,7 +326,7 @@ void hs_prof_ctl__start(void)
 
 // ---- the functions --------------------------------------------------------------------------------------------------
 
-// What happens in here is the caller's affair and not a sample's; what it costs is a thread's record at most.
+// What happens in here belongs to the caller and is not sampled; it costs at most the record of a thread.
 HS_EXPORT int mallctl(const char *name, void *old, size_t *old_length, void *new, size_t new_length)
 {
     const struct hs_next_ctl *jemalloc = next_for(name);

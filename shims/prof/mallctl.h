@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The C API of jemalloc, as far as it is not allocation.
+// The C API of jemalloc, except for allocation.
 #ifndef HEAPSONDE_SHIMS_PROF_MALLCTL_H
 #define HEAPSONDE_SHIMS_PROF_MALLCTL_H
 

@@ -159,8 +159,8 @@ static HS_COLD void *reallocate_nested(void *old, size_t size)
     return block;
 }
 
-// The real part. The old block's sample is taken out before it: as soon as the real realloc has let go of the block,
-// somebody else may get its address.
+// The real part. The old block's sample is taken out before it: as soon as the real realloc has released the block,
+// another thread may get its address.
 static inline void *reallocate(void *old, size_t size)
 {
     if (HS_UNLIKELY(hs_bootstrap__owns(old)))

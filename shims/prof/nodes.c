@@ -19,7 +19,7 @@
 #define FALSE_VALUE ((const void *)&never)
 static const bool always = true, never = false;
 
-// What programs set. Plain words: who writes them from two threads at once gets one of the two.
+// Values that programs set. Plain words: if two threads write one at once, it gets one of the two values.
 static struct {
     bool background_thread;
     size_t background_threads;
@@ -160,7 +160,7 @@ static const struct hs_node thread_nodes[] = {
 
 // ---- config ---------------------------------------------------------------------------------------------------------
 
-// What is there: profiling and statistics. The walker is neither libgcc's nor libunwind's.
+// The configuration: profiling and statistics. The unwinder is neither libgcc's nor libunwind's.
 static const struct hs_node config_nodes[] = {
     HS_VALUE("cache_oblivious", HS_TYPE_BOOL, FALSE_VALUE),
     HS_VALUE("debug", HS_TYPE_BOOL, FALSE_VALUE),

@@ -34,7 +34,7 @@ enum hs_node_access {
     HS_ACCESS_ABSENT,    // has a number and is not there
 };
 
-// What is ENOENT while profiling is off.
+// Nodes that return ENOENT while profiling is off.
 enum hs_node_needs { HS_NEEDS_NOTHING, HS_NEEDS_PROF, HS_NEEDS_PROF_TO_WRITE };
 
 // One mallctl() call.

@@ -212,7 +212,7 @@ START_TEST(test_output_place)
 {
     expect_refusal(1, "$HEAPSONDE run -o /nonexistent/folder/x.dat -- true", "/nonexistent/folder", "--output");
     expect_refusal(1, "$HEAPSONDE run -o . -- true", "folder", "--output");
-    expect_refusal(1, "$HEAPSONDE run -o /dev/null -- true", "no regular file", "--output /dev/null");
+    expect_refusal(1, "$HEAPSONDE run -o /dev/null -- true", "not a regular file", "--output /dev/null");
 }
 END_TEST
 

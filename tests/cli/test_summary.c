@@ -51,12 +51,12 @@ START_TEST(test_the_last_program_of_a_process_is_summed_up)
     struct outcome outcome = run("$HEAPSONDE run --follow-children -o 't.%%p.dat' -- ./becoming a b c d e f");
     ck_assert_int_eq(outcome.status, 0);
     expect(&outcome, "12,345 allocations");
-    expect(&outcome, "; 6 more by what it was before it replaced itself;");
+    expect(&outcome, "; 6 more of the programs before, which the same process executed;");
     expect_none(&outcome, "child process");
-    expect_none(&outcome, "--follow-children records too");
+    expect_none(&outcome, "--follow-children records that");
     free_outcome(&outcome);
     outcome = run("$HEAPSONDE run -o t.dat -- ./becoming a");
-    expect(&outcome, "which --follow-children records too");
+    expect(&outcome, "--follow-children records that, too");
     free_outcome(&outcome);
 }
 END_TEST
@@ -187,7 +187,7 @@ START_TEST(test_who_ends_by_the_system_call_does_not_go_on)
     struct outcome outcome = run("$HEAPSONDE run -o t.dat -- ./calling");
     ck_assert_int_eq(outcome.status, 0);
     expect_none(&outcome, "background");
-    expect(&outcome, "; it ended by the system call itself, and what it recorded is all there;");
+    expect(&outcome, "; it ended by calling the kernel directly; the trace is complete;");
     free_outcome(&outcome);
 }
 END_TEST
@@ -221,17 +221,17 @@ START_TEST(test_an_allocator_of_its_own_is_told)
     make_allocating("other", "je_malloc", "malloc");
     make_allocating("passing", "malloc", "(void *(*)(size_t))dlsym(RTLD_NEXT, \"malloc\")");
     struct outcome outcome = run("$HEAPSONDE run -o own.dat -- ./own");
-    expect(&outcome, "./own has an allocator of its own (malloc)");
+    expect(&outcome, "./own has its own allocator (malloc)");
     free_outcome(&outcome);
     outcome = run("$HEAPSONDE run -o other.dat -- ./other");
-    expect(&outcome, "./other has an allocator of its own (je_malloc)");
+    expect(&outcome, "./other has its own allocator (je_malloc)");
     free_outcome(&outcome);
     outcome = run("$HEAPSONDE run -o passing.dat -- ./passing");
     expect_none(&outcome, "of its own");
     free_outcome(&outcome);
     outcome = run("$HEAPSONDE doctor -- ./own; $HEAPSONDE doctor -- ./other");
-    ck_assert_msg(strstr(outcome.output, "so-so  program        ./own has an allocator of its own (malloc)") &&
-                      strstr(outcome.output, "so-so  program        ./other has an allocator of its own (je_malloc)"),
+    ck_assert_msg(strstr(outcome.output, "so-so  program        ./own has its own allocator (malloc)") &&
+                      strstr(outcome.output, "so-so  program        ./other has its own allocator (je_malloc)"),
                   "%s", outcome.output);
     free_outcome(&outcome);
 }

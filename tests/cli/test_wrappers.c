@@ -184,7 +184,7 @@ START_TEST(test_what_cannot_be_recorded_is_refused_behind_them)
         {"env A=1 timeout 5 ./missing", "./missing was not found"},
         {"nice no-such-program-anywhere", "no-such-program-anywhere was not found in any folder of PATH"},
         {"$LOADER ./static", "heapsonde cannot record ./static: it is statically linked"},
-        {"$LOADER", "is the dynamic loader, and no program is named"},
+        {"$LOADER", "is the dynamic loader; name a program after it"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct outcome outcome = run("$HEAPSONDE run -o t.dat -- %s", cases[i][0]);

@@ -166,7 +166,7 @@ START_TEST(test_no_perf_events)
 {
     for (int i = 0; i < 4; i++)
         event_answers[i] = -ENOSYS;
-    expect("perf-cpu", HS_DOCTOR_FAILS, "not implemented", "QEMU user mode");
+    expect("perf-cpu", HS_DOCTOR_FAILS, "not implemented", "QEMU's user mode");
     shell("rm '%s'/proc/sys/kernel/perf_event_*%s", "");
     expect("perf-cpu", HS_DOCTOR_FAILS, "not implemented", "CONFIG_PERF_EVENTS");
     expect("perf-kernel", HS_DOCTOR_FAILS, "not implemented", "CONFIG_PERF_EVENTS");
@@ -225,7 +225,7 @@ START_TEST(test_recording)
     scene.library = NULL;
     scene.library_problem = "it is nowhere";
     expect("library", HS_DOCTOR_FAILS, "it is nowhere", "HEAPSONDE_LIBRARY");
-    expect("recording", HS_DOCTOR_FAILS, "nothing to record with", "");
+    expect("recording", HS_DOCTOR_FAILS, "the recording library is missing", "");
 }
 END_TEST
 
@@ -235,9 +235,9 @@ START_TEST(test_control)
     snprintf(folder, sizeof(folder), "%s/run", root);
     scene.runtime_folder = folder;
     mkdir(folder, 0700);
-    expect("control", HS_DOCTOR_WORKS, "will be made", "");
+    expect("control", HS_DOCTOR_WORKS, "will be created", "");
     shell("mkdir -m 0755 '%s'/run/heapsonde%s", "");
-    expect("control", HS_DOCTOR_FAILS, "not this user's alone", "chmod 700");
+    expect("control", HS_DOCTOR_FAILS, "other users have access", "chmod 700");
     shell("chmod 700 '%s'/run/heapsonde%s", "");
     expect("control", HS_DOCTOR_WORKS, "/run/heapsonde", "");
     scene.runtime_folder = "relative";

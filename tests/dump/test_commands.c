@@ -210,7 +210,7 @@ START_TEST(test_complaints)
     expect_complaint(2, "export --format collapsed --cost temporary threads.heap", "--cost takes live and allocated");
     expect_complaint(2, "report --sort allocated stacks.collapsed", "prof_accum:true");
     expect_complaint(2, "diff --cost allocated threads.heap stacks.collapsed", "prof_accum:true");
-    expect_complaint(1, "report --min-size 4K threads.heap", "has no single blocks");
+    expect_complaint(1, "report --min-size 4K threads.heap", "does not contain single blocks");
     expect_complaint(1, "report --thread nobody threads.heap", "no thread 'nobody'");
     expect_complaint(1, "export --format heap_v2 stacks.collapsed", "names without addresses");
     expect_complaint(2, "symbolize threads.heap -o threads.heap", "input itself");

@@ -222,7 +222,7 @@ class Here(Board):
         self.assert_nothing_left()
 
     def test_no_folder(self):
-        for folder, reason in (("/no/such", "/no/such is not there"), ("/proc", "/proc cannot be written")):
+        for folder, reason in (("/no/such", "/no/such does not exist"), ("/proc", "/proc is not writable")):
             done = self.run_on(PLAIN, options=["--board-folder", folder])
             self.assert_one_line(done, 126, reason)
         for folder in ("there", self.folder + "/a b", self.folder + "/a:b", self.folder + "/it's", ""):
@@ -238,7 +238,7 @@ class Here(Board):
         ["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, check=False).returncode,
                          "nothing may be mounted here")
     def test_folders_that_will_not_do(self):
-        for options, reason in (("noexec", "(noexec)"), ("ro", "cannot be written"), ("size=64k", "KiB free")):
+        for options, reason in (("noexec", "(noexec)"), ("ro", "is not writable"), ("size=64k", "KiB free")):
             way = f"exec:unshare -m sh -c 'mount -t tmpfs -o {options} none \"$0\" && exec sh -c \"$1\"' {self.there} {{}}"
             done = self.run_on(PLAIN, way=way, options=["--board-folder", self.there])
             self.assert_one_line(done, 126, reason)

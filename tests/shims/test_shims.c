@@ -176,11 +176,11 @@ END_TEST
 START_TEST(test_bad)
 {
     expect_complaint(2, "$HEAPSONDE shims --path armfh", "did you mean 'armhf'?");
-    expect_complaint(2, "$HEAPSONDE shims --path nothing-like-it", "there are: amd64");
+    expect_complaint(2, "$HEAPSONDE shims --path nothing-like-it", "possible values: amd64");
     expect_complaint(2, "$HEAPSONDE shims --path armhf --for /bin/true", "--for");
     expect_complaint(2, "$HEAPSONDE shims --prof", "--prof");
     expect_complaint(1, "$HEAPSONDE shims --for /nonexistent", "/nonexistent: No such file");
-    expect_complaint(1, "$HEAPSONDE shims --for /etc/passwd", "no ELF file");
+    expect_complaint(1, "$HEAPSONDE shims --for /etc/passwd", "not an ELF file");
     expect_complaint(1, "head -c 40 /bin/true >cut; $HEAPSONDE shims --for cut", "damaged");
     make_shim("foreign", EM_RISCV, true, false, 5);
     expect_complaint(1, "$HEAPSONDE shims --for foreign", "RISC-V, 64 bits, little-endian");

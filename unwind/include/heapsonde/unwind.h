@@ -8,7 +8,7 @@
 // proves, by re-reading the words that the earlier walk depended on, that the rest is unchanged. Nothing is written
 // outside of the library's own memory, so exceptions, longjmp, coroutines, fork and other unwinders are unaffected.
 //
-// What holds for every function, unless it says otherwise:
+// These rules hold for every function, unless stated otherwise:
 // - It may be called from any thread and from signal handlers, also while the same thread is inside the library.
 // - It takes no lock, allocates nothing, does not change errno, and needs no libc.
 // - It never faults, whatever the stack contains, as long as the stack pointer itself is on readable memory.
@@ -49,7 +49,7 @@ struct hs_backtrace_info {
 // system calls; otherwise there are none.
 HS_API int hs_backtrace(void **pcs, int max);
 
-// As hs_backtrace(), and stores into *info how the stack ended. `info` may be NULL.
+// Like hs_backtrace(), and stores in *info how the stack ended. `info` may be NULL.
 HS_API int hs_backtrace_reason(void **pcs, int max, struct hs_backtrace_info *info);
 
 // The stack that a signal interrupted: `context` is the third argument of a SA_SIGINFO handler (a ucontext_t).
