@@ -21,7 +21,8 @@ const browser = await launch();
 
 // From the click until the frame after the one in which all of the view is there.
 const shown = (page, hash) => page.evaluate((to) => new Promise((resolve) => {
-  const ready = () => document.querySelector("[data-state=ready]") && !document.querySelector("[data-state=loading], [aria-busy=true]");
+  const ready = () => document.querySelector("[data-state=ready]") &&
+    !document.querySelector("[data-state=loading], [aria-busy=true], .flame canvas:not([data-ready])");
   const began = performance.now();
   const look = () => ready() ? resolve(performance.now() - began) : requestAnimationFrame(look);
   addEventListener("hashchange", () => requestAnimationFrame(() => requestAnimationFrame(look)), { once: true });

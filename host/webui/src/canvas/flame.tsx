@@ -49,6 +49,9 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
     over: over && !over.box.leftOut ? over.box.node : -1,
   });
 
+  // The first picture is drawn, not empty.
+  useLayoutEffect(() => setSize({ width: pane.current!.clientWidth, height: pane.current!.clientHeight }), []);
+
   useEffect(() => {
     const watcher = new ResizeObserver(([entry]) => {
       const box = entry!.contentRect;
