@@ -118,6 +118,23 @@ class Here(Board):
         self.assert_plain("plain-%-0.dat")
         self.assert_plain("plain-%-1.dat")
 
+    def test_two_at_once(self):
+        first = self.start("sh", "-c", "echo up; read x", stdin=subprocess.PIPE)
+        self.addCleanup(first.stdin.close)
+        self.assertEqual(first.stdout.readline(), "up\n")
+        path = os.path.join(self.folder, "t.dat")
+        self.wait_until(lambda: os.path.exists(path) and os.path.getsize(path))
+        done = self.run_on(PLAIN)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        second = [name for name in os.listdir(self.folder) if name.startswith("t.dat.") and "store" not in name]
+        self.assertEqual(len(second), 1)
+        self.assertIn(f"wrote {self.folder}/{second[0]} ", done.stderr)
+        self.assertIn("another run writes", done.stderr)
+        self.assert_plain(second[0])
+        first.communicate("\n")
+        self.assertEqual(first.returncode, 0)
+        self.assertIn("sh -c", self.report("t.dat").splitlines()[0])
+
     def test_children_do_not_write_into_its_trace(self):
         done = self.run_on("/usr/bin/python3", "-c", FORKS)
         self.assertEqual(done.returncode, 0, done.stderr)
