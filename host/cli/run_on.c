@@ -391,6 +391,7 @@ static int say_how_it_ended(const struct run_on_run *run, int result, int status
                     strerror(-result));
         return HS_EXIT_CANNOT_RUN;
     }
+    run->recording->is_cut = run->file_problem != 0;
     if (run->file_problem)
         hs_complain(command, "the trace cannot be written here: %s; what came before is there",
                     strerror(run->file_problem));

@@ -16,6 +16,7 @@ struct hs_recording {
     int status; // as waitpid gives it
     double seconds;
     struct timespec started;
+    bool is_cut;           // the end of the trace could not be written
     bool disabled;         // recording was to start later
     bool follows_children; // the programs that it starts are recorded, too
 };
