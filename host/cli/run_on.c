@@ -36,8 +36,9 @@ struct run_on_run {
     int file_problem;
     int signals;
     bool is_at_terminal;
-    bool is_cut;  // the connection
-    bool is_over; // nobody waits for the rest of the trace
+    bool is_cut;    // the connection
+    bool is_silent; // it is cut because nothing answers, and what was started does not end by itself
+    bool is_over;   // nobody waits for the rest of the trace
 };
 
 // ---- what the program gets -----------------------------------------------------------------------------------------
@@ -250,7 +251,7 @@ static void pass_on(struct run_on_run *run, int signal, bool is_typed)
                               HS_SESSION_OTHER, HS_SESSION_NOTHING, HS_SESSION_NOTHING, -1) &&
              !ends_soon(&session)) {
         end_session(&session);
-        run->is_cut = true;
+        run->is_cut = run->is_silent = true;
     }
 }
 
@@ -425,6 +426,8 @@ static int run_there(struct run_on_run *run)
     int result = run_sessions(run);
     if (run->is_cut || run->is_over || result)
         end_session(&run->trace);
+    if (run->is_silent)
+        end_session(&run->program);
     int ended_with = hs_session__wait(&run->program);
     if (run->file >= 0)
         close(run->file);
