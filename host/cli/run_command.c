@@ -368,6 +368,9 @@ static int run_on_board(const struct hs_arguments *arguments)
         !pattern || check_output(arguments->command, pattern) ? HS_EXIT_FAILURE : hs_run_on(arguments, &recording);
     if (!status)
         status = after_the_end(arguments, &recording);
+    // What is checked of a part says nothing about the whole.
+    if (!status && recording.is_cut)
+        status = HS_EXIT_FAILURE;
     free(pattern);
     return status;
 }

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -21,7 +22,7 @@
 
 extern char **environ;
 
-enum { MOST_HEAD = 64, NOTICE_MS = 3000, PATIENCE_S = 15 };
+enum { MOST_HEAD = 64, NOTICE_MS = 3000, PATIENCE_S = 15, MOST_TAKEN = 1000 };
 
 struct run_on_run {
     const struct hs_arguments *arguments;
@@ -35,8 +36,9 @@ struct run_on_run {
     int file_problem;
     int signals;
     bool is_at_terminal;
-    bool is_cut;  // the connection was cut
-    bool is_over; // the user does not wait for the rest of the trace
+    bool is_cut;    // the connection was cut
+    bool is_silent; // it was cut because nothing answers, and the session does not end by itself
+    bool is_over;   // the user does not wait for the rest of the trace
 };
 
 // ---- what the program gets -----------------------------------------------------------------------------------------
@@ -91,7 +93,8 @@ static void expand(FILE *out, const struct run_on_run *run, char letter, unsigne
         putc('%', out);
 }
 
-static char *path_of_trace(const struct run_on_run *run, unsigned number)
+// `taken`: how many names before this one are those of other runs. What is appended then, the recorder appends, too.
+static char *path_of_trace(const struct run_on_run *run, unsigned number, unsigned taken)
 {
     char *path = NULL;
     size_t size = 0;
@@ -102,25 +105,50 @@ static char *path_of_trace(const struct run_on_run *run, unsigned number)
         else
             putc(*at, out);
     }
+    if (out && taken)
+        fprintf(out, ".%d", (int)run->recording->pid);
+    if (out && taken > 1)
+        fprintf(out, ".%u", taken - 1);
     if (out)
         fclose(out);
     return path;
 }
 
+// -EBUSY: another run is writing it, or a recorder.
+static int open_file(const char *path, bool is_new)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (is_new ? O_EXCL : 0), 0600);
+    if (fd < 0)
+        return -errno;
+    int problem = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK ? EBUSY : 0;
+    if (!problem && ftruncate(fd, 0))
+        problem = errno;
+    if (!problem)
+        return fd;
+    close(fd);
+    return -problem;
+}
+
 static int open_trace(struct run_on_run *run)
 {
     bool counts = strstr(run->recording->pattern, "%n") != NULL;
-    for (unsigned number = 0;; number++) {
-        char *path = path_of_trace(run, number);
-        int fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (counts ? O_EXCL : O_TRUNC), 0600) : -1;
-        int problem = path ? errno : ENOMEM;
+    unsigned number = 0, taken = 0;
+    for (;;) {
+        char *path = path_of_trace(run, number, taken);
+        int fd = path ? open_file(path, counts) : -ENOMEM;
         if (fd >= 0) {
             run->path = path;
+            if (taken)
+                hs_complain(run->arguments->command, "another run writes a trace of that name; this one is %s", path);
             return fd;
         }
         free(path);
-        if (!counts || problem != EEXIST)
-            return -problem;
+        if (fd == -EEXIST && counts)
+            number++;
+        else if (fd == -EBUSY && taken < MOST_TAKEN)
+            taken++;
+        else
+            return fd;
     }
 }
 
@@ -223,7 +251,7 @@ static void pass_on(struct run_on_run *run, int signal, bool is_typed)
                               HS_SESSION_OTHER, HS_SESSION_NOTHING, HS_SESSION_NOTHING, -1) &&
              !ends_soon(&session)) {
         end_session(&session);
-        run->is_cut = true;
+        run->is_cut = run->is_silent = true;
     }
 }
 
@@ -364,6 +392,7 @@ static int say_how_it_ended(const struct run_on_run *run, int result, int status
                     strerror(-result));
         return HS_EXIT_CANNOT_RUN;
     }
+    run->recording->is_cut = run->file_problem != 0;
     if (run->file_problem)
         hs_complain(command,
                     "the trace cannot be written on this machine: %s; it contains only what was received before",
@@ -399,6 +428,8 @@ static int run_there(struct run_on_run *run)
     int result = run_sessions(run);
     if (run->is_cut || run->is_over || result)
         end_session(&run->trace);
+    if (run->is_silent)
+        end_session(&run->program);
     int ended_with = hs_session__wait(&run->program);
     if (run->file >= 0)
         close(run->file);

@@ -115,6 +115,8 @@ static void add_others(FILE *note, const struct hs_recording *recording, const s
     else if (found->others)
         fprintf(note, "; %zu more by child processes%s, the largest %s", found->others,
                 found->unfinished ? ", some of which still run" : "", found->largest);
+    else if (recording->is_cut)
+        fputs("; its end is missing", note);
     else if (left_quietly(recording, summary) && goes_on(recording))
         fputs("; it continues in the background: each process there has its own trace from its first allocation, with "
               "its process id in the name",

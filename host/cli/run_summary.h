@@ -16,6 +16,7 @@ struct hs_recording {
     int status; // from waitpid
     double seconds;
     struct timespec started;
+    bool is_cut;           // the end of the trace could not be written
     bool disabled;         // recording was off at the start
     bool follows_children; // programs that it starts are also recorded
 };

@@ -22,6 +22,10 @@ else:
 """
 
 
+MAY_MOUNT = os.getuid() == 0 and not subprocess.run(
+    ["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, check=False).returncode
+
+
 class Board(Folder):
     """What is made on the board is made in a folder that is looked at afterwards."""
     way = SHELL
@@ -117,6 +121,23 @@ class Here(Board):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_plain("plain-%-0.dat")
         self.assert_plain("plain-%-1.dat")
+
+    def test_two_at_once(self):
+        first = self.start("sh", "-c", "echo up; read x", stdin=subprocess.PIPE)
+        self.addCleanup(first.stdin.close)
+        self.assertEqual(first.stdout.readline(), "up\n")
+        path = os.path.join(self.folder, "t.dat")
+        self.wait_until(lambda: os.path.exists(path) and os.path.getsize(path))
+        done = self.run_on(PLAIN)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        second = [name for name in os.listdir(self.folder) if name.startswith("t.dat.") and "store" not in name]
+        self.assertEqual(len(second), 1)
+        self.assertIn(f"wrote {self.folder}/{second[0]} ", done.stderr)
+        self.assertIn("another run writes", done.stderr)
+        self.assert_plain(second[0])
+        first.communicate("\n")
+        self.assertEqual(first.returncode, 0)
+        self.assertIn("sh -c", self.report("t.dat").splitlines()[0])
 
     def test_children_do_not_write_into_its_trace(self):
         done = self.run_on("/usr/bin/python3", "-c", FORKS)
@@ -234,14 +255,26 @@ class Here(Board):
         self.check_plain(way=f"exec:TMPDIR=\"{folder}\" sh -c {{}}")
         self.assertEqual(os.listdir(folder), [])
 
-    @unittest.skipUnless(os.getuid() == 0 and not subprocess.run(
-        ["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, check=False).returncode,
-                         "nothing may be mounted here")
+    @unittest.skipUnless(MAY_MOUNT, "nothing may be mounted here")
     def test_folders_that_will_not_do(self):
         for options, reason in (("noexec", "(noexec)"), ("ro", "is not writable"), ("size=64k", "KiB free")):
             way = f"exec:unshare -m sh -c 'mount -t tmpfs -o {options} none \"$0\" && exec sh -c \"$1\"' {self.there} {{}}"
             done = self.run_on(PLAIN, way=way, options=["--board-folder", self.there])
             self.assert_one_line(done, 126, reason)
+
+    @unittest.skipUnless(MAY_MOUNT, "nothing may be mounted here")
+    def test_no_room_for_trace(self):
+        full = os.path.join(self.folder, "full")
+        os.mkdir(full)
+        script = ('mount -t tmpfs -o size=16k none "$0" && head -c 12288 /dev/zero >"$0/rest" && '
+                  'exec "$@"')
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script, full, COMMAND, "run", "--on", self.way, "-o",
+                               full + "/t.dat", "--", PLAIN], env=self.variables({}), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=300, check=False, start_new_session=True)
+        self.assertEqual((done.returncode, done.stdout.split(":")[-1]), (1, " 1000 blocks\n"), done.stderr)
+        self.assertIn("cannot be written here: No space left", done.stderr)
+        self.assertIn("its end is missing", done.stderr)
+        self.assert_nothing_left()
 
 
 if __name__ == "__main__":
