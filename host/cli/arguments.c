@@ -23,7 +23,7 @@ struct tables {
     size_t count;
 };
 
-// What is complained of may be named by a hostile file or process.
+// Text in a message may come from a hostile file or process.
 static void print_lines(const char *text)
 {
     for (size_t length = strcspn(text, "\n");; text += length + 1, length = strcspn(text, "\n")) {
@@ -82,7 +82,7 @@ static bool make_tables(struct tables *tables, const struct hs_command *command)
     if (!tables->longs || !tables->shorts || !tables->spellings)
         return false;
     struct option *longs = tables->longs;
-    // "+": what follows the program of `run` is the program's. ":": a missing value is told apart.
+    // "+": arguments after the program of `run` belong to the program. ":": a missing value is reported separately.
     char *shorts = tables->shorts;
     if (command->operand == HS_OPERAND_PROGRAM)
         *shorts++ = '+';

@@ -12,7 +12,7 @@
 
 extern char **environ;
 
-// A child of a child, so that nobody has to wait for the browser: it stays when we end.
+// A grandchild, so that no process has to wait for the browser, which continues when this one ends.
 static void start(const char *program, const char *address, int problem)
 {
     posix_spawnattr_t attributes;

@@ -40,7 +40,7 @@ static void restore_signals(const struct sigaction *before)
         sigaction(forwarded[i], &before[i], NULL);
 }
 
-// As execvp: a file that the kernel does not know how to start is given to the shell.
+// As in execvp: a file of an unknown format is run by the shell.
 static void execute(const char *path, char **arguments, char **environment)
 {
     execve(path, arguments, environment);

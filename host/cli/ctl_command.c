@@ -101,7 +101,7 @@ static int stop(struct job *job)
 
 // ---- dumps ----------------------------------------------------------------------------------------------------------
 
-// What the process is called and when this is, for a file here.
+// Makes a file name from the name of the process and the time.
 static const char *name_dump(const struct job *job, char *path, size_t size)
 {
     char when[32];
@@ -262,7 +262,8 @@ static int serve(struct job *job)
 
 // ---- the command ----------------------------------------------------------------------------------------------------
 
-// What can be asked of a process on this machine that samples, of one that streams over the network, or of both.
+// The requests, and for which processes they are: those of this machine that sample, those that stream over the
+// network, or both.
 static const struct action {
     const char *name;
     int (*run)(struct job *job); // NULL: only over the network
@@ -376,7 +377,7 @@ static int ask_process(const struct hs_arguments *arguments, const struct action
     return find_process(&job, number) ? action->run(&job) : HS_EXIT_FAILURE;
 }
 
-// What only recorders answer.
+// Requests that only recorders support.
 static int ask_for_text(struct job *job, const struct action *action, char **words)
 {
     char request[4096];
@@ -410,7 +411,7 @@ static int ask_remote(const struct hs_arguments *arguments, const struct action 
     return status == HS_CTL_SHOWN ? HS_EXIT_OK : status;
 }
 
-// Of this machine, by its number: one that samples has a socket of its own, one that is recorded may listen for hosts.
+// A process of this machine, by number: one that samples has its own socket; one that is recorded may listen for hosts.
 static int ask_number(const struct hs_arguments *arguments, const struct action *action, const char *number,
                       char **words)
 {
@@ -451,7 +452,7 @@ static size_t find_named(const char *name, pid_t found[2])
     return matches;
 }
 
-// By its name: a process of this machine that samples, else what announces itself.
+// By name: a process of this machine that samples, else one that announces itself.
 static int ask_name(const struct hs_arguments *arguments, const struct action *action, const char *name, char **words)
 {
     char number[16];

@@ -61,7 +61,7 @@ static void close_side(struct diff_command_side *side)
         hs_opened__close(&side->opened);
 }
 
-// What is in use, unless only what was allocated in all is known.
+// Compares what is in use, unless only allocated totals are known.
 static enum hs_cost usual_cost(struct hs_dump *const *dumps)
 {
     return dumps[0]->lacks_live || dumps[1]->lacks_live ? HS_COST_ALLOCATED : HS_COST_LIVE;

@@ -40,7 +40,7 @@ static int gather(const struct hs_arguments *arguments)
         return status;
     if (options.insecure)
         hs_complain(arguments->command,
-                    "--insecure: whoever can reach or watch this network can read, change and command every stream");
+                    "--insecure: anyone who can reach or watch this network can read, change and command every stream");
     if (hs_gather__run(&options, &error)) {
         hs_complain(arguments->command, "%s", error.message);
         status = HS_EXIT_FAILURE;

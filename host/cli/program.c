@@ -43,7 +43,7 @@ static char *find_in_path(const char *name, int *problem)
         int result = written > 0 && (size_t)written < sizeof(full) ? check_file(full) : ENAMETOOLONG;
         if (!result)
             return strdup(full);
-        // What lies in a folder that may not be searched may as well not be there.
+        // A file in a folder without search permission counts as missing.
         if (result == EACCES && !access(full, F_OK))
             *problem = EACCES;
         if (!path[length])
@@ -123,7 +123,7 @@ static bool same_machine(const struct hs_probe *program, const struct hs_probe *
            program->big_endian == library->big_endian && (!*left || !*right || !strcmp(left, right));
 }
 
-// As the user should read it: the file, or the interpreter of the script that was named.
+// The name for messages: the file, or the interpreter of the named script.
 static void name_target(char *text, size_t size, const char *typed, const char *path)
 {
     const char *base = strrchr(path, '/');
@@ -263,7 +263,7 @@ static int check_loaded(struct hs_program *program, const char *library, struct 
         hs_error__set(error, EINVAL, "%s is the dynamic loader; name a program after it", program->name);
         return HS_EXIT_CANNOT_RUN;
     }
-    // What it cannot find it says itself.
+    // The loader itself reports what it cannot find.
     const char *path = program->arguments[at];
     if (hs_probe__file(&probe, path) || probe.kind != HS_PROBE_ELF)
         return 0;

@@ -84,7 +84,7 @@ static int write_asked(const struct hs_arguments *arguments, struct hs_opened *o
     return result ? HS_EXIT_FAILURE : HS_EXIT_OK;
 }
 
-// What each form of a report has no use for. The first form that is given is written.
+// The options that have no effect, for each form of a report. The first given form is written.
 static const struct {
     const char *form, *idle[7];
 } forms[] = {

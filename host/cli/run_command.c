@@ -319,7 +319,7 @@ static bool names_each_process(const struct hs_arguments *arguments, const char 
     return false;
 }
 
-// What cannot be recorded ends the run, but for one that stands before every test.
+// If a program cannot be recorded, the run ends, except with --wrapper.
 static int cannot_record(const struct hs_arguments *arguments, const struct hs_program *program, int status,
                          const char *reason)
 {
@@ -543,7 +543,8 @@ static const struct hs_option options[] = {
     {.name = "insecure",
      .variable = "INSECURE",
      .flag_value = "1",
-     .help = "allow more than loopback without a key: whoever can reach the network can read and command everything"},
+     .help =
+         "allow more than loopback without a key: anyone who can reach the network can read and command everything"},
     {.name = "device",
      .kind = HS_OPTION_TEXT,
      .argument = "NAME",

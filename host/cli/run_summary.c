@@ -45,7 +45,7 @@ static void print_numbers(const struct hs_summary *summary)
             hs_text__blocks(summary->live.count).text);
 }
 
-// Of a process: whether it has our variable from its start on.
+// Whether a process was started with our variable.
 static bool is_of_recording(const char *pid, const char *wanted)
 {
     char path[64], *entry = NULL;

@@ -55,7 +55,7 @@ static int open_symbols(struct hs_opened *opened, struct hs_error *error)
 
 // ---- the filter ----------------------------------------------------------------------------------------------------
 
-// Of an option that counts once, only the last one does.
+// If an option that is not repeatable is given several times, the last one is used.
 static bool counts(const struct hs_arguments *arguments, size_t place)
 {
     const struct hs_option *option = arguments->given[place].option;

@@ -94,7 +94,7 @@ const struct hs_variable hs_variables[] = {
     NUMBER("BASE_SERVER_PORT", "N", "the first port to try for that; default 8100"),
     SWITCH("ENABLE_BROADCAST", "announce this in the network every second"),
     TEXT("KEY_FILE", "FILE", "the shared key; needed beyond loopback and between users. The command reads it, too"),
-    SWITCH("INSECURE", "without a key allow more than loopback, and hosts of other users: whoever can reach the "
+    SWITCH("INSECURE", "without a key allow more than loopback, and hosts of other users: anyone who can reach the "
                        "network can read and command everything"),
     TEXT("DEVICE", "NAME", "the name of this machine; default its host name"),
     TEXT("LABELS", "KEY=VALUE,...", "labels by which hosts can select this device"),
@@ -248,7 +248,7 @@ static void complain_name(const struct hs_command *command, const char *name, si
                     (int)length, name);
 }
 
-// What tests of heapsonde itself read is theirs.
+// The variables of heapsonde's own tests are ignored.
 static bool is_right(const struct hs_command *command, const char *entry, const char *before)
 {
     const char *name = entry + strlen(before);

@@ -15,7 +15,7 @@
      .argument = "FILE",                                                                                               \
      .help = for_what "the key that the devices have, too: 16 to 1,024 bytes in a file that nobody else may read; default HEAPSONDE_KEY_FILE"},                                                            \
     {.name = "insecure",                                                                                               \
-     .help = for_what "allow other machines without a key, for closed test networks: whoever can reach or watch the network can read, change and command everything"}
+     .help = for_what "allow other machines without a key, for closed test networks: anyone who can reach or watch the network can read, change and command everything"}
 // clang-format on
 
 // Reads the key that is asked for; none leaves its length 0. Returns 0, or the exit status after a line on standard

@@ -10,7 +10,7 @@ struct wrapper {
     const char *name;
     const char *letters; // options with a value in the same word or the next one
     const char *words;   // the same for long ones, with a space before and behind each
-    const char *without; // letters of options with which no program is started, or nobody can tell which
+    const char *without; // letters of options with which no program is started, or it is unknown which
     int operands;        // before the program
 };
 
@@ -39,7 +39,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-// As it is called where the system has it, or found there.
+// The command for it, by name or by its path.
 static bool is_called(const char *word, const char *name)
 {
     static const char folder[] = "/bin/";
@@ -65,7 +65,7 @@ static bool is_word(const char *words, const char *name, size_t length)
     return false;
 }
 
-// How many words an option takes; 0: with it no program is started, or nobody can tell.
+// The number of words of an option; 0: with it no program is started, or it is unknown which.
 static size_t option_length(const struct wrapper *wrapper, const char *word)
 {
     if (word[1] == '-') {

@@ -25,7 +25,7 @@ enum hs_foreign hs_foreign__recognise(const char *path)
     struct stat status;
     // A pipe would lose what is read from it.
     FILE *in = !stat(path, &status) && S_ISREG(status.st_mode) ? hs_unpack__open(path) : NULL;
-    // What cannot be unpacked may be one; hs_foreign__convert() says what is wrong with it.
+    // A file that cannot be unpacked may be one; hs_foreign__convert() then reports the problem.
     bool heaptrack = in && (is_heaptrack(in) || ferror(in));
     if (in)
         fclose(in);
@@ -48,7 +48,7 @@ static bool is_zstd(const char *path)
     return is;
 }
 
-// Of what is packed so that not even a first byte comes out.
+// For compressed files from which not even the first byte can be unpacked.
 static int check_start(const char *path, FILE *in, struct hs_error *error)
 {
     struct stat status = {0};

@@ -14,7 +14,7 @@ enum hs_foreign {
     HS_FOREIGN_RECORDER   // of the recorder whose environment variables ours takes, too
 };
 
-// What the file's beginning looks like. A file that cannot be read looks like nothing.
+// Recognises a file by its beginning. A file that cannot be read is of no known kind.
 enum hs_foreign hs_foreign__recognise(const char *path);
 const char *hs_foreign__name(enum hs_foreign kind);
 

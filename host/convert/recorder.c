@@ -100,7 +100,7 @@ static void skip(struct recorder_reading *reading, uint64_t length)
     hs_recorder_stream__take(&reading->in, NULL, length);
 }
 
-// Of at most TEXT_MAX bytes, ended by a NUL; NULL when memory is exhausted.
+// A text of at most TEXT_MAX bytes, ended by a NUL; NULL: out of memory.
 static char *take_text(struct recorder_reading *reading)
 {
     uint32_t length = u32(reading);

@@ -147,7 +147,7 @@ void hs_addresses__print(struct hs_addresses *self, FILE *out, uint64_t address)
     struct addresses_module *module = find(self, address);
     if (!module)
         return;
-    // What is asked for lies in the call already; the session takes one back from a return address.
+    // The address is inside the call already; the session subtracts one from a return address.
     const struct hs_frames *frames = hs_symbols__resolve(self->symbols, number_of(self, module), address + 1);
     for (uint32_t i = 0; frames && i < frames->count; i++)
         fprintf(out, "%s%s", i ? "--" : "", frames->frame[i].function);

@@ -29,7 +29,7 @@ bool hs_ctl_answer__text(const struct hs_ctl_answer *answer, const char *key, ch
 uint64_t hs_ctl_answer__number(const struct hs_ctl_answer *answer, const char *key); // 0 when missing
 bool hs_ctl_answer__flag(const struct hs_ctl_answer *answer, const char *key);
 
-// Who listens at `socket`: its process, as this one sees it (0: not visible from here) and its user. 0 or -errno.
+// The process that listens at `socket`, as seen from here (0: not visible), and its user. 0 or -errno.
 int hs_ctl__owner(const char *socket, pid_t *pid, uid_t *user);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What processes answer, as people and programs read it.
+// Formats the answers of processes for people and for programs.
 #ifndef HEAPSONDE_HOST_CTL_STATUS_H
 #define HEAPSONDE_HOST_CTL_STATUS_H
 

@@ -130,7 +130,7 @@ static int add_lines(struct converting *with, uint32_t location, const struct hs
     return result ? result : hs_id_map__set(&with->by_frames, (uintptr_t)frames, location);
 }
 
-// Where modules come and go an address does not say what it means: a node is a location.
+// If modules are loaded and unloaded, an address is not unique, so a node is a location.
 static uint32_t add_location(struct converting *with, uint32_t node, uint64_t address)
 {
     struct hs_trace_symbols *symbols = with->subject->symbols;

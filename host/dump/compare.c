@@ -26,7 +26,7 @@ struct compare_text {
 
 // ---- numbers -------------------------------------------------------------------------------------------------------
 
-// Where hs_dump_view__compare put them.
+// Reads the numbers from the members in which hs_dump_view__compare stores them.
 static struct compare_change change_of(const struct hs_total *total, enum hs_cost cost)
 {
     if (cost == HS_COST_ALLOCATED)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What differs between two dumps, by call site. Made from a view of both after hs_dump_view__compare. Each function
+// The differences between two dumps by call site, made from a view of both after hs_dump_view__compare. Each function
 // returns 0 or -ENOMEM.
 #ifndef HEAPSONDE_HOST_DUMP_COMPARE_H
 #define HEAPSONDE_HOST_DUMP_COMPARE_H

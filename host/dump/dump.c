@@ -59,7 +59,7 @@ uint64_t hs_dump__offset(const struct hs_dump *dump, const struct hs_dump_locati
 
 // ---- estimates -----------------------------------------------------------------------------------------------------
 
-// What a sampled block of the average size stands for.
+// The number of blocks that a sampled block of the average size represents.
 static double weight(const struct hs_dump *dump, uint64_t blocks, uint64_t bytes)
 {
     if (!blocks || !bytes || !dump->period || dump->sampling == HS_SAMPLING_NONE)

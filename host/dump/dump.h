@@ -71,7 +71,7 @@ struct hs_dump_thread {
     struct hs_dump_counts counts;
 };
 
-// What one thread has of a context; by context.
+// The counts of one thread in a context; by context.
 struct hs_dump_share {
     uint32_t context, thread;
     struct hs_dump_counts counts;
@@ -102,7 +102,7 @@ struct hs_dump {
     bool lacks_live;               // what is in use is not there; then has_all
     enum hs_events events;         // what is counted, of a trace
     uint64_t time_ns, duration_ns; // of a trace: since 1970, and how long it took
-    bool has_total;                // the next are what the dump says of itself
+    bool has_total;                // the next are the totals in the dump itself
     struct hs_dump_counts total;
     const char *executable; // path, "" when unknown
     struct hs_dump_context *context;
@@ -183,7 +183,7 @@ const char *hs_dump__fact(const struct hs_dump *dump, const char *key);
 
 const char *hs_dump_format_name(enum hs_dump_format format); // "heap_v2", "heap profile", ...
 
-// Where an address lies in its file; an address without a mapping is its own offset.
+// The offset of an address in its file; without a mapping, the address itself.
 uint64_t hs_dump__offset(const struct hs_dump *dump, const struct hs_dump_location *location);
 
 #endif

@@ -43,7 +43,7 @@ static int unpack_more(z_stream *stream, uint8_t **bytes, size_t *room, size_t l
     return inflate(stream, Z_NO_FLUSH);
 }
 
-// What follows a compressed stream: another one, which belongs to it, or nothing but zeros. False: it ends here.
+// After a compressed stream there may be another one, which belongs to it, or zeros. False: the file ends here.
 static bool has_member(const z_stream *stream, size_t left, bool *cut)
 {
     const uint8_t *next = stream->next_in, *end = next + stream->avail_in + left;
@@ -208,7 +208,7 @@ static bool fits(const struct hs_dump_estimate *sum)
     return sum->live_bytes < most && sum->live_blocks < most && sum->all_bytes < most && sum->all_blocks < most;
 }
 
-// What is added up later, of stacks or of threads, is in none of its numbers more than all of it.
+// Whether the sums of all stacks and of all threads fit. Then every sum that is computed later fits, too.
 static bool is_aggregate(const struct hs_dump *dump)
 {
     struct hs_dump_estimate stacks = hs_dump__sum(dump), threads = {0};
@@ -265,7 +265,7 @@ int hs_dump__parse(const char *name, const void *bytes, size_t length, size_t la
 
 // ---- files ---------------------------------------------------------------------------------------------------------
 
-// What is no regular file cannot be mapped.
+// Only regular files can be mapped.
 static int read_pipe(struct hs_dump *dump, int fd)
 {
     size_t room = 0;
@@ -325,7 +325,7 @@ int hs_dump__open(const char *path, struct hs_dump **result, struct hs_error *er
     return failed;
 }
 
-// As much of a compressed file as tells what it is.
+// Unpacks enough of a compressed file to recognise its format.
 static bool recognise_packed(const uint8_t *bytes, size_t length)
 {
     uint8_t start[SNIFFED];

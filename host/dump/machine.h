@@ -12,7 +12,7 @@ struct hs_dump_machine {
     uint8_t byte_order;   // HS_BYTE_ORDER_* of format/trace_format.h
 };
 
-// What the dump says ("# arch: NAME"), else what the names of its libraries say.
+// The architecture in the dump ("# arch: NAME"), else derived from the names of its libraries.
 struct hs_dump_machine hs_dump__machine(const struct hs_dump *dump);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Where modules go that only the second dump has: no program uses these addresses.
+// The addresses for modules that only the second dump has; no program uses these.
 #define SECOND_MODULES ((uint64_t)1 << 60)
 #define PAGE           4096u
 #define MOST_PARTS     64 // of a file: no real one is mapped in more
@@ -75,7 +75,7 @@ static int mark_used(struct modules_finding *finding, const struct hs_dump *dump
     return 0;
 }
 
-// A file that is mapped a second time begins anew with a smaller offset.
+// A file that is mapped a second time starts again with a smaller offset.
 static struct modules_group next_group(const struct modules_finding *finding, const struct hs_dump *dump, size_t first)
 {
     const struct hs_dump_mapping *mapping = dump->mapping;
@@ -146,7 +146,7 @@ static void shift_group(struct modules_finding *finding, unsigned which, const s
         finding->modules->shift[which][i] = mapping[i].start - mapping[i].offset + shift;
 }
 
-// Finds an address that nobody uses. False: senseless sizes stay where they are.
+// Finds an unused address. False: modules with invalid sizes are not moved.
 static bool place(struct modules_finding *finding, uint64_t start, uint64_t end, uint64_t *shift)
 {
     uint64_t size = end - start;
@@ -168,7 +168,7 @@ static int add_first(struct modules_finding *finding, const struct modules_group
         return -ENOMEM;
     finding->groups[number] = *group;
     uint64_t start = dump->mapping[group->first].start, end = end_of(finding, dump, group), shift = 0;
-    // What begins at 0 counts from the beginning of the file, as other modules may.
+    // A module at 0 counts from the beginning of its file; other modules may do the same.
     if (start && start >= finding->reached)
         finding->reached = end;
     else

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// As much of the protobuf wire format as profile.proto needs.
+// The part of protobuf's wire format that profile.proto needs.
 #ifndef HEAPSONDE_HOST_DUMP_PROTOBUF_H
 #define HEAPSONDE_HOST_DUMP_PROTOBUF_H
 

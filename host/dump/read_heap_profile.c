@@ -10,7 +10,7 @@
 // Its samples are those of a Poisson process, and all its addresses are return addresses.
 #include "host/dump/text.h"
 
-// What "heap" and "growth" profiles are sampled with when they do not say.
+// The default sampling rate of "heap" and "growth" profiles.
 #define USUAL_PERIOD (128u << 10)
 
 struct read_heap_profile_reading {

@@ -8,7 +8,7 @@
 //   --- heap
 #include "host/dump/text.h"
 
-// Where the last name begins.
+// The beginning of the last name.
 static const char *last_name(const char *at, const char *end)
 {
     for (const char *from = end - 2; from >= at; from--) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What reports say of a dump besides its stacks.
+// The facts about a dump, besides its stacks, that reports contain.
 #ifndef HEAPSONDE_HOST_DUMP_SUMMARY_H
 #define HEAPSONDE_HOST_DUMP_SUMMARY_H
 

@@ -112,7 +112,7 @@ int hs_line__stack(struct hs_line *line, struct hs_dump_builder *builder, bool i
 // "# key: value"
 int hs_line__fact(struct hs_line *line, struct hs_dump_builder *builder);
 
-// What follows MAPPED_LIBRARIES, to the end.
+// The text after MAPPED_LIBRARIES, to the end.
 int hs_dump_scan__mappings(struct hs_dump_scan *scan);
 
 // ---- one reader per format ------------------------------------------------------------------------------------------

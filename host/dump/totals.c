@@ -88,7 +88,7 @@ static bool differs(const struct hs_total *total, uint64_t rounding)
            distance(total->allocated_count, total->temporary_count) > rounding;
 }
 
-// What one of two dumps does not know cannot be compared.
+// Values that only one of the two dumps has cannot be compared.
 static void forget(struct hs_total *total, bool blocks, bool all)
 {
     if (!all)

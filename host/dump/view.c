@@ -23,7 +23,7 @@ struct tree {
     struct hs_node *nodes;
     uint64_t *location; // of a node: dump << 32 | location
     size_t count, room;
-    uint64_t *slots;   // part of the hash << 32 | node: most slots of others are told apart without their nodes
+    uint64_t *slots;   // part of the hash << 32 | node: most other entries are recognised without reading their nodes
     size_t slot_count; // a power of two
 };
 
@@ -267,7 +267,7 @@ static const struct hs_frames *bare(struct hs_dump_view *view, const struct hs_f
     return result;
 }
 
-// What the symbols of modules do not know: names that dumps brought along.
+// Names from the dumps themselves, for addresses without symbols.
 static int name_nodes(struct hs_dump_view *view, const struct tree *tree)
 {
     for (uint32_t node = 1; node < tree->count; node++) {

@@ -27,7 +27,7 @@ int hs_dump_view__open(struct hs_dump_view *view, const struct hs_dump *first, c
                        const struct hs_symbols_options *options);
 void hs_dump_view__close(struct hs_dump_view *view);
 
-// What to add up: NULL: all.
+// The selection to add up; NULL: all.
 struct hs_dump_choice {
     const uint8_t *threads;      // by thread: whether it is wanted; NULL: whole contexts
     const struct hs_set *stacks; // NULL: all

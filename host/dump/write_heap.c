@@ -158,7 +158,7 @@ static void print_mappings(FILE *out, const struct hs_dump *dump)
         print_text(out, mapping->path);
         putc('\n', out);
     }
-    // What the lines of the kernel have no place for.
+    // Facts that are not in lines of the kernel.
     const char *last = NULL;
     for (size_t i = 0; i < dump->mapping_count && !hs_dump__fact(dump, "build-id"); i++) {
         const struct hs_dump_mapping *mapping = &dump->mapping[i];

@@ -15,7 +15,7 @@
 static const char dropped[] = "(calloc|cfree|malloc|free|memalign|do_memalign|(__)?posix_memalign|aligned_alloc|valloc|"
                               "pvalloc|realloc|reallocarray|mallocx|rallocx|operator new(\\[\\])?(\\(.*\\))?)";
 
-// What a sample has, in the order of its values: of all and of what is live.
+// The values of a sample in their order: of all blocks and of live ones.
 enum { VALUES = 4 };
 static const struct {
     struct value_type {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What heaptrack_interpret writes, file version 3: tables of strings, instruction pointers and trace nodes, then one
+// The output of heaptrack_interpret, file version 3: tables of strings, instruction pointers and trace nodes, then one
 // line for each allocation and each free. All numbers are hexadecimal; tables count from 1, allocation kinds from 0.
 #include "host/export/export.h"
 #include "host/query/events.h"

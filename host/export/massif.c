@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What massif writes: snapshots of the heap's size over time, some with a tree of who holds it, one at the peak.
+// The format of massif: snapshots of the heap's size over time, some with a tree of the call sites, one at the peak.
 #include "host/export/export.h"
 #include "host/export/stack_groups.h"
 #include "host/query/events.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define SNAPSHOTS     100
-#define DETAILED      10 // every so many of them has a tree
+#define DETAILED      10 // every 10th snapshot has a tree
 #define DEEPEST       30
 #define LEAST_PERCENT 1
 

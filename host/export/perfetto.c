@@ -127,7 +127,7 @@ static uint32_t mapping_of(struct perfetto_writing *writing, const char *module)
     return number;
 }
 
-// Where the address lies in its file; inlined frames of one address differ in their names.
+// The offset of the address in its file. Inlined frames of one address differ in their names.
 static uint64_t address_in_file(const struct perfetto_writing *writing, const struct hs_frame *frame)
 {
     const struct hs_store *store = writing->subject->store;

@@ -84,7 +84,7 @@ static void name_profile(const struct hs_subject *subject, struct profile profil
         snprintf(name, size, "%s%s%s", profile.blocks ? events->thing : "", profile.blocks ? " of " : "", heading);
 }
 
-// As its schema names them.
+// The names in its schema.
 static const char *unit_of(const struct hs_subject *subject, struct profile profile)
 {
     const char *unit = hs_subject__events(subject)->unit;

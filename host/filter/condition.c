@@ -166,10 +166,10 @@ static int read_number(struct hs_reader *reader, struct condition_side *side, co
     if (totals[other->total].is_bytes)
         return hs_quantity__size(side->number, &side->value)
                    ? 0
-                   : hs_reader__complain(reader, "the number in front of this is no size such as 4096, 64K or 1.5M");
+                   : hs_reader__complain(reader, "the number in front of this is not a size such as 4096, 64K or 1.5M");
     return hs_quantity__number(side->number, &side->value)
                ? 0
-               : hs_reader__complain(reader, "the number in front of this is no whole number such as 1000");
+               : hs_reader__complain(reader, "the number in front of this is not a whole number such as 1000");
 }
 
 static int take_comparison(void *context, struct hs_reader *reader, uint32_t *number)
@@ -277,7 +277,7 @@ int hs_condition__evaluate(struct hs_condition *condition, hs_condition_ask ask,
     return condition->holds[condition->logic.count - 1];
 }
 
-// What decides a node that is what it is: of OR, the parts that hold; below NOT, the parts that do not.
+// The parts that decide the result of a node: of OR, those that hold; below NOT, those that do not.
 static size_t find_reasons(const struct hs_condition *condition, uint32_t number, struct hs_comparison *reasons,
                            size_t most, size_t count)
 {

@@ -8,7 +8,7 @@
 
 #define VALUE_LONGEST 1024
 
-// What is put before and behind a name for an operator.
+// The prefix and suffix that an operator adds to a name.
 static const struct {
     const char *sign, *before, *behind;
 } operators[] = {{"=~", "", "_regex"},

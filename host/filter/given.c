@@ -109,7 +109,7 @@ static bool read_value(struct hs_given_parameter *given)
     }
 }
 
-// What is shown of a value that is wrong: its beginning, without what terminals would act on.
+// The part of a wrong value that a message shows: its beginning, without control characters.
 static void printable(const char *text, char *shown, size_t size)
 {
     size_t length = 0;
@@ -294,7 +294,7 @@ static bool restricts(const struct hs_given_parameter *given)
     }
 }
 
-// The first that restricts and is not of what `is_of` says, also within `where`.
+// The first parameter that restricts and for which `is_of` is false, also within `where`.
 static const char *find_other(const struct hs_filter_parameters *parameters, bool (*is_of)(enum hs_parameter_id id))
 {
     const char *other = NULL;

@@ -90,7 +90,7 @@ static bool leaks_match(const struct conditions *conditions, const struct hs_tot
            (!conditions->all_leaked || leaked == all);
 }
 
-// What the recorder only summed up is part of a group's leaks, but no stored allocation.
+// Culled blocks count as a part of a group's leaks, but they are not stored allocations.
 static bool group_matches(const struct conditions *conditions, const struct hs_group *group)
 {
     const struct hs_total *total = &group->total;

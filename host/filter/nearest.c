@@ -16,7 +16,7 @@ static size_t least(size_t left, size_t right)
     return left < right ? left : right;
 }
 
-// What it takes to make one word of the other: adding, leaving out and changing letters, and swapping neighbours.
+// The edit distance: inserted, removed and changed letters, and swapped neighbours.
 static size_t distance(const char *left, size_t left_length, const char *right, size_t right_length)
 {
     size_t rows[LONGEST + 1][LONGEST + 1];

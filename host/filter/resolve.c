@@ -40,7 +40,7 @@ static bool is(const struct hs_given_parameter *given, const char *word)
     return given && !strcmp(given->text, word);
 }
 
-// What the filter points to goes with it.
+// Objects to which the filter points are freed with it.
 static void keep(struct resolution *resolution, void *memory)
 {
     resolution->resolved->memory[resolution->resolved->memory_count++] = memory;
@@ -367,7 +367,7 @@ static int resolve_map(struct resolution *resolution)
     return 0;
 }
 
-// What is asked of where glibc put a block.
+// The conditions about the place that glibc chose for a block.
 struct placement {
     struct hs_main_heap heap;
     bool asks_mapped, mapped; // it has a mapping of its own, or not
@@ -380,7 +380,7 @@ static bool is_placed(void *context, const struct hs_store *store, uint64_t row)
     const bool mapped = hs_allocator__is_mapped(store, row);
     if (placement->asks_mapped && mapped != placement->mapped)
         return false;
-    // What has a mapping of its own lies in no arena.
+    // A block with its own mapping is in no arena.
     return !placement->asks_main || (!mapped && hs_main_heap__has(&placement->heap, store, row) == placement->main);
 }
 
@@ -476,7 +476,7 @@ static int resolve_part(const struct resolution *outer, const struct hs_filter_p
         resolution.seed_era = is(find(&resolution, HS_PARAMETER_ERA), "0.1");
     resolution.unit = unit_of(&resolution);
     int result = resolve_all(&resolution);
-    // What is around it says of which domain.
+    // The surrounding filter selects the domain.
     resolved->filter.domains = HS_FILTER_HEAP | HS_FILTER_POOL | HS_FILTER_MAP;
     if (result)
         hs_resolved_filter__free(resolved);

@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What is known of a stack: of its own frames and of those of its callers.
+// Facts about a stack: about its own frames, and about those of its callers.
 enum {
     HAS_FRAME = 1,   // one that matches function_regex and source_regex
     HAS_LIBRARY = 2, // one in a library that is asked for
     HAS_UNWANTED = 4 // one that no frame may be
 };
 
-// By number of a name: whether it matches. NULL: not asked.
+// By number of a name: whether it matches. NULL: not needed.
 struct verdicts {
     uint8_t *function, *source, *negative_function, *negative_source, *library, *negative_library;
 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What a node of the logic has become: a set of stacks, or a node of the filter's `where`.
+// The translation of a node of the expression: a set of stacks, or a node of the filter's `where`.
 struct joined {
     uint64_t *stacks; // NULL: it is a node
     uint32_t node;
@@ -159,7 +159,7 @@ static void narrow(struct joining *joining, const struct hs_filter *part)
         narrow_stacks(joining, part->stacks.words);
 }
 
-// What has to hold in any case is asked by the filter itself as far as it can.
+// Conditions that hold for the whole expression are moved to the filter itself, as far as possible.
 static void require(struct joining *joining, uint32_t number)
 {
     const struct hs_logic_node *node = &joining->logic->node[number];

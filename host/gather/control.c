@@ -17,7 +17,7 @@
 #define PROVEN_WITHIN  (5 * HS_SECOND)
 #define ANSWER_WITHIN  (30 * HS_SECOND)
 #define FOUND_WITHIN   (3 * HS_SECOND)
-// Who else has that name announces itself in this time.
+// Other devices with the same name announce themselves within this time.
 #define OTHERS_WITHIN (1100 * HS_MILLISECOND)
 
 #define MOST_BODY ((size_t)1 << 30)

@@ -57,7 +57,7 @@ struct hs_door {
     int epoll, wake, listener;
     pthread_t thread;
     bool runs;
-    bool deaf; // no descriptors are left for who comes
+    bool deaf; // no descriptors are left for new connections
     _Atomic bool ends, all_over;
     struct stranger *strangers, **last_stranger;
     unsigned accepted;     // of the strangers; the others were dialled
@@ -164,7 +164,7 @@ static void listen_to(struct hs_door *door, struct stranger *stranger)
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (got <= 0) {
-            // Who only looks whether somebody is here is nobody.
+            // A client that only checks whether we listen is not counted.
             bool looked = !stranger->target && stranger->stage == HELLO && !stranger->have;
             send_away(door, stranger, looked ? HS_REFUSAL_NONE : HS_REFUSAL_LEFT);
             return;
@@ -243,7 +243,8 @@ static void make_room(struct hs_door *door, const struct hs_address *peer)
         send_away(door, oldest, HS_REFUSAL_CROWDED);
 }
 
-// Nothing can be accepted: no descriptors. Somebody who stands there gives one back, or nobody comes for a tick.
+// No connection can be accepted, because there are no descriptors. Evicts a waiting one; otherwise accepts none for a
+// tick.
 static void turn_away(struct hs_door *door)
 {
     struct stranger *stranger = worst(door);
@@ -295,7 +296,7 @@ static void dial(struct hs_door *door, struct hs_target *target, uint64_t now)
 
 static void take_heard(struct hs_door *door, const struct hs_heard *heard, uint64_t now)
 {
-    // A datagram's source is what it says; nobody gets us to dial beyond loopback by it.
+    // The source address of a datagram may be forged; it must not make us dial beyond loopback.
     if (!door->options.anywhere && !hs_address__is_loopback(&heard->address))
         return;
     struct hs_target *target = hs_targets__hear(&door->targets, heard, now);

@@ -89,7 +89,7 @@ void hs_dump_file__name(const struct hs_watched_dump *dump, char name[HS_DUMP_FI
     snprintf(name, HS_DUMP_FILE_NAME, "%u.%c.heap", dump->number, letter_of(dump->kind));
 }
 
-// Of where the dump ends in its stream: no two have the same.
+// From the offset at which the dump ends in its stream, which is unique.
 static void name_copy(const struct hs_watched_dump *dump, char name[HS_DUMP_FILE_NAME])
 {
     snprintf(name, HS_DUMP_FILE_NAME, NEW_NAME "-%" PRIx64, dump->end);
@@ -121,7 +121,7 @@ bool hs_dump_file__settle(int folder, const struct hs_watched_dump *dump)
     name_copy(dump, copy);
     int fd = openat(folder, copy, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
-        return errno == ENOENT; // the file was there before, or somebody took it away
+        return errno == ENOENT; // the file existed before, or was removed
     bool settled = !fdatasync(fd) && (hs_trace_files__rename(folder, copy, name) || errno == EEXIST);
     close(fd);
     if (settled)

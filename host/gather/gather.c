@@ -22,7 +22,7 @@ struct gather {
     struct hs_door *door;
     struct hs_address listen;
     struct hs_targets targets;
-    uint64_t silent_since; // 0: somebody is connected, or nothing is missing
+    uint64_t silent_since; // 0: there is a connection, or nothing is missing
     bool given_up;
 };
 
@@ -33,7 +33,7 @@ bool hs_gather__may_use(const struct hs_address *address, const char *text, cons
         return true;
     hs_error__set(error, EPERM,
                   "%s is beyond this machine, which needs --key-file with the devices' key (or --insecure on a closed "
-                  "test network; whoever can reach it can then read, change and command everything)",
+                  "test network; anyone who can reach it can then read, change and command everything)",
                   text);
     return false;
 }

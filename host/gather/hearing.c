@@ -52,7 +52,7 @@ static int open_one(int family, bool anywhere, uint16_t port)
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    // Where that is not allowed, only what is sent to the one address of loopback is heard.
+    // If that is not allowed, only datagrams to the one loopback address are received.
     if (!anywhere && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "lo", 2)) {
         address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         if (family == AF_INET6) {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-// Lines for each reason, and in all for what is heard. Whoever wants to fill a log has to find another one.
+// Limits of printed lines, per reason and, for announcements, in total, so that unknown peers cannot fill a log.
 enum { MOST_LINES = 20, MOST_HEARD_LINES = 1000 };
 
 struct hs_notices {

@@ -10,7 +10,7 @@
 static int check(const struct stat *status, const char *path, struct hs_error *error)
 {
     if (!S_ISREG(status->st_mode))
-        return hs_error__set(error, EINVAL, "the key %s is no regular file", path);
+        return hs_error__set(error, EINVAL, "the key %s is not a regular file", path);
     if (status->st_uid != geteuid() && status->st_uid != 0)
         return hs_error__set(error, EPERM, "the key %s belongs to another user", path);
     if (status->st_mode & (S_IRWXG | S_IRWXO))
@@ -57,7 +57,7 @@ int hs_shared_key__read(struct hs_shared_key *key, const char *path, struct hs_e
         return result;
     if (length < 0)
         return hs_error__set(error, problem, "the key %s cannot be read: %s", path, strerror(problem));
-    // What lies behind so much white space is not looked at, so there must not be more.
+    // Bytes after this much white space are not read, so longer files are refused.
     while (length && length < (ssize_t)sizeof(bytes) && is_space(bytes[length - 1]))
         length--;
     if (length < HS_WIRE_SHARED_KEY_MIN || length > HS_WIRE_SHARED_KEY_MAX) {

@@ -135,7 +135,7 @@ size_t hs_gather_stream__take(const struct hs_gather_stream_context *context, st
         used += size;
         *refusal = take_frame(&batch, &frame);
     }
-    // What came before a bad frame is good.
+    // The frames before an invalid one are valid.
     enum hs_refusal last = flush(&batch);
     if (!*refusal)
         *refusal = last;

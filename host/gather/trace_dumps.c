@@ -142,5 +142,5 @@ void hs_trace_dumps__remove(const struct hs_traces *traces, const struct hs_gath
         if (hs_dump_file__is_one(entry->d_name))
             unlinkat(fd, entry->d_name, 0);
     closedir(folder);
-    unlinkat(traces->directory, name, AT_REMOVEDIR); // unless somebody has put something else there
+    unlinkat(traces->directory, name, AT_REMOVEDIR); // unless there is something else in it
 }

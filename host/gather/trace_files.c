@@ -44,7 +44,7 @@ static bool is_digits(const char *text, size_t count)
     return strspn(text, "0123456789") >= count;
 }
 
-// Whether a name is one of ours, for a trace with this id: other files are left alone.
+// Whether a name is one of ours, for a trace with this id. Other files are not touched.
 static bool is_ours(const char *name, const char *suffix, const uint8_t id[HS_TRACE_ID_SIZE])
 {
     char begin[12];
@@ -146,7 +146,7 @@ static void look_at(struct hs_traces *traces, const char *name)
     close(fd);
 }
 
-// What a killed gatherer left of a file that had not got its name yet.
+// Incomplete files without a final name, from a gatherer that was killed.
 static bool is_left_over(const char *name)
 {
     return !strncmp(name, ".heapsonde-new-", 15) && strlen(name) == 15 + 2 * HS_TRACE_ID_SIZE;

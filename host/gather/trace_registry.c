@@ -6,7 +6,7 @@
 
 static struct hs_gathered **bucket_of(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE])
 {
-    // Random bytes, unless somebody wants long lists, which HS_TRACES_MOST bounds.
+    // Ids are random bytes. Forged ids can cause long chains, whose length HS_TRACES_MOST limits.
     unsigned index = (unsigned)(id[0] | id[1] << 8) ^ (unsigned)(id[6] | id[7] << 8) * 31;
     return &traces->bucket[index % HS_TRACES_BUCKETS];
 }

@@ -44,7 +44,7 @@ static void sync_one(struct hs_traces *traces, struct hs_gathered *trace, bool a
         traces->options.stored(traces->options.context, ended_by);
 }
 
-// Closes the file when nobody needs it. True: it is closed, and off the list.
+// Closes the file if nobody uses it. True: it was closed and removed from the list.
 static bool close_one(struct hs_gathered *trace, bool all)
 {
     pthread_mutex_lock(&trace->mutex);

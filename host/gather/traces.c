@@ -115,7 +115,7 @@ static void add_to_run(struct hs_traces *traces, struct hs_gathered *trace)
     atomic_fetch_add(&traces->unfinished, 1);
 }
 
-// Of many traces the oldest that no connection holds are not shown any more. The folder's mutex is held.
+// If there are many traces, the oldest ones without a connection are not shown any more. Requires the folder's mutex.
 static void retire(struct hs_traces *traces)
 {
     struct hs_gathered *trace = traces->listed > MOST_LISTED ? traces->run_first : NULL;
@@ -138,7 +138,7 @@ static void finish(struct hs_traces *traces, struct hs_gathered *trace)
     trace->finished = true;
 }
 
-// A stream that was refused for the quota goes on only when it will get somewhere.
+// A stream that was refused because of the quota continues only when there is enough room.
 static enum hs_refusal has_room(struct hs_traces *traces, struct hs_gathered *trace)
 {
     if (trace->refusal != HS_REFUSAL_QUOTA && trace->refusal != HS_REFUSAL_QUOTA_DEVICE)
@@ -180,7 +180,7 @@ static void start_watch(struct hs_traces *traces, struct hs_gathered *trace)
     details->watch.context = details;
 }
 
-// What could not be stored is looked for again when the stream comes anew.
+// Bytes that could not be stored are requested again when the stream reconnects.
 static enum hs_refusal dumps_are_stored(struct hs_gathered *trace)
 {
     if (!trace->details->dump_failed)

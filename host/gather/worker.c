@@ -38,7 +38,7 @@ struct connection {
     bool waits_to_write;
 };
 
-// What other threads ask of a worker.
+// Requests of other threads to a worker.
 struct message {
     struct message *next;
     struct connection *newcomer; // or

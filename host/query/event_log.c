@@ -42,7 +42,7 @@ struct event_log_writing {
     size_t count, room;
     uint64_t last_time;
     int failed;
-    // Of a zone: its frees in order, and where those right before each zone event begin.
+    // The frees of a zone in order, and the index of the first free right before each zone event.
     struct hs_keyed_row *frees;
     size_t free_room;
     uint32_t begin[HS_ZONE_ROWS + 3];
@@ -643,7 +643,7 @@ static size_t checkpoint_before(const struct hs_event_log *log, uint64_t event)
     return checkpoint < log->checkpoints ? checkpoint : log->checkpoints ? log->checkpoints - 1 : 0;
 }
 
-// Where in the log the points begin, and the last ends.
+// The positions of the points in the log, and the end of the last one.
 static uint64_t *find_points(const struct hs_event_log *log, const struct hs_timeline *timeline, uint64_t to)
 {
     uint64_t *begin = malloc((timeline->count + 1) * sizeof(*begin));

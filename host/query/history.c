@@ -30,7 +30,7 @@ struct history_cursor {
 struct history_worker {
     struct hs_timeline_point *point; // sums, no levels
     struct hs_live_total start;
-    // What is freed before each zone event of a zone; one more for the end.
+    // Bytes that are freed before each zone event of a zone; one more entry for the end.
     uint64_t freed_bytes[HS_ZONE_ROWS + 1];
     uint32_t freed_count[HS_ZONE_ROWS + 1];
 };

@@ -23,7 +23,7 @@ static void match_nothing(struct hs_bounds *bounds)
     *bounds = (struct hs_bounds){UINT64_MAX, 0};
 }
 
-// What is asked of the ends of blocks, as two ranges.
+// The conditions on the ends of blocks, as two ranges.
 static void work_out_ends(struct hs_matcher *matcher)
 {
     const struct hs_filter *filter = matcher->filter;

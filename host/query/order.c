@@ -47,7 +47,7 @@ static struct hs_bounds block_lifetimes(const struct hs_columns *columns, uint64
     if (distance == UINT64_MAX || (may_live && first > end_time))
         return (struct hs_bounds){0, UINT64_MAX};
     uint64_t most = distance ? distance - 1 : 0, lives = may_live ? end_time - first : 0;
-    // What never ends may have begun after the end: its lifetime is then beyond all bounds.
+    // A row that never ends may begin after the end of the trace: its lifetime then exceeds all bounds.
     if (may_live && hs_packed__most(&columns->time, block) > end_time)
         lives = UINT64_MAX;
     return (struct hs_bounds){0, most > lives ? most : lives};
@@ -109,7 +109,7 @@ static bool rows_ascend(const struct hs_keyed_row *rows, size_t count)
 
 enum { DIGIT = 11, DIGITS = 1 << DIGIT };
 
-// Where the rows with each digit begin. False: all have the same.
+// The first index for each digit. False: all keys have the same digit.
 static bool find_begins(const struct hs_keyed_row *rows, size_t count, unsigned shift, size_t begin[DIGITS])
 {
     size_t sum = 0;

@@ -230,7 +230,7 @@ static int count_digits(void *argument, unsigned worker, uint64_t first, uint64_
     return 0;
 }
 
-// Where a page is in the order of keys: its rows have keys within the bounds, and so many rows come before these.
+// The position of a page in the order of keys: its rows have keys within the bounds, after this many rows.
 struct rows_place {
     struct hs_bounds bounds;
     uint64_t below, count;
@@ -296,7 +296,7 @@ static int find_place(struct choosing *choosing, struct rows_place *place, uint6
     return failed;
 }
 
-// Those of the rows with keys within the bounds whose ranks among them, in the order of rows, are in [first, end).
+// The rows with keys within the bounds whose ranks among these, in the order of rows, are in [first, end).
 // *there: how many there are with such keys.
 static int take_within(struct choosing *choosing, struct hs_bounds bounds, uint64_t first, uint64_t end,
                        struct hs_keyed_row *to, uint64_t *there, struct hs_error *error)
@@ -349,7 +349,7 @@ static int take_among_equals(struct choosing *choosing, const struct rows_place 
     return failed;
 }
 
-// The rows with the ranks [first, end), somewhere in *rows, which is to be freed; *page is where they begin.
+// The rows with the ranks [first, end): *page is their position in *rows, which the caller frees.
 static int take_from_middle(struct choosing *choosing, enum hs_row_key key, uint64_t total, uint64_t first,
                             uint64_t end, struct hs_keyed_row **rows, struct hs_keyed_row **page,
                             struct hs_error *error)

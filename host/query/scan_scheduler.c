@@ -69,7 +69,7 @@ unsigned hs_scan_scheduler__waiting(void)
     return count;
 }
 
-// What has used more takes long; by then it is known how long.
+// A question that has used more is a long one; by then its remaining time can be estimated.
 #define SHORT 20000000u
 
 uint64_t hs_scan_scheduler__rank(uint64_t used, uint64_t done, uint64_t left)

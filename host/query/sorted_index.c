@@ -41,7 +41,7 @@ struct sorted_index_making {
     size_t samples;
     uint64_t every; // how many rows stand behind a sample
     uint64_t skip;  // rows until the next one
-    // Those parts whose rows are collected, and where the next row of each goes.
+    // The parts whose rows are being collected, and the position for the next row of each.
     size_t first, end;
     uint64_t *next;
     uint32_t *row;
@@ -122,7 +122,7 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-// Where a key is that of several parts, it becomes a part of its own, in which nothing is to be sorted.
+// If a key belongs to several parts, it gets a part of its own, which need not be sorted.
 static size_t choose_parts(struct sorted_index_making *making)
 {
     size_t count = 0;
@@ -188,7 +188,7 @@ static void write_row(struct sorted_index_writing *writing, uint32_t row)
     writing->count = 0;
 }
 
-// As many parts as go into memory at once, at least one.
+// As many parts as fit into memory at once, at least one.
 static size_t end_of_round(const struct hs_sorted_index *sorted_index, size_t first)
 {
     size_t end = first + 1;
@@ -460,7 +460,7 @@ uint64_t hs_sorted_index__within(const struct hs_sorted_index *sorted_index, str
     return end - count_below(sorted_index, keys.least);
 }
 
-// Those rows of a part that are in the set, with the numbers [first, end) in the order of rows.
+// The rows of a part that are in the set, with the numbers [first, end) in the order of rows.
 static void take_part(const struct hs_sorted_index *sorted_index, const struct hs_row_set *set, size_t part,
                       uint64_t first, uint64_t end, struct hs_keyed_row *to)
 {

@@ -30,7 +30,7 @@ static uint32_t new_place(struct hs_stack_sums *sums, uint32_t stack)
     return sums->place[stack] = (uint32_t)sums->count;
 }
 
-// Where the rows' sums are; 0 for rows that are not in the heap.
+// The position of each row's sums; 0: the row is not in the heap.
 static void find_places(struct hs_stack_sums *sums, const struct addends *addends, size_t count, uint32_t *place)
 {
     for (size_t i = 0; i < count; i++) {

@@ -10,13 +10,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-// Runs of so many totals as a block of each field. A run that is not full ends in totals without allocations.
+// Runs of this many totals, stored as a block for each field. An incomplete run is filled with totals without
+// allocations.
 #define RUN HS_PACKED_BLOCK
 
 // Between two fields of a total in memory: not whole pages, or all fields would want the same lines of the cache.
 #define FIELD_STEP (RUN + 8)
 
-// What is not stored follows from the rest: what was freed, and times where there is nothing to have one.
+// Values that follow from others are not stored: freed amounts, and times of empty totals.
 enum field {
     STACK,
     ALLOCATED_COUNT,
@@ -151,7 +152,7 @@ int hs_stack_totals_writer__finish(struct hs_stack_totals_writer *writer, int fa
     return failed;
 }
 
-// What the recorder has summed up is added to what the rows say.
+// Adds the culled sums to those of the rows.
 static int write_with_culled(const struct hs_store *store, struct hs_stack_totals_writer *writer)
 {
     struct hs_totals totals;

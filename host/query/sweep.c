@@ -12,7 +12,7 @@
 
 // ---- peak ----------------------------------------------------------------------------------------------------------
 
-// Of stacks nothing is known between the ticks, so theirs is what they had at the highest tick of all.
+// Between ticks nothing is known of single stacks, so their peak is the value at the highest tick of all.
 static int peak_of_sums(const struct hs_store *store, const struct hs_filter *filter, struct hs_live_total *peak,
                         uint64_t *time, struct hs_error *error)
 {
@@ -26,7 +26,7 @@ static int peak_of_sums(const struct hs_store *store, const struct hs_filter *fi
     return 0;
 }
 
-// What was there right after a row was allocated.
+// The state right after a row was allocated.
 struct instant {
     uint64_t row, time;
     struct hs_matcher **matchers;

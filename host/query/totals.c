@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What is known without looking at rows: totals by stack, in the order in which stacks came.
+// Totals that are known without reading rows: by stack, in the order of the first occurrence of stacks.
 struct totals_known {
     uint32_t *index; // by stack: place in `total` + 1; NULL: nothing is
     size_t stacks;
@@ -25,7 +25,7 @@ struct context {
     size_t stacks;
     const struct hs_rollups *rollups; // that know all that is asked; NULL: none
     struct totals_known known;
-    // Of each worker: the rows that it looked at.
+    // The rows that each worker has read.
     unsigned workers;
     struct hs_stack_sums *sums;
     struct hs_matcher **matchers;

@@ -131,13 +131,13 @@ struct touched_block {
     uint64_t until;
 };
 
-// Where the page ends that the run begins with: what a single fault brought is one page, perhaps a huge one.
+// The end of the first page of the run: a single fault makes one page resident, possibly a huge one.
 static uint64_t end_of_first_page(const struct hs_touching *touching, const struct touched_run *run)
 {
     return run->first == run->last ? run->end : run->start + touching->page;
 }
 
-// What the allocator itself writes in front of the block it writes before the block is there.
+// The allocator writes its own data in front of a block before the block exists.
 static bool begins_in_first_page(const struct hs_touching *touching, const struct touched_block *block,
                                  const struct touched_run *run)
 {

@@ -13,7 +13,7 @@
 // Longer runs of page faults are none: a trace may say anything.
 #define MOST_FAULTED_PAGES (1u << 22)
 
-// Of a run of page faults, into which it is divided by pages that are given back meanwhile.
+// A part of a run of page faults; the run is divided by pages that are given back meanwhile.
 enum { MOST_PIECES = 64 };
 
 // At one instant in this order.
@@ -269,7 +269,7 @@ static int follow_memory(const struct changes *changes, struct hs_usage *usage, 
 
 // ---- CPU time ------------------------------------------------------------------------------------------------------
 
-// What of a sample's weight lies before `time`, when it is spread evenly over [start, start + length).
+// The part of a sample's weight before `time`, if the weight is spread evenly over [start, start + length).
 static uint64_t share_before(uint64_t time, uint64_t start, uint64_t length, uint64_t weight)
 {
     if (time <= start)
@@ -333,7 +333,7 @@ int hs_query__usage(const struct hs_store *store, const struct hs_filter *filter
 typedef int (*residence_visitor)(void *context, uint64_t time, uint64_t first, uint64_t end,
                                  const struct hs_page_set *resident);
 
-// Those of one instant that belong together.
+// The changes of one instant that belong together.
 static int visit_changes(const struct usage_change *change, size_t count, const struct memory *memory,
                          residence_visitor visit, void *context)
 {

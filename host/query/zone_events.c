@@ -144,7 +144,7 @@ static void add_block(const struct hs_zone_event_scan *event_scan, struct hs_mat
     }
 }
 
-// Values that lie all over are fetched so many rows before they are needed.
+// Values at random positions are prefetched this many rows before they are needed.
 enum { AHEAD = 16 };
 
 static void add_earlier(const struct hs_zone_event_scan *event_scan, const struct hs_later_rows *rows,

@@ -6,7 +6,7 @@
 
 enum { GUESSED = 0x80 };
 
-// What lies at the outer end of each node's stack: a reason, or 0; and GUESSED. A parent stands before its children.
+// The outer end of each node's stack: a reason or 0, and GUESSED. Parents come before their children.
 static uint8_t *reasons_of(const struct hs_subject *subject, size_t *count)
 {
     const struct hs_node *nodes = hs_store__nodes(subject->store, count);

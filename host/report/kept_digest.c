@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The digest as it is kept with the store.
+// The digest as a file that is kept with the store.
 #include "host/report/digest.h"
 
 #include "host/report/frames.h"
@@ -12,7 +12,7 @@
 // To be raised when what is kept changes, or what makes stacks one site.
 #define VERSION 1
 
-// Where nearly every node is a place of its own, as with names that another tool gave, reading them is no gain.
+// If nearly every node is its own place, as with names from another tool, reading them is not faster.
 #define MOST_PLACES ((size_t)1 << 18)
 
 struct kept_digest_head {
@@ -155,7 +155,7 @@ void hs_digest__keep(const struct hs_digest *digest, const struct hs_subject *su
     put_places(&bytes, &head, digest, subject);
     put_modules(&bytes, &head, digest);
     int failed = put_sites(&bytes, &head, &digest->sites);
-    // What was read from a file that was cut short is worth nothing.
+    // Data that was read from a truncated file is worthless.
     if (!failed && !bytes.failed && !hs_torn_pages__found() && hs_store__is_whole(subject->store)) {
         memcpy(bytes.bytes, &head, sizeof(head));
         hs_store__keep(subject->store, bytes.bytes, bytes.count);
@@ -218,7 +218,7 @@ static bool read_uses(struct hs_module_uses *uses, const struct parts *parts, co
     return good && add_sums(uses, parts);
 }
 
-// Sites are built of the first stack of each, and then told what they stand for.
+// Sites are built from the first stack of each, and then get their totals.
 static bool read_sites(struct hs_sites *sites, const struct parts *parts, const struct hs_subject *subject)
 {
     struct hs_totals totals = {.total = calloc(parts->head->sites + (size_t)1, sizeof(*totals.total)),

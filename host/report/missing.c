@@ -7,7 +7,7 @@
 #include <string.h>
 
 // The outermost frames of a thread start it (_start, __libc_start_main and what that calls; clone, start_thread). A
-// libc without its symbol table leaves them unnamed, which keeps nobody from reading a stack.
+// libc without its symbol table leaves them unnamed, but the stack is still readable.
 #define STARTING_FRAMES 3
 
 #define NO_USE UINT32_MAX
@@ -104,7 +104,7 @@ static int count_node(struct missing_collecting *with, uint32_t node)
     return 0;
 }
 
-// Where debug information was found, names are not worth counting.
+// If debug information was found, the number of names is not needed.
 static void add_place(const struct missing_collecting *with, const struct hs_place_use *place)
 {
     if (place->use == NO_USE)

@@ -39,7 +39,7 @@ static void print_use(FILE *out, const struct hs_style *style, const struct hs_s
     print_line(out, "", path);
 }
 
-// What is wrong and what is wanted; nothing when nothing is wrong.
+// Writes the problem and the wanted files; nothing if there is no problem.
 static bool print_explanation(FILE *out, const struct hs_subject *subject, const struct hs_module_use *use)
 {
     struct explanation it;

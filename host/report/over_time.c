@@ -19,7 +19,7 @@ static void free_lines(struct over_time_lines *lines)
     hs_usage__free(&lines->usage);
 }
 
-// What is resident is known of the whole process alone.
+// Resident memory is known only for the whole process.
 static int ask(struct over_time_lines *lines, const struct hs_subject *subject)
 {
     const struct hs_store *store = subject->store;

@@ -56,7 +56,7 @@ static void write_program(struct hs_json *json, const struct hs_subject *subject
     hs_json__string(json, "restriction", subject->restriction);
 }
 
-// What a trace of sums knows, and what it does not; the keys are there in every report of a trace.
+// The facts about an aggregate trace; every report of a trace has these keys.
 static void write_kind(struct hs_json *json, const struct hs_summary *summary)
 {
     static const char *const unknown[] = {"peak_between_ticks", "times", "sizes", "lifetimes", "threads"};
@@ -112,7 +112,7 @@ static void write_numbers(struct hs_json *json, const struct hs_subject *subject
     write_reasons(json, "dropped", summary->dropped, 0, hs_drop_reason);
 }
 
-// What is in the trace; "truncated" is what the recorder counted, walk by walk.
+// The contents of the trace; "truncated" contains the recorder's counts, per walk.
 static int write_cut_stacks(struct hs_json *json, const struct hs_subject *subject)
 {
     struct hs_cut_stacks cut;

@@ -34,7 +34,7 @@ static int print_sites(FILE *out, const struct hs_subject *subject, const struct
     const struct hs_style *style = hs_style__for(out);
     uint64_t whole = hs_cost__bytes(&subject->totals.sum, cost);
     uint64_t blocks = hs_cost__blocks(&subject->totals.sum, cost);
-    // Of what was asked for only the share at the program's peak is known by call site, not the share at its own.
+    // By call site, only the share at the program's peak is known, not the share at the peak of the matching blocks.
     const char *title = cost == HS_COST_PEAK && subject->restriction ? "live at the whole program's peak"
                                                                      : hs_subject__title(subject, cost);
     fprintf(out, "\n%sCall sites by memory %s%s", style->heading, title, style->plain);

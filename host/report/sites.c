@@ -22,7 +22,7 @@ struct looked_up {
     uint64_t hash;
 };
 
-// Where a site is: its number + 1, 0 for none, below the upper half of its hash.
+// The index of a site + 1 (0: none), below the upper half of its hash.
 typedef uint64_t slot_word;
 
 struct building {

@@ -44,7 +44,7 @@ static void print_program(const struct report_summary_writer *to, const struct h
         strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC, ", &parts);
     hs_command_line(subject->store, command, sizeof(command));
     row(to, "program", "%s", command);
-    // What other tools write does not say which process it was.
+    // Files of other tools may not contain the process id.
     if (summary->pid)
         row(to, "recorded", "%s%s, process %u", when, hs_arch_words(summary), summary->pid);
     else
@@ -52,7 +52,7 @@ static void print_program(const struct report_summary_writer *to, const struct h
     row(to, "duration", "%s", hs_text__time(summary->end_time).text);
 }
 
-// What a trace of sums knows, and what it does not.
+// The facts about an aggregate trace.
 static void print_sums(const struct report_summary_writer *to, const struct hs_summary *summary)
 {
     row(to, "holds", "sums per stack at %s tick%s, every %s: live memory is known at each tick",
@@ -178,7 +178,7 @@ static void print_cut_stacks(const struct report_summary_writer *to, const struc
             hs_text__percent(cut->guessed_allocations, sum->allocated_count).text);
 }
 
-// Only what is not zero: whoever reads this far has a reason to.
+// Only values that are not zero.
 static void print_losses(const struct report_summary_writer *to, const struct hs_subject *subject,
                          const struct hs_cut_stacks *cut)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A heap with the last of the chosen numbers on top: whoever comes before it takes its place.
+// A heap with the last of the chosen numbers on top: a number that comes before it replaces it.
 #include "host/report/top.h"
 
 #include <errno.h>

@@ -22,7 +22,7 @@ struct unwound_ends {
     size_t count;
 };
 
-// Where a stack ends and why. False for whole ones.
+// Where and why a stack ends. False: it is complete.
 static bool find_end(const struct hs_subject *subject, uint32_t stack, struct end *end)
 {
     size_t count;

@@ -17,7 +17,8 @@ const struct hs_rest_parameter hs_ascii_tree_parameters[] = {
      .kind = HS_REST_NUMBER,
      .least = 1,
      .default_value = "16000",
-     .help = "at most so many lines, those through which most passed; what was left out is said in the end"},
+     .help = "at most this many lines, those with the most memory; the last line gives the number of lines that were "
+             "left out"},
     {0},
 };
 

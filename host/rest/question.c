@@ -161,9 +161,9 @@ static int check_number(struct hs_question *question, const struct hs_rest_param
     if (is_digits(value) && !errno && number >= parameter->least && number <= most)
         return 0;
     if (parameter->most)
-        return hs_error__set(&question->error, EINVAL, "%s: '%s' is no whole number from %llu to %llu", parameter->name,
-                             value, (unsigned long long)parameter->least, (unsigned long long)most);
-    return hs_error__set(&question->error, EINVAL, "%s: '%s' is no whole number such as 0, 1 or 20", parameter->name,
+        return hs_error__set(&question->error, EINVAL, "%s: '%s' is not a whole number from %llu to %llu",
+                             parameter->name, value, (unsigned long long)parameter->least, (unsigned long long)most);
+    return hs_error__set(&question->error, EINVAL, "%s: '%s' is not a whole number such as 0, 1 or 20", parameter->name,
                          value);
 }
 

@@ -718,7 +718,7 @@ const struct hs_embedded *hs_store__embedded(const struct hs_store *store, size_
 int hs_store__read_embedded(const struct hs_store *store, size_t index, void *to, struct hs_error *error)
 {
     if (index >= store->embedded.capacity)
-        return hs_error__set(error, ENOENT, "embedded file %zu: there is none", index);
+        return hs_error__set(error, ENOENT, "there is no embedded file %zu", index);
     const struct hs_stored_embedded *embedded = (const struct hs_stored_embedded *)store->embedded.data + index;
     if (!store->reader)
         return hs_error__set(error, ENOTSUP, "%s: the trace that holds it is not open",

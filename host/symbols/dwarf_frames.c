@@ -249,7 +249,7 @@ static struct hs_package_bytes part_of(struct hs_package_bytes section, uint64_t
     return from < to ? (struct hs_package_bytes){section.bytes + from, to - from} : (struct hs_package_bytes){0};
 }
 
-// Where the next unit's addresses begin: each one's are copied.
+// The beginning of the next unit's addresses: those of each unit are copied.
 static uint64_t end_of_addresses(struct hs_dwarf *self, uint64_t from)
 {
     uint64_t end = UINT64_MAX;

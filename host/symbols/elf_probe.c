@@ -13,7 +13,7 @@
 #define HASHED_PROGRAM_HEADERS 64
 #define LONGEST_NOTES          (64u << 10)
 
-// Where the bytes come from: a descriptor, or memory when fd is -1.
+// The source of the bytes: a descriptor, or memory if fd is -1.
 struct source {
     int fd;
     const uint8_t *bytes;

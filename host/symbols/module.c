@@ -20,7 +20,7 @@ static void keep_text(char **kept, const char *text)
     *kept = text ? strdup(text) : NULL;
 }
 
-// What is found by build id or by name in the places that the user gave, else what libdwfl finds: it knows debuginfod.
+// Files that are found by build id, or by name in places that the user gave; else what libdwfl finds, with debuginfod.
 static int find_debug_information(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
                                   const char *file, const char *link, GElf_Word checksum, char **found)
 {
@@ -31,7 +31,7 @@ static int find_debug_information(Dwfl_Module *module, void **userdata, const ch
         int fd = hs_locate_debug(self->options, &self->description, &wanted, found);
         keep_text(&self->link, link);
         keep_text(&self->debug_file, fd >= 0 ? *found : NULL);
-        // Where nothing tells the right file, libdwfl takes any of that name.
+        // Without a build id and a link, libdwfl would take any file of that name.
         if (fd >= 0 || (!link && !self->description.build_id_length))
             return hs_expand__sections(fd, &self->packed);
     }

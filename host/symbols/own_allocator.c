@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-// Those that others do not stand behind come first.
+// The more specific names come first: "malloc" may be a wrapper of one of them.
 static const char *const allocators[] = {"je_malloc", "_rjem_malloc", "mi_malloc", "tc_malloc", "rpmalloc", "malloc"};
 
-// What the code that a sanitizer's compiler makes refers to, and its runtime defines.
+// Symbols to which a sanitizer's compiler refers, and which its runtime defines.
 static const struct {
     const char *symbol, *words;
 } sanitizers[] = {

@@ -15,7 +15,7 @@ enum { MOST_COLUMNS = 16, INDEX_HEADER = 16, SIGNATURE = 8, WORD = 4 };
 
 enum package_kind { INFO, ABBREV, LINE, STR_OFFSETS, RNGLISTS, SHARED_KINDS, STRINGS = SHARED_KINDS, KINDS };
 
-// What the index calls the sections, in its version 2 (GNU's, for DWARF 4) and in version 5. 0: not that version's.
+// The numbers of sections in the index, in version 2 (GNU, for DWARF 4) and in version 5. 0: not in that version.
 static const struct {
     const char *packed;
     const char *plain;

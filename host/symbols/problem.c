@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What keeps addresses of a module from being named, and the file that would mend it.
+// Why addresses of a module cannot be named, and the file that would help.
 #include "host/symbols/candidates.h"
 #include "host/symbols/elf_probe.h"
 #include "host/symbols/session.h"
@@ -84,7 +84,7 @@ static void explain(const struct hs_symbols_status *status, char *text, size_t s
         snprintf(text, size, "%s%s%s", elsewhere ? status->file : "", elsewhere ? " " : "", words[status->state]);
 }
 
-// Where a file by build id would be found: below the first debug directory, else the first system root.
+// The path of a file by build id: below the first debug directory, else below the first system root.
 static void name_by_build_id(FILE *stream, const struct hs_symbols_options *options, const char *path)
 {
     if (options->debug_dir_count)

@@ -109,7 +109,7 @@ static bool take_indexed(const struct hs_split *self, struct hs_package_bytes *f
 
 // ---- lists ---------------------------------------------------------------------------------------------------------
 
-// Where the entries of .debug_rnglists are numbered: behind the header of the unit's part.
+// The base of the entries of .debug_rnglists: after the header of the unit's part.
 static struct hs_package_bytes numbered_lists(const struct hs_split *self)
 {
     enum { VERSION_TO_COUNT = 8 };
@@ -134,7 +134,7 @@ static struct hs_package_bytes list_of(const struct hs_split *self, const Dwarf_
     return behind(self->version < 5 ? self->skeleton.ranges : self->unit.ranges, offset);
 }
 
-// Of .debug_ranges: pairs, where the highest address says that the other one is the new base.
+// .debug_ranges: pairs; if the first is the highest address, the second is the new base.
 static bool next_pair(const struct hs_split *self, struct hs_range_walk *walk, uint64_t *low, uint64_t *high)
 {
     uint64_t highest = UINT64_MAX >> (64 - 8 * self->address_size);

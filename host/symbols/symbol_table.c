@@ -50,7 +50,7 @@ static void add_sections(struct string_tables *tables)
     }
 }
 
-// Where an address lies in the file; UINT64_MAX: nowhere.
+// The offset of an address in the file; UINT64_MAX: not in the file.
 static uint64_t offset_of(Elf *elf, size_t segments, uint64_t address)
 {
     GElf_Phdr segment;
@@ -62,7 +62,7 @@ static uint64_t offset_of(Elf *elf, size_t segments, uint64_t address)
     return UINT64_MAX;
 }
 
-// libelf keeps such a piece of a file and gives the same bytes to whoever asks for it again: to libdwfl as to us.
+// libelf caches such a part of a file and returns the same bytes to every caller, also to libdwfl.
 static void add_dynamic(struct string_tables *tables, size_t segments, const GElf_Phdr *dynamic)
 {
     uint64_t address = 0;

@@ -111,7 +111,7 @@ START_TEST(dumps_know_frames_alone)
     expect(3, "report --fail-if 'live_bytes(function=~keep_every) > 1' trace.heap", "", "1.86 KiB");
     expect(0, "report --fail-if 'live_bytes(function=~kepe_every) > 1' --fail-if-missing=ok trace.heap", "", "");
     expect(1, "report --fail-if 'live_bytes(function=~kepe_every) > 1' trace.heap", "",
-           "no stack in trace.heap is what ");
+           "no stack in trace.heap matches ");
     expect(1, "report --fail-if 'peak_bytes > 1' trace.heap", "", "does not contain peak_bytes");
     expect(1, "report --fail-if 'live_bytes(size_min=3) > 1' trace.heap", "", "size_min: trace.heap is a heap dump");
 }
@@ -199,7 +199,7 @@ START_TEST(conditions_end_with_a_status_and_a_reason)
     expect(1, "report --fail-if 'live_bytes > 1' missing.dat", "", "missing.dat");
     // Names that are nowhere would pass for ever.
     expect(1, "report --fail-if 'live_bytes(function=~kepe_every) > 1' trace.dat", "",
-           "no stack in trace.dat is what live_bytes(...) asks for");
+           "no stack in trace.dat matches the filter of live_bytes(...)");
     expect(1,
            "report --fail-if-missing fail --fail-if 'live_bytes(function=~kepe_every) > 1' --fail-if 'live_count < 1' "
            "trace.dat",
@@ -222,8 +222,8 @@ START_TEST(wrong_conditions_are_refused_with_their_place)
                  {"live_bytes >", "position 13: a total"},
                  {"live_byte > 1", "position 1: no such total"},
                  {"live_bytes > 1 2", "position 16: and, or"},
-                 {"live_bytes > 1Q", "no size"},
-                 {"live_count > 1K", "no whole number"},
+                 {"live_bytes > 1Q", "not a size"},
+                 {"live_count > 1K", "not a whole number"},
                  {"1 > 2", "one side has to be a total"},
                  {"live_bytes > live_count", "bytes are compared"},
                  {"(live_bytes > 1", ") is missing"},

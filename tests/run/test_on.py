@@ -272,7 +272,7 @@ class Here(Board):
                                full + "/t.dat", "--", PLAIN], env=self.variables({}), stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=300, check=False, start_new_session=True)
         self.assertEqual((done.returncode, done.stdout.split(":")[-1]), (1, " 1000 blocks\n"), done.stderr)
-        self.assertIn("cannot be written here: No space left", done.stderr)
+        self.assertIn("cannot be written on this machine: No space left", done.stderr)
         self.assertIn("its end is missing", done.stderr)
         self.assert_nothing_left()
 

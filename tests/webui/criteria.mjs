@@ -190,7 +190,7 @@ export function criteria({ page, view, count, programs, command, environment, br
       const [name, value] = filter.split(/=(.*)/s), wanted = await data(`call_tree?cost=allocated&${name}=${encodeURIComponent(value)}`);
       await page.waitForFunction((size) => Number(document.querySelector(".found")?.dataset.size) === size, wanted.size);
       assert.equal(Number(await page.getAttribute(".hits", "data-sum")), wanted.size, search);
-      assert.match(await page.locator(".hits").innerText(), /\d+ boxes match.*%/);
+      assert.match(await page.locator(".hits").innerText(), /\d+ box(es match| matches).*%/);
     }
     await page.fill(".search", "/^(even|odd)\\(/");
     const seen = new Set();
@@ -244,7 +244,7 @@ export function criteria({ page, view, count, programs, command, environment, br
     await page.waitForFunction(() => Number(document.querySelectorAll(".sandwich canvas")[1].dataset.marked) > 0);
     // Boxes without room for a name have a tip.
     await go(python("flame", "cost=allocated"));
-    assert.ok(await pointAt(page, (_, text) => /with what it calls.*?< 0\.1 %|with what it calls\D*[\d.]+ \w+0\.\d %/.test(text)));
+    assert.ok(await pointAt(page, (_, text) => /with callees.*?< 0\.1 %|with callees\D*[\d.]+ \w+0\.\d %/.test(text)));
   }, { of });
 
   page("A14: arguments of templates are folded, and whole where that matters", async (page, go) => {
@@ -302,8 +302,8 @@ export function criteria({ page, view, count, programs, command, environment, br
     await page.waitForFunction(() => !location.hash.includes("negative"));
     await settled(page);
     assert.deepEqual(await total(page), before);
-    for (const [item, check] of [["Only stacks through it", async () => assert.equal((await total(page))[0], (await data("call_tree?cost=allocated&function_regex=^temporary")).size)],
-                                 ["Its callers and callees", async () => assert.equal(asked(page).get("function"), name)]]) {
+    for (const [item, check] of [["Keep only stacks with it", async () => assert.equal((await total(page))[0], (await data("call_tree?cost=allocated&function_regex=^temporary")).size)],
+                                 ["Show callers and callees", async () => assert.equal(asked(page).get("function"), name)]]) {
       await pointAt(page, (function_) => function_.startsWith("temporary"));
       await page.mouse.down({ button: "right" });
       await page.mouse.up({ button: "right" });

@@ -12,8 +12,8 @@ const ENDPOINTS = { summary: "overview", totals: "overview", timeline: "overview
                     allocation_groups: "stacks", "backtrace/1": "stacks?ui.stack=1", allocations: "blocks", recording: "recording", timeline_by: "timeline", timeline_leaked: "timeline",
                     generations: "generations", address_map: "maps", maps: "maps", "map/0": "maps?ui.map=0", dynamic_constants: "statics", dynamic_statics: "statics" };
 const REFUSED = { status: 500, contentType: "text/plain", body: "it went wrong\n" };
-const FAILURES = { refused: [(route) => route.fulfill(REFUSED), /it went wrong/], cut: [(route) => route.abort(), /does not answer/],
-                   nonsense: [(route) => route.fulfill({ status: 200, contentType: "application/json", body: '{"half":' }), /no JSON/] };
+const FAILURES = { refused: [(route) => route.fulfill(REFUSED), /it went wrong/], cut: [(route) => route.abort(), /does not respond/],
+                   nonsense: [(route) => route.fulfill({ status: 200, contentType: "application/json", body: '{"half":' }), /not valid JSON/] };
 
 const ALERT = "main [role=alert]";
 
@@ -97,7 +97,7 @@ export function failures({ page, view, programs, inFolder, browser }) {
     const answers = [503, 503, 422, 410, 404];
     await page.route((url) => url.pathname.endsWith("/call_tree"), (route) => answers.length ? route.fulfill({ status: answers[0], contentType: "text/plain", body: `sentence ${answers.shift()}\n` }) : route.continue());
     await page.goto(programs.random.address + "/" + randomly("flame"));
-    for (const said of [/sentence 422[^]*sums of stacks/, /sentence 410[^]*changed on the disk/, /sentence 404/]) {
+    for (const said of [/sentence 422[^]*sums per stack/, /sentence 410[^]*file was changed/, /sentence 404/]) {
       await page.waitForFunction(([alert, text]) => new RegExp(text).test(document.querySelector(alert)?.innerText ?? ""), [ALERT, said.source]);
       await retry(page);
     }
@@ -118,7 +118,7 @@ export function failures({ page, view, programs, inFolder, browser }) {
       await server.stop();
       await page.locator(".rail a", { hasText: "Stacks" }).click();
       await page.waitForSelector(".table .problem");
-      await page.locator("header [role=alert]", { hasText: "does not answer" }).waitFor();
+      await page.locator("header [role=alert]", { hasText: "does not respond" }).waitFor();
       await page.goBack();
       assert.equal(await page.getAttribute(".card[data-cost=peak]", "data-bytes"), peak);
       await page.goForward();
@@ -161,7 +161,7 @@ export function failures({ page, view, programs, inFolder, browser }) {
       await settled(page);
       appendFileSync(changing, readFileSync(changing).subarray(0, 100));
       await page.locator(".rail a", { hasText: "Flame graph" }).click();
-      await page.locator(ALERT, { hasText: "changed on the disk" }).waitFor();
+      await page.locator(ALERT, { hasText: "file was changed" }).waitFor();
       assert.ok(await page.locator(".strip canvas").isVisible());
       assert.deepEqual(wrong, []);
     } finally {

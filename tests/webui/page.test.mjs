@@ -112,6 +112,20 @@ page("the list leads to the overview, whose numbers are REST's", async (page, go
   assert.doesNotMatch(text, /leaked/i);
 });
 
+page("one block is \"1 block\"", async (page, go) => {
+  const { allocations } = await data("allocations?count=200");
+  for (const { address_s: address } of allocations) {
+    const alone = `address_min=0x${address}&address_max=0x${address}`;
+    if ((await data(`allocations?count=1&${alone}`)).total_count !== 1)
+      continue;
+    await go(view("overview", alone));
+    const card = await page.locator(".card[data-cost=allocated]").innerText();
+    assert.match(card, /(^|\s)1 block(\s|$)/);
+    return;
+  }
+  assert.fail("no address was used once");
+});
+
 page("trees, functions and histograms have the same sum", async (page, go) => {
   for (const cost of ["peak", "live", "allocated", "temporary"])
     for (const filter of ["", "&size_min=64"]) {
@@ -202,7 +216,7 @@ page("zoom is an address: Back, Forward and reload", async (page, go) => {
   assert.equal(page.url(), address);
   const zoom = new URLSearchParams(address.split("?")[1]).get("ui.zoom");
   const part = await data(`call_tree?cost=allocated&below=${zoom}&format=columns`);
-  assert.ok((await page.locator(".total").innerText()).includes("in sight"));
+  assert.ok((await page.locator(".total").innerText()).includes("shown: "));
   assert.ok(part.nodes > zoom.split(".").length);
 });
 

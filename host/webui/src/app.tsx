@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The frame of all pages: what is looked at above, the views at the side, the view, and how the same is asked elsewhere.
+// The frame of all pages: trace and filter at the top, views at the side, the current view, and the command and request
+// for the same data.
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Answer, BACK, DOUBTED, keepsAnswers, useAnswer } from "./data/ask";
@@ -31,7 +32,7 @@ function App() {
       dispatchEvent(new Event(BACK));
     lost.current = !!list.problem || (lost.current && list.loading);
   }, [list.problem, list.loading]);
-  // A token in the address has done its work.
+  // The token in the address is not needed any more.
   useEffect(() => {
     if (location.search)
       history.replaceState(null, "", "/" + location.hash);
@@ -57,7 +58,7 @@ function App() {
       {!route.trace ? <TracesView answer={list} route={route} />
         : row ? <Trace route={{ ...route, trace: row.id }} row={row} key={row.id} />
           : <main class="scroll" id="main" tabIndex={-1}><Pane answer={list} path="/list">{(rows) => last ? null : <p class="empty">
-            {reading ? "The trace is still being read." : <>The server has no trace {plain(route.trace!)}. <a href="#/">It has {rows.length} others.</a></>}</p>}</Pane></main>}
+            {reading ? "The trace is still being read." : <>The server has no trace {plain(route.trace!)}. <a href="#/">{rows.length === 1 ? "There is 1 other." : `There are ${rows.length} others.`}</a></>}</p>}</Pane></main>}
     </>
   );
 }
@@ -72,7 +73,7 @@ function setTheme(theme: string): void {
   try {
     localStorage.setItem("theme", theme);
   } catch {
-    // Then it lasts as long as the page.
+    // Without storage, the setting lasts as long as the page.
   }
   dispatchEvent(new Event("theme"));
 }
@@ -111,7 +112,7 @@ function Trace({ route, row }: { route: Route; row: ListRow }) {
   const answer = useAnswer<Summary>(path);
   const view = VIEWS.find((one) => one.name === route.view) ?? VIEWS[0]!;
   const rail = useRef<HTMLElement>(null);
-  // On a narrow screen the views are a line that scrolls.
+  // On a narrow screen the list of views is a scrolling line.
   useEffect(() => {
     const line = rail.current!, now = line.querySelector<HTMLElement>("[aria-current]");
     if (now)
@@ -122,7 +123,7 @@ function Trace({ route, row }: { route: Route; row: ListRow }) {
       <nav class="rail" aria-label="Views" ref={rail}>
         {VIEWS.map((one, i) => <span key={one.name}>
           {one.group !== VIEWS[i - 1]?.group && <span class="group">{one.group}</span>}
-          {one.blocks && row.holds === "sums" ? <span class="off" title="This trace holds sums of stacks, no single blocks">{one.title}</span>
+          {one.blocks && row.holds === "sums" ? <span class="off" title="This trace contains sums per stack, but no single blocks">{one.title}</span>
             : <a href={address(toView(route, one.name))} aria-current={one === view ? "page" : undefined}>{one.title}</a>}
         </span>)}
       </nav>
@@ -159,7 +160,7 @@ function Foot({ route, summary, view }: { route: Route; summary: Summary; view: 
   const path = asked[view.name];
   return (
     <footer class="foot-bar">
-      {command && <><code title="the same in a terminal">{command}</code><button type="button" onClick={() => copy(command)}>Copy command</button></>}
+      {command && <><code title="the command that prints this view">{command}</code><button type="button" onClick={() => copy(command)}>Copy command</button></>}
       {path && <><button type="button" onClick={() => copy(curl(path))}>Copy curl</button><a href={path} download={`${view.name}.json`}>JSON</a></>}
       {route.parameters.has("ui.zoom") && <a href={address(changed(route, { "ui.zoom": undefined }))}>Zoom out</a>}
     </footer>

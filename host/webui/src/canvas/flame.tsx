@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { high } from "../parts/high";
 import { hover, useHover } from "../parts/hover";
 import { Menu, type MenuItem } from "../parts/menu";
-import { baseName, bytes, count, exactBytes, plain, share } from "../text/format";
+import { baseName, bytes, count, counted, exactBytes, plain, share } from "../text/format";
 import { colourOf, isDark, theme } from "./colours";
 import { findHits, leftOutOf, libraryOf, type Model, nameOf, nextHit, nodeAt, pathOf, selfOf, sourceOf, type Unit, valueOf } from "./model";
 import { type Box, boxAt, levels, paint, type Picture, ROW } from "./paint";
@@ -14,7 +14,7 @@ export interface Speech { unit: Unit; value: (value: number) => string; thing: s
 interface Props {
   model: Model;
   speech: Speech;
-  whole: number; // what shares are of
+  whole: number; // the total to which shares refer
   zoom: number[];
   search: string;
   flame: boolean;
@@ -29,7 +29,7 @@ interface Props {
 export function Flame({ model, speech, whole, zoom, search, flame, label, chosen, step: place, onZoom, onChoose, actions }: Props) {
   const pane = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null);
   const [size, setSize] = useState({ width: 0, height: 0 });
-  // Boxes are of the tree that was drawn then; another one has others.
+  // Boxes belong to the tree that was drawn; another tree has other boxes.
   const [pointed, setOver] = useState<{ of: Model; box: Box; x: number; y: number } | undefined>();
   const [own, setOwn] = useState({ of: model, node: -1 });
   const selected = chosen ? (chosen.length ? nodeAt(model, chosen) : -1) : own.of === model ? own.node : -1;
@@ -71,7 +71,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
 
   useEffect(() => () => hover(undefined), []);
 
-  // Through the places that match, in the order of the picture.
+  // Steps through the matching boxes, in the order of the picture.
   const placed = useRef(place);
   useEffect(() => {
     if (place === placed.current)
@@ -83,7 +83,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
       select(to);
   }, [place, hits]);
 
-  // What is chosen is in sight.
+  // Scrolls to the selected box.
   useLayoutEffect(() => {
     if (selected < 0 || !pane.current)
       return;
@@ -92,7 +92,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
       pane.current.scrollTop = row - size.height / 2;
   }, [selected, size.height]);
 
-  // The zoomed box is in sight; a flame grows upwards from its root.
+  // Scrolls to the zoomed box; a flame grows upwards from its root.
   useLayoutEffect(() => {
     if (pane.current)
       pane.current.scrollTop = flame ? Math.max(0, height - size.height - Math.max(0, model.depth[root]! - 4) * ROW)
@@ -183,8 +183,8 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
       <p class="said" aria-live="polite">{shown && said(model, shown, speech, whole)}</p>
       <Legend model={model} />
       {hits && <p class="hits" role="status" data-hits={hits.count} data-sum={hits.bytes} data-at={selected}>
-        {hits.count ? <>{count(hits.count)} boxes match (Enter: the next one); together {speech.value(speech.unit === "bytes" ? hits.bytes : hits.blocks)},{" "}
-          {share(speech.unit === "bytes" ? hits.bytes : hits.blocks, whole)}</> : "nothing in this picture matches"}
+        {hits.count ? <>{hits.count === 1 ? "1 box matches" : `${count(hits.count)} boxes match`} (Enter: next); in total {speech.value(speech.unit === "bytes" ? hits.bytes : hits.blocks)},{" "}
+          {share(speech.unit === "bytes" ? hits.bytes : hits.blocks, whole)}</> : "no box in this picture matches"}
       </p>}
       {over && <Tip model={model} box={over.box} x={over.x} y={over.y} speech={speech} whole={whole} />}
       {menu && <Menu x={menu.x} y={menu.y} title={nameOf(model, menu.node)} items={actions(model, menu.node)}
@@ -193,7 +193,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
   );
 }
 
-// Whose colours are in the picture, those with most of their own first.
+// The libraries of the picture with their colours, ordered by their own cost.
 function Legend({ model }: { model: Model }) {
   const most = useMemo(() => {
     const sums = new Map<number, number>();
@@ -211,7 +211,7 @@ function Legend({ model }: { model: Model }) {
 
 function said(model: Model, box: Box, speech: Speech, whole: number): string {
   if (box.leftOut)
-    return `what is too small for this picture: ${speech.value(box.leftOut)}; click to see more of ${plain(nameOf(model, box.node))}`;
+    return `boxes that are too small for this picture: ${speech.value(box.leftOut)}; click to zoom into ${plain(nameOf(model, box.node))}`;
   const value = valueOf(model, box.node, speech.unit);
   return `${plain(nameOf(model, box.node))}: ${speech.value(value)}, ${share(value, whole)}`;
 }
@@ -231,13 +231,13 @@ function Tip({ model, box, x, y, speech, whole }: { model: Model; box: Box; x: n
       <table>
         <tbody>
           {box.leftOut ? <tr><th>left out</th><td>{speech.value(box.leftOut)}</td><td>{share(box.leftOut, whole)}</td></tr> : <>
-            <tr><th>with what it calls</th><td>{speech.value(value)}</td><td>{share(value, whole)}</td></tr>
+            <tr><th>with callees</th><td>{speech.value(value)}</td><td>{share(value, whole)}</td></tr>
             <tr><th>itself</th><td>{speech.value(selfOf(model, node, speech.unit))}</td><td>{share(selfOf(model, node, speech.unit), whole)}</td></tr>
             <tr><th>level</th><td>{model.depth[node]}</td><td /></tr>
-            {parent >= 0 && <tr><th>of its caller</th><td /><td>{share(value, valueOf(model, parent, speech.unit))}</td></tr>}
+            {parent >= 0 && <tr><th>share of its caller</th><td /><td>{share(value, valueOf(model, parent, speech.unit))}</td></tr>}
             {leftOutOf(model, node, speech.unit) > 0 &&
-              <tr><th>left out below</th><td>{speech.value(leftOutOf(model, node, speech.unit))}</td><td /></tr>}
-            {speech.thing === "blocks" && <tr><th>exactly</th><td colSpan={2}>{exactBytes(model.columns.size[node]!)} in {count(model.columns.count[node]!)} blocks</td></tr>}
+              <tr><th>left out of its callees</th><td>{speech.value(leftOutOf(model, node, speech.unit))}</td><td /></tr>}
+            {speech.thing === "blocks" && <tr><th>exactly</th><td colSpan={2}>{exactBytes(model.columns.size[node]!)} in {counted(model.columns.count[node]!, "blocks")}</td></tr>}
             {speech.thing === "blocks" && speech.unit === "count" && <tr><th>bytes</th><td>{bytes(model.columns.size[node]!)}</td><td /></tr>}
           </>}
           {libraryOf(model, node) && <tr><th>library</th><td colSpan={2}>{baseName(libraryOf(model, node))}</td></tr>}

@@ -6,7 +6,7 @@ export interface Model {
   count: number;
   columns: TreeColumns;
   first: Int32Array;    // child; 0: none
-  children: Int32Array; // how many
+  children: Int32Array; // number of children
   depth: Int32Array;
   deepest: number;
   root: string;         // what the first node is called
@@ -60,7 +60,7 @@ export function sourceOf(model: Model, node: number): string {
   return source < 0 ? "" : model.columns.strings[source]! + (line ? ":" + line : "");
 }
 
-// The numbers of children on the way from the root.
+// The path of a node: the indexes of children from the root on.
 export function pathOf(model: Model, node: number): number[] {
   const path: number[] = [];
   for (let at = node; at > 0; at = model.columns.parent[at]!) {
@@ -70,7 +70,7 @@ export function pathOf(model: Model, node: number): number[] {
   return path;
 }
 
-// The node at the end of a path, or the last one on the way that is there.
+// The node at the end of a path, or the last existing node on it.
 export function nodeAt(model: Model, path: number[]): number {
   let node = 0;
   for (let depth = 0; depth < path.length; depth++) {
@@ -99,7 +99,7 @@ function within(model: Model, node: number, root: number): boolean {
   return node === root;
 }
 
-// The next hit below `root` after `from`, or before it; after the last one the first. 0: none.
+// The next hit below `root` after `from`, or before it; after the last one, the first. 0: none.
 export function nextHit(model: Model, hits: Hits, root: number, from: number, way: 1 | -1): number {
   for (let i = 1, at = Math.max(0, from) + way; i <= model.count; i++, at += way) {
     const node = (at % model.count + model.count) % model.count;
@@ -109,7 +109,8 @@ export function nextHit(model: Model, hits: Hits, root: number, from: number, wa
   return 0;
 }
 
-// What is searched for: text in a name in either case, /expression/, lib:TEXT, file:TEXT; several with commas.
+// Syntax of a search: text in a name (case-insensitive), /expression/, lib:TEXT, file:TEXT; several are separated by
+// commas.
 export function matcher(search: string): ((model: Model, node: number) => boolean) | undefined {
   const tests = search.split(",").map((word) => word.trim()).filter(Boolean).map((word) => {
     const of = word.startsWith("lib:") ? libraryOf : word.startsWith("file:") ? sourceOf : nameOf;
@@ -129,7 +130,7 @@ export function matcher(search: string): ((model: Model, node: number) => boolea
   return tests.length ? (model, node) => tests.some((test) => test(model, node)) : undefined;
 }
 
-// The filter that lets those stacks through which have a match; undefined: no one filter does.
+// The filter for stacks with a match; undefined: it cannot be expressed as one filter.
 export function searchFilter(search: string): [name: string, value: string] | undefined {
   const words = search.split(",").map((word) => word.trim()).filter(Boolean);
   const of = words[0]?.startsWith("lib:") ? "library" : words[0]?.startsWith("file:") ? "source_regex" : "function_regex";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Draws the boxes of a tree that can be seen: what is narrower than a pixel is one box with its neighbours.
+// Draws the visible boxes of a tree. Adjacent boxes that are narrower than a pixel are drawn as one.
 import { shortName } from "../text/format";
 import { colourOf, type Theme } from "./colours";
 import { type Hits, libraryOf, type Model, nameOf, type Unit, valueOf } from "./model";
@@ -11,9 +11,9 @@ export interface Box { node: number; x: number; width: number; depth: number; le
 
 export interface Picture {
   model: Model; unit: Unit; zoom: number; width: number; height: number; scroll: number;
-  flame: boolean; // the root below
+  flame: boolean; // the root is at the bottom
   hits: Hits | undefined; selected: number; over: number;
-  marked: number; // the string that is pointed at, somewhere
+  marked: number; // the string under the pointer, in any part of the page
 }
 
 // Visits the boxes from the top level on; those of one level from the left.
@@ -98,7 +98,7 @@ function hatching(context: CanvasRenderingContext2D, theme: Theme): CanvasPatter
 
 const widths = new Map<string, number>();
 
-// Where a name is too long its last part says most.
+// If a name is too long, its last part is the most useful.
 function fitted(context: CanvasRenderingContext2D, text: string, room: number): string {
   const whole = cut(context, text, room), last = text.lastIndexOf("::");
   return whole === text || last < 1 ? whole : cut(context, "\u2026" + text.slice(last + 2), room);

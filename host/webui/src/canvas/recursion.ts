@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A tree in which every function is once on each way from the root: what it called by way of itself is below its
-// outermost call. No sum changes, and what was left out stays left out.
+// A tree in which every function occurs once on each path from the root. Callees of inner calls are below the outermost
+// call. No sum changes, and what was left out stays left out.
 import type { TreeColumns } from "../data/types";
 
 interface Node { from: number; size: number; count: number; self: number; selfCount: number; children: Map<number, Node> }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Asking REST: at most four questions at a time, equal ones asked once, each with an end that its pane decides.
+// Requests to REST: at most four at a time, equal ones are sent once, and a pane can abort its own.
 import { useEffect, useRef, useState } from "preact/hooks";
 
 export class Refusal extends Error {
@@ -47,20 +47,21 @@ export async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
     try {
       return JSON.parse(text) as T;
     } catch {
-      throw new Refusal(0, "the answer is no JSON; it may have been cut off on its way");
+      throw new Refusal(0, "the answer is not valid JSON; it may have been cut off");
     }
   } catch (problem) {
     if (problem instanceof TypeError && !signal.aborted)
       doubt(path);
     if (problem instanceof TypeError)
-      throw new Refusal(0, "the server does not answer; it may have been stopped");
+      throw new Refusal(0, "the server does not respond; it may have been stopped");
     throw problem;
   } finally {
     next();
   }
 }
 
-// The list tells whether it is the server, or this answer alone. What the server did not answer is asked again when it is back.
+// Requests /list to find out whether the server or only this request failed. Requests that got no response are repeated
+// when the server is back.
 export const DOUBTED = "server-doubted", BACK = "server-back";
 
 function doubt(path: string): void {
@@ -85,7 +86,7 @@ export interface Answer<T> {
   retry: () => void;
 }
 
-// Answers of finished traces stay as they are: what was looked at a moment ago is there at once.
+// Answers for finished traces do not change, so recent ones are cached.
 const kept = new Map<string, unknown>();
 const KEPT = 40;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What can be done with a function, wherever it is shown.
+// The actions for a function, in all parts of the page.
 import { type Model, nameOf, pathOf, stackOf } from "../canvas/model";
 import { changed, exactly, go, type Route, toView } from "../state/route";
 import { isUnnamed } from "../text/format";
@@ -7,7 +7,7 @@ import { copy, type MenuItem } from "./menu";
 
 export function functionActions(route: Route, name: string): MenuItem[] {
   return [
-    { name: "Its callers and callees", run: () => go(toView(route, "functions", { function: name })) },
+    { name: "Show callers and callees", run: () => go(toView(route, "functions", { function: name })) },
     ...(isUnnamed(name) ? [] : throughIt(route, name)),
     { name: "Copy the name", run: () => copy(name) },
   ];
@@ -26,9 +26,9 @@ export function partActions(route: Route, by: string, name: string): MenuItem[] 
 
 function throughIt(route: Route, name: string): MenuItem[] {
   return [
-    { name: "Only stacks through it", run: () => go(changed(route, { function_regex: exactly(name), "ui.zoom": undefined })) },
-    { name: "Without stacks through it (Alt-click)", hides: true, run: () => go(changed(route, { negative_function_regex: exactly(name), "ui.zoom": undefined })) },
-    { name: "Its stacks", run: () => go(toView(route, "stacks", { function_regex: exactly(name) })) },
+    { name: "Keep only stacks with it", run: () => go(changed(route, { function_regex: exactly(name), "ui.zoom": undefined })) },
+    { name: "Hide stacks with it (Alt-click)", hides: true, run: () => go(changed(route, { negative_function_regex: exactly(name), "ui.zoom": undefined })) },
+    { name: "Show its stacks", run: () => go(toView(route, "stacks", { function_regex: exactly(name) })) },
   ];
 }
 

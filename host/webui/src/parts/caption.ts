@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What a picture shows, in one line, for whoever sees it without the page.
+// Describes a picture in one line, for readers who see it outside the page.
 import type { Summary } from "../data/types";
 import { filterOf, type Route } from "../state/route";
 import { baseName, duration, plain } from "../text/format";

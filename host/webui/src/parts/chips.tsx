@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The filter: a chip for each of its parts, which takes it away again, and the editor with everything that REST filters by.
+// The filter: a chip for each part, which removes it, and an editor with all filters of REST.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer } from "../data/ask";
 import { address, changed, filterOf, go, isFilter, type Route } from "../state/route";
 import { plain } from "../text/format";
 import { filterName, LIFETIMES } from "../text/words";
 
-// Places in a tree that another filter changes.
+// Places in a tree, which another filter invalidates.
 const PLACES = new Set(["ui.zoom", "ui.sel"]);
 
 function without(route: Route, name: string, value: string): Route {
@@ -42,7 +42,7 @@ export function Chips({ route, threads }: { route: Route; threads: { thread: num
       <button type="button" class="chip plain" onClick={() => edit(true)}>+ Add</button>
       {threads.length > 1 && <label class="threads">Thread <select value={route.parameters.getAll("thread").length === 1 ? route.parameters.get("thread")! : ""}
         onChange={(event) => go(changed(route, { thread: event.currentTarget.value || undefined, "ui.zoom": undefined }))}>
-        <option value="">{route.parameters.getAll("thread").length > 1 ? "several" : "all together"}</option>
+        <option value="">{route.parameters.getAll("thread").length > 1 ? "several" : "all"}</option>
         {threads.map(({ thread, name }) => <option key={thread} value={String(thread)}>{plain(name) || "thread"} {thread}</option>)}
       </select></label>}
       {editing && <Editor route={route} close={() => edit(false)} />}
@@ -60,7 +60,7 @@ const TABS: { name: string; of: RegExp }[] = [
   { name: "Realloc chain", of: /chain/ },
   { name: "Address", of: /^address|^from_map$|^mmaped$|^arena$|^jemalloc$/ },
   { name: "And, or, not", of: /^where$/ },
-  { name: "Reading", of: /^era$|^time_unit$|^custom_filter$/ },
+  { name: "Interpretation", of: /^era$|^time_unit$|^custom_filter$/ },
 ];
 
 function Editor({ route, close }: { route: Route; close: () => void }) {
@@ -87,13 +87,13 @@ function Editor({ route, close }: { route: Route; close: () => void }) {
     go({ ...route, parameters });
   };
   const all = Object.values(answer.data?.components.parameters ?? {});
-  const at: Parameter = { name: "at", description: "only blocks that were there at this instant: a time, or peak for when the heap was largest", schema: { type: "string" } };
+  const at: Parameter = { name: "at", description: "only blocks that were live at this instant: a time, or 'peak' for when the heap was largest", schema: { type: "string" } };
   const shown = [...(tab === 0 && all.length ? [at] : []), ...all.filter((one) => TABS.findIndex(({ of }) => of.test(one.name)) === tab)];
   return (
     <dialog ref={dialog} onClose={close} aria-label="Filter">
       <form method="dialog" onSubmit={(event) => (event.preventDefault(), apply())}>
         <h2>Filter</h2>
-        <p class="faint">Everything that is given has to hold. Sizes are such as 4K, times such as 1.5s, 50% or 300ms.</p>
+        <p class="faint">All given filters must match. Examples of sizes: 4K, 1.5M; of times: 1.5s, 300ms, 50%.</p>
         <div class="choice" role="group" aria-label="Kinds of filters">
           {TABS.map(({ name }, i) => {
             const used = Object.keys(values).filter((key) => values[key] && TABS.findIndex((other) => other.of.test(key)) === i).length;
@@ -125,7 +125,7 @@ function Field({ of, value, set }: { of: Parameter; value: string; set: (value: 
       {of.schema.enum ? <select {...input}><option value="">any</option>{of.schema.enum.map((word) => <option key={word} value={word}>{LIFETIMES[word] ?? word.replace(/_/g, " ")}</option>)}</select>
         : of.schema.type === "array" ? <textarea {...input} rows={2} />
         : <input {...input} type="text" inputMode={of.schema.type === "integer" ? "numeric" : "text"} spellcheck={false} autocomplete="off" />}
-      <p id={id + "-help"} class="faint">{of.description}{of.schema.type === "array" ? "; one in each line" : ""}</p>
+      <p id={id + "-help"} class="faint">{of.description}{of.schema.type === "array" ? "; one per line" : ""}</p>
     </div>
   );
 }

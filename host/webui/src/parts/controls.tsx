@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Switches of what is looked at: they are links to the address with that choice.
+// Switches for what is shown: links to the address with that choice.
 import type { Cost, EventsKind, Summary } from "../data/types";
-import { bytes, count, duration, plain } from "../text/format";
+import { bytes, count, counted, duration, plain } from "../text/format";
 import type { Speech } from "../canvas/flame";
 import { COSTS, EVENTS, filterName } from "../text/words";
 import { address, changed, type Changes, filterOf, type Route } from "../state/route";
@@ -21,32 +21,32 @@ export function Choice({ label, choices, now, to }: {
 
 export interface Looked { events: EventsKind; cost: Cost; speech: Speech }
 
-// What of the trace is looked at: events that it has, a cost that these have, bytes or blocks.
+// Which part of the trace is shown: the kind of events, the cost, and bytes or counts.
 export function lookedAt(route: Route, summary: Summary): Looked {
   const wanted = route.parameters.get("events") ?? "heap";
   const events = summary.events.find((kind) => kind.name === wanted) ?? summary.events[0]!;
   const asked = route.parameters.get("cost") as Cost | null;
   const cost = asked && events.costs.includes(asked) ? asked : events.costs[0]!;
   const unit = route.parameters.get("ui.unit") === "count" ? "count" : "bytes";
-  const value = unit === "count" ? (n: number) => `${count(n)} ${events.thing}`
+  const value = unit === "count" ? (n: number) => counted(n, events.thing)
     : events.unit === "bytes" ? bytes : events.unit === "nanoseconds" ? duration : (n: number) => count(n);
   return { events, cost, speech: { unit, value, thing: events.thing } };
 }
 
-// Why there is nothing to see, and what to do.
+// Explains why a view is empty, and what to do.
 export function Nothing({ route, summary }: { route: Route; summary: Summary }) {
   const { events, cost } = lookedAt(route, summary);
   const what = events.costs.length > 1 ? `${events.thing} ${COSTS[cost].were}` : events.thing;
   const filter = [...filterOf(route)];
-  return filter.length ? <p class="empty">No {what} match the filter: {filter.map(([name, value]) => `${filterName(name)} ${plain(value)}`).join(", ")}. Remove a part of it, or choose others above.</p>
-    : <p class="empty">The trace has no {what}. Choose others above.</p>;
+  return filter.length ? <p class="empty">There are no {what} that match the filter: {filter.map(([name, value]) => `${filterName(name)} ${plain(value)}`).join(", ")}. Remove a part of the filter, or choose another kind above.</p>
+    : <p class="empty">The trace has no {what}. Choose another kind above.</p>;
 }
 
 export function Recursion({ route }: { route: Route }) {
   return <Choice label="Recursion" now={route.parameters.get("ui.recursion") === "1" ? "1" : "0"}
     to={(value) => address(changed(route, { "ui.recursion": value === "1" ? value : undefined, "ui.zoom": undefined, "ui.open": undefined }))}
-    choices={[{ value: "0", name: "Each call", title: "recursion as it is" },
-              { value: "1", name: "Recursion collapsed", title: "every function once on each way, also when others stand between" }]} />;
+    choices={[{ value: "0", name: "Each call", title: "show each call of a recursion as a box of its own" },
+              { value: "1", name: "Recursion collapsed", title: "show each function at most once per stack, also if other functions are between its calls" }]} />;
 }
 
 export function Look({ route, summary, units = true }: { route: Route; summary: Summary; units?: boolean }) {

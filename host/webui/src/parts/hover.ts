@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The function that is pointed at: every picture and table in sight marks it.
+// The function under the pointer: all visible pictures and tables mark it.
 import { useEffect, useState } from "preact/hooks";
 
 let now: string | undefined;
@@ -22,7 +22,7 @@ export function useHover(): string | undefined {
   return now;
 }
 
-// What an element of a function has to have.
+// The attributes of an element for a function.
 export function hovers(name: string | undefined) {
   return { onMouseEnter: () => hover(name), onMouseLeave: () => hover(undefined), onFocus: () => hover(name), onBlur: () => hover(undefined) };
 }

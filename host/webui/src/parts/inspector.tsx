@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The chosen box beside the picture: its numbers, its stack, and what can be done with it. A frame chooses its box.
+// The selected box beside the picture: its numbers, its stack and its actions. A click on a frame selects its box.
 import { leftOutOf, libraryOf, type Model, nameOf, pathOf, selfOf, sourceOf, valueOf } from "../canvas/model";
 import type { Speech } from "../canvas/flame";
 import { useAnswer } from "../data/ask";
 import type { Timeline } from "../data/types";
 import { changed, exactly, go, question, type Route } from "../state/route";
-import { baseName, bytes, count, exactBytes, isUnnamed, plain, share, shortName } from "../text/format";
+import { baseName, bytes, counted, exactBytes, isUnnamed, plain, share, shortName } from "../text/format";
 import { nodeActions } from "./actions";
 import { hovers, useHover } from "./hover";
 import { Pane } from "./pane";
@@ -20,14 +20,14 @@ export function Inspector({ route, model, node, speech, whole, overTime }: Props
   const value = valueOf(model, node, speech.unit), own = selfOf(model, node, speech.unit), left = leftOutOf(model, node, speech.unit);
   const choose = (to: string | undefined): void => go(changed(route, { "ui.sel": to }));
   return (
-    <aside class="side inspector" aria-label="The chosen function">
+    <aside class="side inspector" aria-label="The selected function">
       <button type="button" class="close" aria-label="Close" onClick={() => choose(undefined)}>{"\u2715"}</button>
       <h3 title={plain(nameOf(model, node))}>{shortName(nameOf(model, node))}</h3>
       <table class="facts"><tbody>
-        <tr><th scope="row">with what it calls</th><td>{speech.value(value)}</td><td>{share(value, whole)}</td></tr>
+        <tr><th scope="row">with callees</th><td>{speech.value(value)}</td><td>{share(value, whole)}</td></tr>
         <tr><th scope="row">itself</th><td>{speech.value(own)}</td><td>{share(own, whole)}</td></tr>
-        {left > 0 && <tr><th scope="row">left out below</th><td>{speech.value(left)}</td><td /></tr>}
-        {speech.thing === "blocks" && <tr><th scope="row">exactly</th><td colSpan={2}>{exactBytes(model.columns.size[node]!)} in {count(model.columns.count[node]!)} blocks</td></tr>}
+        {left > 0 && <tr><th scope="row">left out of its callees</th><td>{speech.value(left)}</td><td /></tr>}
+        {speech.thing === "blocks" && <tr><th scope="row">exactly</th><td colSpan={2}>{exactBytes(model.columns.size[node]!)} in {counted(model.columns.count[node]!, "blocks")}</td></tr>}
         {libraryOf(model, node) && <tr><th scope="row">library</th><td colSpan={2}>{baseName(libraryOf(model, node))}</td></tr>}
         {sourceOf(model, node) && <tr><th scope="row">source</th><td colSpan={2}>{plain(sourceOf(model, node))}</td></tr>}
       </tbody></table>
@@ -46,7 +46,7 @@ export function Inspector({ route, model, node, speech, whole, overTime }: Props
 
 const POINTS = 120;
 
-// What is live of stacks through the function.
+// Live memory of stacks with the function.
 function OverTime({ route, name }: { route: Route; name: string }) {
   const filtered = changed(route, {});
   filtered.parameters.append("function_regex", exactly(name));
@@ -57,6 +57,6 @@ function OverTime({ route, name }: { route: Route; name: string }) {
     const points = data.end_size.map((size, i) => `${i},${(30 - 28 * size / most).toFixed(1)}`).join(" ");
     return <figure class="over-time"><svg viewBox={`0 0 ${wide - 1 || 1} 30`} preserveAspectRatio="none" role="img" aria-label={`live over time, at most ${bytes(most)}`}>
       <polygon points={`0,30 ${points} ${wide - 1},30`} /></svg>
-      <figcaption class="faint">live of stacks through it, at most {bytes(most)}</figcaption></figure>;
+      <figcaption class="faint">live memory of stacks with it, at most {bytes(most)}</figcaption></figure>;
   }}</Pane>;
 }

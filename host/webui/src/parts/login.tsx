@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The token is shown once; the server answers with a cookie that no script sees.
+// The token is sent once; the server answers with a cookie that scripts cannot read.
 import { useState } from "preact/hooks";
 
 export function Login({ again }: { again: () => void }) {
@@ -19,12 +19,12 @@ export function Login({ again }: { again: () => void }) {
   };
   return (
     <main class="login" id="main">
-      <h1>This server wants its token</h1>
+      <h1>This server requires a token</h1>
       <form onSubmit={enter}>
-        <label for="token">The token that it was started with</label>
+        <label for="token">The token with which the server was started</label>
         <input id="token" type="password" value={token} autocomplete="current-password" onInput={(event) => setToken(event.currentTarget.value)} />
         <button type="submit" class="main">Enter</button>
-        {wrong && <p class="problem" role="alert">This is not the token.</p>}
+        {wrong && <p class="problem" role="alert">The token is wrong.</p>}
       </form>
     </main>
   );

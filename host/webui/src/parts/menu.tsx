@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Actions of what was chosen: with the mouse or with arrow keys and Enter.
+// A menu of actions, for the mouse, or for arrow keys and Enter.
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { plain } from "../text/format";
 
@@ -50,7 +50,7 @@ export function copy(text: string): void {
     copyOld(text);
 }
 
-// Without a secure origin browsers have no clipboard but this one.
+// Without a secure origin, browsers offer only this clipboard.
 function copyOld(text: string): void {
   const area = document.createElement("textarea");
   area.value = text;

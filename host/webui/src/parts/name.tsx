@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A name that is cut in its middle where there is no room for it; all of it is said when it is pointed at.
+// A name that is shortened in its middle if there is little room; a tooltip shows the whole name.
 import { halves, plain } from "../text/format";
 
 export function name(text: string, whole = text) {

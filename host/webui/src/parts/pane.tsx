@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What asks the server: nothing at first, the last picture while the next one is asked for, and what went wrong where it went wrong.
+// A part of the page that requests data: empty at first, with the previous picture during a new request, and with its
+// own error messages.
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Answer } from "../data/ask";
@@ -17,7 +18,7 @@ export class Boundary extends Component<{ children: ComponentChildren; of: strin
   override render() {
     if (!this.state.problem)
       return this.props.children;
-    return <div class="problem" role="alert"><p>This part of the page failed: {String(this.state.problem.message)}</p>
+    return <div class="problem" role="alert"><p>An error occurred in this part of the page: {String(this.state.problem.message)}</p>
       <button type="button" onClick={() => this.setState({ problem: undefined })}>Try again</button></div>;
   }
 }
@@ -32,8 +33,8 @@ export function Pane<T>({ answer, path, children, empty }: {
       {loading && <Working since={path} />}
       {problem && <div class="problem" role="alert">
         <p>{problem.message}</p>
-        {problem.status === 410 && <p>The file was changed on the disk. Start the server again to read it anew.</p>}
-        {problem.status === 422 && <p>This trace holds sums of stacks, no single blocks.</p>}
+        {problem.status === 410 && <p>The trace file was changed. Restart the server to read it again.</p>}
+        {problem.status === 422 && <p>This trace contains sums per stack, but no single blocks.</p>}
         <button type="button" onClick={answer.retry}>Retry</button>
         {path && <button type="button" onClick={() => copy(curl(path))}>Copy curl</button>}
       </div>}

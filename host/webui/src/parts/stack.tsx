@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Stacks as text: in a row the innermost functions, opened all of them.
+// Stacks as text: the innermost functions in a row, all functions when opened.
 import { useAnswer } from "../data/ask";
 import type { Frame } from "../data/types";
 import { address, question, type Route, toView } from "../state/route";
@@ -8,14 +8,14 @@ import { hovers, useHover } from "./hover";
 import { copy } from "./menu";
 import { Pane } from "./pane";
 
-// What stands between the allocator and the program, with its result's type before it or not.
+// Functions between the allocator and the program, with or without their result type.
 const INSIDE = /^(malloc|calloc|realloc|free|memalign|posix_memalign|aligned_alloc|operator new|__libc_|_Zn|g_malloc|g_slice|__rust_)|(^|[ *&])(std|__gnu_cxx|alloc|boost)::/;
 
 export function frameText(frame: Frame): string {
   return frame.function ? shortName(frame.function) : `${frame.library ?? ""} 0x${frame.address_s.replace(/^0+/, "").toLowerCase()}`;
 }
 
-// The innermost functions that are the program's own, at most four.
+// The innermost functions that belong to the program itself, at most four.
 export function shortStack(frames: Frame[]): string {
   const inner = [...frames].reverse();
   let from = 0;
@@ -44,7 +44,7 @@ export function Stack({ route, id, title }: { route: Route; id: number; title: s
           const frames = (Array.isArray(data) ? data : data.frames ?? data.backtrace ?? []).slice().reverse();
           return <>
             <p class="tools">
-              <a class="button" href={address(toView(route, "flame", { backtraces: String(id) }))}>Flame graph of it</a>
+              <a class="button" href={address(toView(route, "flame", { backtraces: String(id) }))}>Its flame graph</a>
               <a class="button" href={address(toView(route, "blocks", { backtraces: String(id) }))}>Its blocks</a>
               <button type="button" onClick={() => copy(frames.map((frame) => frame.function ?? frame.address_s).join("\n") + "\n")}>Copy</button>
             </p>

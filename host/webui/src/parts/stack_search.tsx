@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A search box for rows that have stacks: what is typed becomes a part of the filter, which the chips show, too.
+// A search box for rows with stacks. The text becomes a part of the filter, which the chips show, too.
 import { searchFilter } from "../canvas/model";
 import { address, changed, go, isFilter, type Route } from "../state/route";
 import { useEffect, useState } from "preact/hooks";
 
 const KINDS = ["function_regex", "source_regex", "library"];
 
-// The address without what this box made of it.
+// The address without the filter of this box.
 function without(route: Route, made: [string, string] | undefined): Route {
   const parameters = new URLSearchParams();
   for (const [name, value] of route.parameters)
@@ -17,7 +17,7 @@ function without(route: Route, made: [string, string] | undefined): Route {
 
 export function StackSearch({ route, what }: { route: Route; what: string }) {
   const asked = route.parameters.get("ui.search") ?? "", made = searchFilter(asked);
-  // A chip may have taken it away.
+  // A chip may have removed it.
   const search = made && route.parameters.getAll(made[0]).includes(made[1]) ? asked : "";
   const [text, setText] = useState(search);
   useEffect(() => setText(search), [search]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What was live over time, in layers: by library, function, file or thread.
+// Live memory over time in layers: by library, function, file or thread.
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { isDark, theme } from "../canvas/colours";
 import { useAnswer } from "../data/ask";
@@ -13,7 +13,7 @@ interface Series { key: string; library?: string | null; thread?: number; size: 
 interface TimelineBy { by: string; start_ns: number; interval_ns: number; end_ns: number; series: Series[]; rest: { size: number[]; count: number[] } }
 
 const HIGH = 200;
-// Okabe and Ito's colours, which all eyes tell apart; what is left over is grey.
+// Okabe and Ito's colours, which can be distinguished with all kinds of colour vision; the rest is grey.
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6bb1", "#b8a700", "#5f9ea0", "#a05a2c"];
 
 const BY = [{ value: "library", name: "Libraries" }, { value: "function", name: "Functions" }, { value: "source", name: "Files" }, { value: "thread", name: "Threads" }];
@@ -36,7 +36,7 @@ export function Stacked({ route, wide, over, setOver }: {
   const answer = useAnswer<TimelineBy>(path);
   return (
     <section class="layers" aria-label="Live memory in layers">
-      <div class="bar"><h2>Live memory by who allocated it</h2>
+      <div class="bar"><h2>Live memory by origin</h2>
         <Choice label="Layers" now={by} to={(value) => address(changed(route, { "ui.layers": value === "library" ? undefined : value }))} choices={BY} /></div>
       <Pane answer={answer} path={path} empty={(data) => data.series.length ? undefined : <p class="empty">No block matches.</p>}>
         {(data) => <Layers data={data} wide={wide} over={over} setOver={setOver} route={route} />}
@@ -50,7 +50,7 @@ function Layers({ data, wide, over, setOver, route }: {
 }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const points = data.rest.size.length;
-  // From below: the rest, then the smallest.
+  // From bottom to top: the rest, then the smallest.
   const layers = useMemo(() => [data.rest.size, ...data.series.map((series) => series.size).reverse()], [data]);
   const tops = useMemo(() => {
     const sums: Float64Array[] = [];
@@ -87,7 +87,7 @@ function Layers({ data, wide, over, setOver, route }: {
           setOver(Math.max(0, Math.min(points - 1, Math.floor((event.clientX - box.left) / box.width * points))));
         }}
         onPointerLeave={() => setOver(undefined)} />
-      <figcaption>{at === undefined ? "the most of each" : `at ${duration(data.start_ns + (at + 1) * data.interval_ns)}`}; together at most {bytes(most)}, when an interval ends</figcaption>
+      <figcaption>{at === undefined ? "the maximum of each" : `at ${duration(data.start_ns + (at + 1) * data.interval_ns)}`}; in total at most {bytes(most)}, at the ends of intervals</figcaption>
       <p class="tools"><button type="button" onClick={() => save("layers.csv", "text/csv", [["end_ns", ...data.series.map((series) => series.key), "the rest"],
         ...data.rest.size.map((rest, i) => [data.start_ns + (i + 1) * data.interval_ns, ...data.series.map((series) => series.size[i]!), rest].map(String))].map((cells) => line(cells, ",")).join(""))}>Save CSV</button></p>
       <ul class="legend" data-layers={data.by} data-end={(tops.at(-1)?.[points - 1] ?? 0)}>

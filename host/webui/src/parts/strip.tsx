@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The heap over the whole time, on every page: what was marked, the peak, and a range that is chosen by drawing over it.
+// The heap over the whole time, on every page: marks, the peak, and a range that can be selected by dragging.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { theme } from "../canvas/colours";
 import { type Answer, useAnswer } from "../data/ask";
 import type { Summary, Timeline } from "../data/types";
 import { address, changed, filterOf, go, question, type Route } from "../state/route";
-import { bytes, count, duration, filterTime, plain } from "../text/format";
+import { bytes, count, counted, duration, filterTime, plain } from "../text/format";
 import { RANGES } from "../text/words";
 
 const HIGH = 72;
@@ -22,7 +22,7 @@ export function readTime(text: string | null, end: number): number | undefined {
 }
 
 export function Strip({ route, summary }: { route: Route; summary: Summary }) {
-  // The axis is the whole time; only the filter's other parts choose what is drawn.
+  // The axis is the whole time; only the other parts of the filter select what is drawn.
   const filter = filterOf(route);
   for (const name of TIMES)
     filter.delete(name);
@@ -112,7 +112,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   return (
     <section class="strip" aria-label="The heap over time" data-state={answer.problem ? "problem" : data ? "ready" : "loading"} data-end={data?.end_size.at(-1)}>
       <div class="strip-pane">
-        <canvas ref={canvas} tabIndex={0} role="application" aria-label={`Heap over ${duration(end)}; at most ${bytes(summary.peak_bytes)} after ${duration(summary.peak_time_ns)}. Arrow keys move a range, with Shift its end.`}
+        <canvas ref={canvas} tabIndex={0} role="application" aria-label={`Heap over ${duration(end)}; at most ${bytes(summary.peak_bytes)} after ${duration(summary.peak_time_ns)}. Arrow keys move the range; with Shift, they move its end.`}
           onKeyDown={key}
           onPointerDown={(event) => {
             if (event.button)
@@ -130,7 +130,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
       </div>
       <p class="strip-foot">
         {answer.problem ? <span role="alert">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></span>
-          : bucket >= 0 && data ? <>{duration(over!)}: at most {bytes(data.allocated_size[bucket]!)} in {count(data.allocated_count[bucket]!)} blocks;
+          : bucket >= 0 && data ? <>{duration(over!)}: at most {bytes(data.allocated_size[bucket]!)} in {counted(data.allocated_count[bucket]!, "blocks")};
             {" "}{count(data.allocations[bucket]!)} allocated, {count(data.deallocations[bucket]!)} freed in {duration(data.interval_ns)}</>
           : <><span>0 s</span><Instants route={route} summary={summary} /><span>{duration(end)}</span></>}
       </p>
@@ -144,7 +144,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   );
 }
 
-// The instants that are looked at most: what was there then is one click away.
+// Links to the most important instants: a click shows what was live then.
 function Instants({ route, summary }: { route: Route; summary: Summary }) {
   const usage = useUsage(route, summary), resident = highest(usage.data, summary);
   const to = (changes: Record<string, string | undefined>): string => {
@@ -152,9 +152,9 @@ function Instants({ route, summary }: { route: Route; summary: Summary }) {
     return address(changed(route, { ...cleared, ...changes }));
   };
   return <span class="instants">
-    <a href={to({ cost: "peak" })} title="blocks that were there when the heap was largest">peak {bytes(summary.peak_bytes)} at {duration(summary.peak_time_ns)}</a>
-    {resident && summary.holds !== "sums" && <a href={to({ at: filterTime(resident.time), cost: "allocated" })} title="blocks that were there when most of the process was resident">resident peak {bytes(resident.size)} at {duration(resident.time)}</a>}
-    <a href={to({ cost: "live" })} title="blocks that were not freed until the end">{bytes(summary.live_bytes)} at the end</a>
+    <a href={to({ cost: "peak" })} title="blocks that were live when the heap was largest">peak {bytes(summary.peak_bytes)} at {duration(summary.peak_time_ns)}</a>
+    {resident && summary.holds !== "sums" && <a href={to({ at: filterTime(resident.time), cost: "allocated" })} title="blocks that were live when the resident memory of the process was largest">resident peak {bytes(resident.size)} at {duration(resident.time)}</a>}
+    <a href={to({ cost: "live" })} title="blocks that were not freed by the end of the recording">{bytes(summary.live_bytes)} at the end</a>
     {usage.problem && <span role="alert">resident memory: {usage.problem.message} <button type="button" onClick={usage.retry}>Retry</button></span>}
     {summary.marks.length ? <span>{count(summary.marks.length)} marks</span> : null}
   </span>;
@@ -168,7 +168,7 @@ export function useUsage(route: Route, summary: Summary): Answer<Usage> {
   return useAnswer<Usage>(faults ? path : undefined);
 }
 
-// When most was resident, as far as page faults tell.
+// When the resident memory was largest, according to page faults.
 function highest(usage: Usage | undefined, summary: Summary): { time: number; size: number } | undefined {
   const sizes = usage?.resident_size ?? [];
   const size = Math.max(0, ...sizes);
@@ -194,7 +194,7 @@ function drawHeap(context: CanvasRenderingContext2D, data: Timeline, end: number
   context.stroke();
 }
 
-// Three blocks about a range: those that are meant are full.
+// Three blocks and a range: those that match are filled.
 function RangePicture({ number }: { number: number }) {
   const bars: [number, number][] = [[[14, 34], [14, 22]], [[14, 34]], [[4, 34]], [[14, 22]], [[4, 16]]][number] as [number, number][];
   return (

@@ -8,10 +8,10 @@ export interface Route {
   parameters: URLSearchParams;
 }
 
-// Parameters of REST that are no filter.
+// Parameters of REST that are not filters.
 const OWN = new Set(["cost", "by", "sort_by", "order", "events", "function", "contains", "strip_template_args", "base", "base_at"]);
 
-// The pages of the recorders whose traces people used before.
+// The pages of other recorders whose traces people used before.
 const OLD: Record<string, string> = { overview: "overview", allocations: "stacks", console: "overview" };
 
 export function parse(hash: string): Route {
@@ -46,7 +46,7 @@ export type Changes = Record<string, string | undefined>;
 
 export function changed(route: Route, changes: Changes, view = route.view): Route {
   const parameters = new URLSearchParams(route.parameters);
-  // What is chosen is a place in the tree, as the zoom is.
+  // The selection is a place in the tree, like the zoom.
   if ("ui.zoom" in changes)
     parameters.delete("ui.sel");
   for (const [name, value] of Object.entries(changes))
@@ -57,7 +57,7 @@ export function changed(route: Route, changes: Changes, view = route.view): Rout
   return { ...route, view, parameters };
 }
 
-// What the user decided is a step of the history; what he merely looks at is not.
+// Choices of the user are steps of the history; mere selections are not.
 export function go(route: Route, replace = false): void {
   const hash = address(route);
   if (hash === location.hash)
@@ -72,7 +72,7 @@ export function isFilter(name: string): boolean {
   return !name.startsWith("ui.") && !OWN.has(name);
 }
 
-// The filter alone, in its order.
+// Only the filter, in its order.
 export function filterOf(route: Route): URLSearchParams {
   const filter = new URLSearchParams();
   for (const [name, value] of route.parameters)
@@ -81,7 +81,7 @@ export function filterOf(route: Route): URLSearchParams {
   return filter;
 }
 
-// Another view of what is looked at: the filter, cost and events stay, the rest is that view's.
+// Switches to another view: filter, cost and events stay, other parameters belong to the view.
 export function toView(route: Route, view: string, changes: Changes = {}): Route {
   const parameters = filterOf(route);
   for (const name of ["cost", "events", "ui.unit"])
@@ -99,7 +99,7 @@ export function question(route: Route, what: string, own: Record<string, string 
   return `/data/${encodeURIComponent(route.trace!)}/${what}${text ? "?" + text : ""}`;
 }
 
-// A name as a regular expression that means it and nothing else.
+// A regular expression that matches exactly this name.
 export function exactly(name: string): string {
   return "^" + name.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&") + "$";
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A table of rows that are all there: every column sorts, a search box keeps rows that have a text, all is saved as CSV.
+// A table that is loaded completely: every column sorts, a search box selects rows by text, and all rows can be saved
+// as CSV.
 import type { ComponentChildren } from "preact";
 import { address, changed, go, type Route } from "../state/route";
 import { line, save, textOf } from "./text";
@@ -54,7 +55,7 @@ export function PlainTable<Row>({ route, label, id, columns, rows, sort, keyOf, 
             <td key={column.name} class={column.number ? "number" : column.wide ? "wide" : ""}>{column.cell(row)}</td>)}</tr>)}</tbody>
         </table>
       </div>
-      {rows.length > 0 && !shown.length && <p class="empty">No row has {"\u201c"}{find}{"\u201d"} in it.</p>}
+      {rows.length > 0 && !shown.length && <p class="empty">No row contains {"\u201c"}{find}{"\u201d"}.</p>}
     </div>
   );
 }

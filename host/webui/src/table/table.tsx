@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A table of any number of rows, of which the server is asked for those in sight. Above a million rows the scroll bar is
+// A table of any number of rows, which requests only the visible ones. With more than a million rows the scroll bar is
 // scaled; keys and the wheel are exact.
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -29,7 +29,7 @@ interface Props<Row> {
   onSort: (sort: string, order: string) => void;
   onOpen?: (row: Row) => void;
   onMenu?: (row: Row, x: number, y: number) => void;
-  functionOf?: (row: Row) => string; // what a row is about, which other parts of the page mark
+  functionOf?: (row: Row) => string; // the function of a row, which other parts of the page mark
   empty: ComponentChildren;
 }
 
@@ -38,9 +38,9 @@ const HIGH = 24, PAGE = 100, MOST_HIGH = 12_000_000, PAGES = 20, SAVED = 1000;
 export function Table<Row>(props: Props<Row>) {
   const pane = useRef<HTMLDivElement>(null);
   const hovered = useHover();
-  const [top, setTop] = useState(0); // the first row in sight
+  const [top, setTop] = useState(0); // the first visible row
   const [visible, setVisible] = useState(20);
-  // The last good rows stay until those of another question are there.
+  // The previous rows stay until those of the next request arrive.
   const [got, setGot] = useState<{ of: string; total: number; pages: Map<number, Row[]> } | undefined>();
   const [problem, setProblem] = useState<Refusal | undefined>();
   const [round, again] = useState(0);
@@ -183,7 +183,7 @@ export function Table<Row>(props: Props<Row>) {
       </div>
       <p class="foot" role="status">{total === undefined ? "" : `row ${count(Math.min(rows, at + 1))} of ${count(rows)}`}
         {rows > 0 && <span class="tools">
-          <button type="button" disabled={!current} title="its cells with tabs between, for tables" onClick={() => current && copy(line(cellsOf(current, at), "\t"))}>Copy row</button>
+          <button type="button" disabled={!current} title="copy the cells, separated by tabs, for a spreadsheet" onClick={() => current && copy(line(cellsOf(current, at), "\t"))}>Copy row</button>
           <button type="button" title={`the first ${count(Math.min(rows, SAVED))} rows in this order`} onClick={saveRows}>Save CSV</button></span>}
         {rows > visible && <label> Go to row <input type="number" min={1} max={rows} size={8}
           onChange={(event) => goTo(Number(event.currentTarget.value) - 1)} /></label>}</p>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Rows as text: what is shown, for tables of other programs.
+// Rows as text, for other programs.
 import type { ComponentChildren, VNode } from "preact";
 
-// What a cell shows, or what it says exactly where it says that.
+// The text of a cell, or its exact value if it has one.
 export function textOf(cell: ComponentChildren): string {
   if (cell === null || cell === undefined || typeof cell === "boolean")
     return "";
@@ -19,7 +19,7 @@ export function line(cells: string[], separator: string): string {
   return cells.map((cell) => separator === "\t" ? cell.replace(/[\t\n]/g, " ") : /[",\n]/.test(cell) ? '"' + cell.replace(/"/g, '""') + '"' : cell).join(separator) + "\n";
 }
 
-// A table as it is shown: its cells, or what these say exactly.
+// A table as text: its cells, or their exact values.
 export function saveTable(table: HTMLTableElement, name: string): void {
   const textIn = (cell: Element): string => cell.getAttribute("title") ?? (cell.children.length === 1 ? cell.querySelector("[title]")?.getAttribute("title") : undefined) ?? cell.textContent ?? "";
   save(name, "text/csv", [...table.rows].map((row) => line([...row.cells].map(textIn), ",")).join(""));

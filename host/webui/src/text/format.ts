@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Numbers as `heapsonde report` writes them.
+// Numbers in the format of `heapsonde report`.
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 export const MINUS = "\u2212";
@@ -21,8 +21,13 @@ export function count(value: number): string {
   return (value < 0 ? MINUS : "") + Math.abs(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+// A number of things, whose name is given in the plural: "1 block", "2 blocks".
+export function counted(value: number, things: string): string {
+  return count(value) + " " + (Math.abs(value) === 1 ? things.replace(/s$/, "") : things);
+}
+
 export function exactBytes(value: number): string {
-  return count(value) + (Math.abs(value) === 1 ? " byte" : " bytes");
+  return counted(value, "bytes");
 }
 
 export function share(part: number, whole: number): string {
@@ -46,19 +51,19 @@ export function duration(ns: number): string {
                : `${minutes} m ${String(seconds % 60).padStart(2, "0")} s`;
 }
 
-// A time as the filter takes it: exact, and short where it can be.
+// A time in the syntax of filters: exact, and as short as possible.
 export function filterTime(ns: number): string {
   const whole = Math.max(0, Math.round(ns));
   return whole % 1e9 === 0 ? whole / 1e9 + "s" : whole % 1e6 === 0 ? whole / 1e6 + "ms" : whole + "ns";
 }
 
-// What marks the direction of text, and what cannot be seen, as a sign of its own.
+// Replaces control characters, marks of text direction and invisible characters by U+FFFD.
 export function plain(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g,
                       (sign) => sign === "\t" ? " " : "\ufffd");
 }
 
-// Names of C++ and Rust are long: what stands in the outermost brackets of them is left out.
+// Shortens names of C++ and Rust: leaves out what is in the outermost brackets.
 export function shortName(name: string): string {
   let result = "", depth = 0;
   const text = plain(name);
@@ -79,12 +84,12 @@ export function shortName(name: string): string {
   return depth ? text : result;
 }
 
-// A place in a file or in memory, where the function has no name: no filter knows it.
+// An offset in a file or an address, in place of a function without a name. Filters do not match it.
 export function isUnnamed(name: string): boolean {
   return /(^|\+)0x[0-9a-f]+$/i.test(name);
 }
 
-// A name in two parts, the first of which is cut where there is no room: what differs stands at the end.
+// Splits a name into two parts. If there is little room, the first is cut, because names usually differ at the end.
 export function halves(name: string): [string, string] {
   const end = Math.max(Math.ceil(name.length / 2), name.length - 12);
   return name.length < 16 ? ["", name] : [name.slice(0, end), name.slice(end)];

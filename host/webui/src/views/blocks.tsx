@@ -19,7 +19,7 @@ export function BlocksView({ route }: ViewProps) {
     { name: "Lifetime", sort: "lifetime", number: true, cell: lifetime },
     { name: "Address", sort: "address", cell: (row) => <code>0x{row.address_s.replace(/^0+(?=.)/, "").toLowerCase()}</code> },
     { name: "Thread", number: true, cell: (row) => String(row.thread) },
-    { name: "Stack, from what allocates", wide: true, cell: (row) => shortStack(row.backtrace) },
+    { name: "Stack, innermost function first", wide: true, cell: (row) => shortStack(row.backtrace) },
   ];
   return (
     <><div class="bar"><StackSearch route={route} what="blocks" /></div>

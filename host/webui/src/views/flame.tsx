@@ -12,7 +12,7 @@ import { Inspector } from "../parts/inspector";
 import { copy } from "../parts/menu";
 import { Pane } from "../parts/pane";
 import { address, changed, go, question, type Route, toView } from "../state/route";
-import { count, exactBytes, share, shortName } from "../text/format";
+import { count, counted, exactBytes, share, shortName } from "../text/format";
 import { COSTS } from "../text/words";
 import { useTree } from "./tree_answer";
 import type { ViewProps } from "./view";
@@ -31,7 +31,7 @@ export function FlameView({ route, summary }: ViewProps) {
       <div class="bar">
         <Look route={route} summary={summary} />
         <Choice label="Direction" now={inverted ? "1" : "0"} to={(value) => address(changed(route, { "ui.inverted": value === "1" ? value : undefined, "ui.zoom": undefined }))}
-          choices={[{ value: "0", name: "Callers first", title: "from main to what allocates" }, { value: "1", name: "Allocators first", title: "from what allocates to its callers" }]} />
+          choices={[{ value: "0", name: "Callers first", title: "from main to the allocating functions" }, { value: "1", name: "Allocators first", title: "from the allocating functions to their callers" }]} />
         <Recursion route={route} />
         <Choice label="Picture" now={up ? "1" : "0"} to={(value) => address(changed(route, { "ui.up": value === "1" ? value : undefined }))}
           choices={[{ value: "0", name: "Icicle", title: "grows downwards" }, { value: "1", name: "Flame", title: "grows upwards" }]} />
@@ -49,9 +49,9 @@ export function FlameView({ route, summary }: ViewProps) {
           <Crumbs model={model} zoom={zoom} to={(to) => address(changed(route, { "ui.zoom": to.join(".") || undefined }))} />
           <p class="total" data-bytes={model.columns.size[0]} data-count={model.columns.count[0]}>
             <b>{speech.value(valueOf(model, 0, speech.unit))}</b> {what}
-            {speech.thing === "blocks" && <>; {exactBytes(model.columns.size[0]!)} in {count(model.columns.count[0]!)} blocks</>}
-            {zoom.length > 0 && <>; in sight {share(valueOf(model, nodeAt(model, zoom), speech.unit), valueOf(model, 0, speech.unit))} of it</>}
-            {model.columns.left_out && <span class="faint"> {" \u00b7 "}the {count(model.count - 1)} largest boxes; hatched is what is too small, zoom in to see it</span>}
+            {speech.thing === "blocks" && <>; {exactBytes(model.columns.size[0]!)} in {counted(model.columns.count[0]!, "blocks")}</>}
+            {zoom.length > 0 && <>; shown: {share(valueOf(model, nodeAt(model, zoom), speech.unit), valueOf(model, 0, speech.unit))} of it</>}
+            {model.columns.left_out && <span class="faint"> {" \u00b7 "}the {count(model.count - 1)} largest boxes; smaller ones are hatched, zoom in to see them</span>}
             <SavePicture caption={captionOf(route, summary)} table={address(toView(route, "tree", { "ui.inverted": inverted ? "1" : undefined, "ui.recursion": route.parameters.get("ui.recursion") ?? undefined }))}
               svg={question(route, "export/flamegraph/flame.svg", { cost, unit: speech.unit, events: events.name === "heap" ? undefined : events.name })} />
           </p>
@@ -67,7 +67,7 @@ export function FlameView({ route, summary }: ViewProps) {
   );
 }
 
-// What matches in the whole trace, also in boxes that are too small for the picture.
+// The matches in the whole trace, including boxes that are too small for the picture.
 function Found({ route, summary, search }: { route: Route; summary: Summary; search: string }) {
   const { events, cost, speech } = lookedAt(route, summary);
   const [settled, settle] = useState(search);
@@ -89,7 +89,7 @@ function Found({ route, summary, search }: { route: Route; summary: Summary; sea
 
 const CAPTION = 24;
 
-// The canvas with a line above it that says what it shows.
+// The canvas with a caption above it.
 function withCaption(canvas: HTMLCanvasElement, caption: string): HTMLCanvasElement {
   const ratio = devicePixelRatio || 1, made = document.createElement("canvas"), colours = theme();
   made.width = canvas.width;

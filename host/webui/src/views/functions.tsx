@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Sums by function, library, file or line, and one function between its callers and what it calls.
+// Sums by function, library, file or line; and one function between its callers and callees.
 import { useMemo, useState } from "preact/hooks";
 import { Flame } from "../canvas/flame";
 import { makeModel, nameOf, readPath, valueOf } from "../canvas/model";
@@ -13,7 +13,7 @@ import { Pane } from "../parts/pane";
 import { address, changed, exactly, go, question } from "../state/route";
 import { type Column, Table } from "../table/table";
 import { COSTS } from "../text/words";
-import { bytes, count, exactBytes, plain, share, shortName } from "../text/format";
+import { bytes, count, counted, exactBytes, plain, share, shortName } from "../text/format";
 import type { ViewProps } from "./view";
 
 const BY = [{ value: "function", name: "Functions" }, { value: "library", name: "Libraries" },
@@ -34,17 +34,17 @@ function List({ route, summary }: ViewProps) {
   const amount = (part: "self" | "total", title: string): Column<TotalsRow>[] => [
     { name: part === "self" ? "Itself" : "With calls", sort: `${part}.${cost}.${speech.unit}`, number: true, title,
       cell: (row) => <span title={row[part][cost] && `${exactBytes(row[part][cost]![0])} in ${count(row[part][cost]![1])}`}>{speech.value(pick(row[part][cost]))}</span> },
-    { name: "Share", sort: `${part}.${cost}.${speech.unit}`, number: true, title: "of everything that matches", cell: (row) => share(pick(row[part][cost]), whole) },
+    { name: "Share", sort: `${part}.${cost}.${speech.unit}`, number: true, title: "of all matching blocks", cell: (row) => share(pick(row[part][cost]), whole) },
   ];
   const other: Cost[] = events.costs.filter((one) => one !== cost);
   const columns: Column<TotalsRow>[] = [
-    ...amount("self", "what it allocated itself"), ...amount("total", "with what it called"),
+    ...amount("self", "allocated by the function itself"), ...amount("total", "allocated by it and its callees"),
     { name: by === "function" ? "Function" : by === "library" ? "Library" : by === "source" ? "File" : "Line", sort: "key", wide: true,
       cell: (row) => name(by === "function" ? shortName(row.key) : by === "line" ? `${plain(row.key)}:${row.line}` : plain(row.key), by === "line" ? `${row.key}:${row.line}` : row.key) },
     ...(by === "library" ? [] : [{ name: "Library", sort: "library", cell: (row: TotalsRow) => row.library ? plain(row.library) : "" }]),
     ...(events.name === "heap" ? other.map((one): Column<TotalsRow> => ({
       name: { peak: "Peak", live: "Live", allocated: "Allocated", temporary: "Temporary" }[one], sort: `total.${one}.${speech.unit}`, number: true,
-      title: COSTS[one].explained + ", with what it called", cell: (row) => <span title={row.total[one] && `${exactBytes(row.total[one]![0])} in ${count(row.total[one]![1])}`}>{speech.value(pick(row.total[one]))}</span> })) : []),
+      title: COSTS[one].explained + ", of it and its callees", cell: (row) => <span title={row.total[one] && `${exactBytes(row.total[one]![0])} in ${counted(row.total[one]![1], "blocks")}`}>{speech.value(pick(row.total[one]))}</span> })) : []),
   ];
   const open = (row: TotalsRow): void =>
     by === "function" ? go(changed(route, { function: row.key }))
@@ -67,7 +67,7 @@ function List({ route, summary }: ViewProps) {
         }}
         onSort={(sort_by, next) => go(changed(route, { sort_by, order: next }))}
         functionOf={by === "function" ? (row) => row.key : undefined} onOpen={open} onMenu={by === "line" ? undefined : (row, x, y) => setMenu({ row, x, y })}
-        empty={contains ? `No name has \u201c${plain(contains)}\u201d in it.` : "Nothing matches the filter."} />
+        empty={contains ? `No name contains \u201c${plain(contains)}\u201d.` : "Nothing matches the filter."} />
       {menu && <Menu x={menu.x} y={menu.y} title={menu.row.key} items={by === "function" ? functionActions(route, menu.row.key) : partActions(route, by, menu.row.key)} close={() => setMenu(undefined)} />}
     </>
   );
@@ -87,18 +87,18 @@ function Sandwich({ route, summary }: ViewProps) {
         <Look route={route} summary={summary} />
       </div>
       <Pane answer={answer} path={path} empty={(data) => data.callees.size[0] || data.callees.count[0] ? undefined
-        : <p class="empty">{plain(whole)} has nothing to show here: no block that matches was allocated by it or by what it calls.</p>}>
+        : <p class="empty">Nothing to show: no matching block was allocated by {plain(whole)} or its callees.</p>}>
         {() => models && <div class="sandwich" data-bytes={models.callees.columns.size[0]}>
           <h2 title={plain(whole)}>{shortName(whole)}</h2>
-          <p class="total"><b>{speech.value(valueOf(models.callees, 0, speech.unit))}</b> with what it calls; itself{" "}
+          <p class="total"><b>{speech.value(valueOf(models.callees, 0, speech.unit))}</b> with callees; itself{" "}
             {speech.value(speech.unit === "bytes" ? models.callees.columns.self_size[0]! : models.callees.columns.self_count[0]!)}
-            {speech.thing === "blocks" && <> {" \u00b7 "}{bytes(models.callees.columns.size[0]!)} in {count(models.callees.columns.count[0]!)} blocks</>}</p>
+            {speech.thing === "blocks" && <> {" \u00b7 "}{bytes(models.callees.columns.size[0]!)} in {counted(models.callees.columns.count[0]!, "blocks")}</>}</p>
           {(["callers", "callees"] as const).map((half) => {
             const model = models[half];
             return <section key={half} class="half">
-              <h3>{half === "callers" ? "Who calls it" : "What it calls"}</h3>
+              <h3>{half === "callers" ? "Callers" : "Callees"}</h3>
               <Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={readPath(route.parameters.get("ui.zoom_" + half))} search="" flame={false}
-                label={half === "callers" ? `Callers of ${plain(whole)}` : `What ${plain(whole)} calls`}
+                label={half === "callers" ? `Callers of ${plain(whole)}` : `Callees of ${plain(whole)}`}
                 onZoom={(to) => go(changed(route, { ["ui.zoom_" + half]: to.join(".") || undefined }))}
                 actions={(of, node) => node ? functionActions(route, nameOf(of, node)) : by === "function" ? functionActions(route, whole) : partActions(route, by, whole)} />
             </section>;

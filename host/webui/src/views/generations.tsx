@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What was allocated between two marks, or in equal parts of the time, and what of it stayed.
+// What was allocated between two marks, or in equal parts of the time, and how much of it is still live.
 import { useAnswer } from "../data/ask";
 import { ns, type Time } from "../data/types";
 import { Choice } from "../parts/controls";
@@ -19,10 +19,10 @@ export function GenerationsView({ route, summary }: ViewProps) {
   return (
     <>
       <div class="bar"><Choice label="Parts" now={parts} to={(value) => address(changed(route, { "ui.parts": value }))}
-        choices={[{ value: "marks", name: "Between marks", off: summary.marks.some((mark) => mark.kind === "mark") ? null : "The trace has no marks; `heapsonde ctl mark` makes them" },
+        choices={[{ value: "marks", name: "Between marks", off: summary.marks.some((mark) => mark.kind === "mark") ? null : "The trace has no marks; `heapsonde ctl mark` adds them" },
                   ...["5", "10", "20", "50"].map((value) => ({ value, name: value + " parts" }))]} /></div>
       <div class="scroll">
-        <p>Each row is a part of the time: what was allocated in it, and how much of that was still there later. Where what is still live at the end grows with each row, each round keeps something.</p>
+        <p>Each row is a time interval: what was allocated in it, and how much of that was still live later. If the memory that is still live at the end grows from row to row, each round leaves something behind.</p>
         <Pane answer={answer} path={path}>
           {(data) => {
             const rows = data.generations;
@@ -37,7 +37,7 @@ export function GenerationsView({ route, summary }: ViewProps) {
                 cell: (row) => <a title={exactBytes(row.there_at_the_end.size)} href={address(toView(route, "flame", { from: filterTime(ns(row.from_relative)),
                   to: filterTime(Math.max(ns(row.from_relative), ns(row.to_relative) - 1)), lifetime: "only_leaked", cost: "live" }))}>{bytes(row.there_at_the_end.size)}</a> },
               { name: "Its blocks", number: true, of: (row) => row.there_at_the_end.count, cell: (row) => count(row.there_at_the_end.count) },
-              { name: "There at its end", ...size((row) => row.there_at_its_end) },
+              { name: "Live at its end", ...size((row) => row.there_at_its_end) },
               { name: "Allocated", ...size((row) => row.allocated) },
               { name: "Picture", wide: true, title: "what is still live at the end", of: (row) => row.mark ?? "", cell: bar },
             ]} />;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The address space: mappings, how long they were there, and how much of them blocks take.
+// The address space: mappings, their lifetimes, and the space that blocks take in them.
 import { useAnswer } from "../data/ask";
 import { ns } from "../data/types";
 import { Choice } from "../parts/controls";
@@ -27,7 +27,7 @@ export function MapsView({ route, summary }: ViewProps) {
     { name: "Address", sort: "address", cell: (row) => <code>0x{row.address_s.replace(/^0+(?=.)/, "").toLowerCase()}</code> },
     { name: "Rights", sort: "rights", cell: (row) => <code>{rightsOf(row)}</code> },
     { name: "From", sort: "timestamp", number: true, cell: (row) => duration(ns(row.timestamp_relative)) },
-    { name: "There for", sort: "lifetime", number: true, cell: thereFor },
+    { name: "Lifetime", sort: "lifetime", number: true, cell: thereFor },
     { name: "Most resident", sort: "peak_rss", number: true, title: "known where page faults were recorded", cell: (row) => row.peak_rss === null ? "not recorded" : <span title={exactBytes(row.peak_rss)}>{bytes(row.peak_rss)}</span> },
     { name: "Name", sort: "name", wide: true, cell: (row) => plain(row.name) || "anonymous" },
     { name: "Blocks", cell: (row) => <a href={address(toView(route, "blocks", { from_map: String(row.id) }))} onClick={(event) => event.stopPropagation()}>in it</a> },
@@ -60,7 +60,7 @@ export function MapsView({ route, summary }: ViewProps) {
 
 const hex = (address: string): string => "0x" + address.replace(/^0+(?=.)/, "").toLowerCase();
 
-// The main heap, or where most blocks are, in equal pieces: how full each is. A piece is a filter.
+// The main heap, or the region with most blocks, in equal pieces, with how full each is. A click on a piece filters.
 function Heap({ route }: ViewProps) {
   const filter = [...filterOf(route)].length > 0;
   const path = question(route, "address_map", { width: 300, ...(filter ? {} : { lifetime: "only_leaked" }) });
@@ -71,14 +71,14 @@ function Heap({ route }: ViewProps) {
         {(data) => {
           const span = data.end - data.start;
           return <>
-            <p data-used={data.used_size}><b>{data.is_main_heap ? "Main heap" : "Where most blocks are"}</b>{filter ? ", of what matches" : ", at the end"}: spans {bytes(span)}, blocks take {bytes(data.used_size)},
-              {" "}{share(span - data.used_size, span)} are holes; the largest is {bytes(data.largest_gap)}; {count(data.runs)} runs of blocks</p>
+            <p data-used={data.used_size}><b>{data.is_main_heap ? "Main heap" : "The region with most blocks"}</b>{filter ? ", of what matches" : ", at the end"}: spans {bytes(span)}, blocks take {bytes(data.used_size)},
+              {" "}{share(span - data.used_size, span)} are holes; the largest is {bytes(data.largest_gap)}; {data.runs === 1 ? "1 run" : `${count(data.runs)} runs`} of adjacent blocks</p>
             <svg class="address" viewBox={`0 0 ${data.used.length} 10`} preserveAspectRatio="none" role="img" aria-label={`occupancy, ${share(data.used_size, span)} in all`}>
               {data.used.map((used, i) => used > 0 ? <rect key={i} x={i} width="1.02" height="10" opacity={0.2 + 0.8 * Math.min(1, used / data.piece)}>
                 <title>{`0x${(data.start + i * data.piece).toString(16)}: ${bytes(used)} of ${bytes(data.piece)}`}</title></rect> : null)}
             </svg>
-            <p class="faint strip-foot"><span>{hex(data.start_s)}</span><span>darker: fuller</span><span>{hex(data.end_s)}</span></p>
-            <p><a href={address(toView(route, "blocks", { address_min: hex(data.start_s), address_max: hex(data.end_s), lifetime: filter ? undefined : "only_leaked" }))}>The blocks in it</a></p>
+            <p class="faint strip-foot"><span>{hex(data.start_s)}</span><span>darker is fuller</span><span>{hex(data.end_s)}</span></p>
+            <p><a href={address(toView(route, "blocks", { address_min: hex(data.start_s), address_max: hex(data.end_s), lifetime: filter ? undefined : "only_leaked" }))}>Its blocks</a></p>
           </>;
         }}
       </Pane>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What is large, who made it, since when: with links to where that is looked at.
+// The largest totals, their origin and their time, with links to the other views.
 import { useAnswer } from "../data/ask";
 import type { Cost, Summary, Totals } from "../data/types";
 import { useUsage } from "../parts/strip";
 import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
 import { address, filterOf, question, type Route, toView } from "../state/route";
-import { baseName, bytes, count, duration, exactBytes, plain, share, shortName } from "../text/format";
+import { baseName, bytes, count, counted, duration, exactBytes, plain, share, shortName } from "../text/format";
 import { COSTS } from "../text/words";
 import type { ViewProps } from "./view";
 
@@ -24,11 +24,11 @@ export function OverviewView({ route, summary }: ViewProps) {
           {now.incomplete && <p class="note">{plain(now.incomplete)}</p>}
           <div class="cards">
             <Card route={route} cost="peak" size={now.peak_bytes} blocks={now.peak_count} usable={now.peak_usable_bytes}
-              title={filtered ? "Highest of what matches" : "Peak"} note={`after ${duration(now.peak_time_ns)}`} />
+              title={filtered ? "Peak of matching blocks" : "Peak"} note={`after ${duration(now.peak_time_ns)}`} />
             <Card route={route} cost="live" size={now.live_bytes} blocks={now.live_count} usable={now.live_usable_bytes} title="Still live at the end"
               note={share(now.live_bytes, now.peak_bytes) + " of the peak"} />
             <Card route={route} cost="allocated" size={now.allocated_bytes} blocks={now.allocations} usable={now.allocated_usable_bytes} title="Allocated"
-              note={`${count(Math.round(now.allocations / Math.max(1e-9, now.duration_ns / 1e9)))} blocks per second`} />
+              note={`${counted(Math.round(now.allocations / Math.max(1e-9, now.duration_ns / 1e9)), "blocks")} per second`} />
             <Card route={route} cost="temporary" size={now.temporary_bytes} blocks={now.temporary_count} title="Temporary"
               note={share(now.temporary_count, now.allocations) + " of all blocks"} />
           </div>
@@ -36,23 +36,23 @@ export function OverviewView({ route, summary }: ViewProps) {
         </>}
       </Pane>
       <div class="tops">
-        <Top route={route} by="function" cost="peak" title="Who had most at the peak" />
-        <Top route={route} by="function" cost="live" title="Who still has most at the end" />
+        <Top route={route} by="function" cost="peak" title="Functions at the peak" />
+        <Top route={route} by="function" cost="live" title="Functions with live memory at the end" />
         <Top route={route} by="library" cost="peak" title="Libraries at the peak" />
       </div>
       {answer.data && <Resident route={route} now={answer.data} summary={summary} />}
-      <p class="faint">{count(summary.stacks)} different stacks.</p>
+      <p class="faint">{counted(summary.stacks, "different stacks")}.</p>
     </div>
   );
 }
 
-// What the program was given; its own name stands before it.
+// The arguments of the program; its name is shown before them.
 function wordsOf(command: string): string {
   return plain(command).split(" ").slice(1).join(" ");
 }
 
 function state(now: Summary): string {
-  return { closed: "recorded to its end", recording: "still running, or killed", stopped: "recording was stopped", exec: "replaced itself by another program" }[now.state] ?? now.state;
+  return { closed: "recorded completely", recording: "still running, or killed", stopped: "recording was stopped", exec: "executed another program" }[now.state] ?? now.state;
 }
 
 function Card({ route, cost, title, size, blocks, usable, note }: {
@@ -62,7 +62,7 @@ function Card({ route, cost, title, size, blocks, usable, note }: {
     <a class="card" href={address(toView(route, "flame", { cost, events: undefined }))} data-cost={cost} data-bytes={size} data-count={blocks} title={COSTS[cost].explained}>
       <span class="card-name">{title}</span>
       <span class="card-size" title={exactBytes(size)}>{bytes(size)}</span>
-      <span>{count(blocks)} blocks</span>
+      <span>{counted(blocks, "blocks")}</span>
       {usable ? <span class="faint">{bytes(usable)} usable</span> : null}
       <span class="faint">{note}</span>
     </a>
@@ -71,17 +71,17 @@ function Card({ route, cost, title, size, blocks, usable, note }: {
 
 interface Step { name: string; size: number; explained: string }
 
-// Why the process takes more than it asked for: each step has the one before it in it.
+// Why the process takes more than it requested: each step includes the one before.
 function Resident({ route, now, summary }: { route: Route; now: Summary; summary: Summary }) {
   const path = question({ ...route, parameters: new URLSearchParams() }, "address_map", { lifetime: "only_leaked", width: 1 });
   const answer = useAnswer<{ is_main_heap: boolean; start: number; end: number }>(now.holds === "sums" || now.restriction ? undefined : path);
   const usage = useUsage(route, summary).data;
   const heap = answer.data?.is_main_heap ? answer.data.end - answer.data.start : 0;
   const steps: Step[] = [
-    { name: "requested", size: now.live_bytes, explained: "what the program asked for and has not freed at the end" },
-    { name: "usable", size: now.live_usable_bytes, explained: "what the allocator gave for that: sizes are rounded up" },
-    { name: "heap span", size: heap, explained: "from the first to the last address that the main heap ever had: holes between blocks stay with the process" },
-    { name: "resident", size: usage?.resident_size?.at(-1) ?? 0, explained: "what page faults made resident of everything, also of code, stacks and mappings" },
+    { name: "requested", size: now.live_bytes, explained: "what the program requested and had not freed at the end" },
+    { name: "usable", size: now.live_usable_bytes, explained: "what the allocator provided for it: it rounds sizes up" },
+    { name: "heap span", size: heap, explained: "from the first to the last address of the main heap: unused space between blocks stays with the process" },
+    { name: "resident", size: usage?.resident_size?.at(-1) ?? 0, explained: "all memory that page faults made resident, including code, stacks and mappings" },
   ].filter((step) => step.size > 0);
   const most = Math.max(1, ...steps.map((step) => step.size));
   if (now.restriction || steps.length < 2)
@@ -93,7 +93,7 @@ function Resident({ route, now, summary }: { route: Route; now: Summary; summary
         <th scope="row">{step.name}</th><td class="number" title={exactBytes(step.size)}>{bytes(step.size)}</td>
         <td class="meter-cell"><svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width={100 * step.size / most} height="10" /></svg></td>
         <td class="wide faint">{step.explained}</td></tr>)}</tbody></table>
-      <p class="faint">{usage?.resident_size ? "" : "What is resident was not recorded (--events heap,faults). "}Besides, the process has its program, its libraries, stacks and other mappings.</p>
+      <p class="faint">{usage?.resident_size ? "" : "Resident memory was not recorded (--events heap,faults). "}A process also contains its program, libraries, stacks and other mappings.</p>
     </section>
   );
 }
@@ -101,13 +101,13 @@ function Resident({ route, now, summary }: { route: Route; now: Summary; summary
 function Lost({ now, route }: { now: Summary; route: Route }) {
   const sum = (counts: Record<string, number>): number => Object.values(counts).reduce((a, b) => a + b, 0);
   const said = [
-    sum(now.dropped) && `${count(sum(now.dropped))} events were dropped`,
-    sum(now.truncated) && `${count(sum(now.truncated))} stacks were cut`,
-    now.guessed_stacks && `${count(now.guessed_stacks)} stacks have a guessed frame`,
-    now.damaged_chunks && `${count(now.damaged_chunks)} parts of the file are damaged`,
-    now.unknown_frees && `${count(now.unknown_frees)} frees are of blocks from before the recording`,
+    sum(now.dropped) && `${counted(sum(now.dropped), "events")} dropped`,
+    sum(now.truncated) && `${counted(sum(now.truncated), "stacks")} cut`,
+    now.guessed_stacks && `${counted(now.guessed_stacks, "stacks")} with a guessed frame`,
+    now.damaged_chunks && `${counted(now.damaged_chunks, "damaged parts")} of the file`,
+    now.unknown_frees && `${counted(now.unknown_frees, "frees")} of blocks from before the recording`,
   ].filter(Boolean);
-  return said.length ? <p class="note">{said.join("; ")}. <a href={address(toView(route, "recording"))}>What is missing</a></p> : null;
+  return said.length ? <p class="note">{said.join("; ")}. <a href={address(toView(route, "recording"))}>Details</a></p> : null;
 }
 
 function Top({ route, by, cost, title }: { route: Route; by: "function" | "library"; cost: Cost; title: string }) {
@@ -116,7 +116,7 @@ function Top({ route, by, cost, title }: { route: Route; by: "function" | "libra
   return (
     <section class="top" aria-label={title}>
       <h2>{title}</h2>
-      <Pane answer={answer} path={path} empty={(data) => data.sum[cost]?.[0] ? undefined : <p class="empty">Nothing: no block matches.</p>}>
+      <Pane answer={answer} path={path} empty={(data) => data.sum[cost]?.[0] ? undefined : <p class="empty">No block matches.</p>}>
         {(data) => <table class="bar-table"><tbody>
           {data.rows.filter((row) => row.self[cost]?.[0]).map((row) => <tr key={row.key}>
             <td class="number" title={exactBytes(row.self[cost]![0])}>{bytes(row.self[cost]![0])}</td>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What is missing in the recording, and what would mend it.
+// What is missing in the recording, and the files that would help.
 import { useAnswer } from "../data/ask";
 import type { Recording, Summary } from "../data/types";
 import { copy } from "../parts/menu";
@@ -21,14 +21,14 @@ export function RecordingView({ route, summary }: ViewProps) {
       <Pane answer={answer} path={path}>
         {(data) => <>
           {data.missing_symbols.length ? <PlainTable route={route} label="Modules without symbols" id="modules" rows={data.missing_symbols} sort="-Bytes through it" keyOf={(module) => module.module} columns={[
-            { name: "Bytes through it", number: true, title: "of all that was allocated", of: (module) => module.allocated_bytes ?? 0, cell: (module) => <span title={exactBytes(module.allocated_bytes ?? 0)}>
+            { name: "Bytes through it", number: true, title: "of all allocated bytes", of: (module) => module.allocated_bytes ?? 0, cell: (module) => <span title={exactBytes(module.allocated_bytes ?? 0)}>
               {bytes(module.allocated_bytes ?? 0)} ({share(module.allocated_bytes ?? 0, summary.allocated_bytes)})</span> },
             { name: "Unnamed frames", number: true, of: (module) => module.unnamed_frames, cell: (module) => `${count(module.unnamed_frames)} of ${count(module.frames)}` },
             { name: "Module", wide: true, of: (module) => module.module, cell: (module) => <>{plain(module.module) || "code without a file"}<br /><span class="faint">
               {module.reason?.replace(/_/g, " ")}{module.build_id && `; build id ${module.build_id}`}</span></> },
-            { name: "What would mend it", wide: true, of: (module) => Object.values(module.wanted).join(" "), cell: (module) => Object.entries(module.wanted).map(([where, file]) =>
+            { name: "Missing file", wide: true, of: (module) => Object.values(module.wanted).join(" "), cell: (module) => Object.entries(module.wanted).map(([where, file]) =>
               <p key={where} class="wanted"><span class="faint">{OPTIONS[where] ?? where}</span> <code>{plain(file)}</code>{" "}<button type="button" onClick={() => copy(file)}>Copy</button></p>) },
-          ]} /> : <p>Every module of the stacks has names and lines.</p>}
+          ]} /> : <p>All modules in the stacks have function names and lines.</p>}
           <h2>Stacks that end early</h2>
           {data.cut_stacks.length || data.guessed.stacks ? <PlainTable route={route} label="Stacks that end early" id="cut" rows={[...data.cut_stacks, ...(data.guessed.stacks ? [{ reason: "a frame is guessed", ...data.guessed }] : [])]}
             keyOf={(cut) => cut.reason} columns={[
@@ -39,7 +39,7 @@ export function RecordingView({ route, summary }: ViewProps) {
             ]} /> : <p>None.</p>}
         </>}
       </Pane>
-      <h2>What else could be recorded</h2>
+      <h2>Events that were not recorded</h2>
       <ul>{summary.events.filter((kind) => kind.absence).map((kind) => <li key={kind.name}><b>{kind.words}</b>: the trace {kind.absence}</li>)}
         {summary.perf && <li>{plain(summary.perf)}</li>}</ul>
     </div>
@@ -50,11 +50,11 @@ function Counts({ summary }: { summary: Summary }) {
   const rows: [string, number][] = [
     ...Object.entries(summary.dropped).map(([reason, n]): [string, number] => [`dropped: ${reason}`, n]),
     ...Object.entries(summary.truncated).map(([reason, n]): [string, number] => [`walks cut: ${reason.replace(/_/g, " ")}`, n]),
-    ["frees of blocks that the trace does not know", summary.unknown_frees], ["blocks whose free is missing", summary.missed_frees],
+    ["frees of blocks that are not in the trace", summary.unknown_frees], ["blocks whose free is missing", summary.missed_frees],
     ["stacks with a guessed frame", summary.guessed_stacks], ["damaged parts of the file", summary.damaged_chunks],
-    ["short-lived blocks that were only summed up", summary.culled_count],
+    ["short-lived blocks of which only sums are kept", summary.culled_count],
   ];
   const shown = rows.filter(([, n]) => n);
-  return <><h2>Counted while recording</h2>{shown.length ? <table class="plain-table"><tbody>{shown.map(([name, n]) =>
+  return <><h2>Problems while recording</h2>{shown.length ? <table class="plain-table"><tbody>{shown.map(([name, n]) =>
     <tr key={name}><td class="number">{count(n)}</td><td class="wide">{name}</td></tr>)}</tbody></table> : <p>Nothing was dropped, cut, guessed or damaged.</p>}</>;
 }

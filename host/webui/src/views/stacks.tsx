@@ -10,7 +10,7 @@ import { COSTS } from "../text/words";
 import { bytes, count, duration, exactBytes } from "../text/format";
 import type { ViewProps } from "./view";
 
-// Blocks of these costs are what a part of the filter lets through.
+// For these costs, the blocks are selected by a part of the filter.
 const CHOSEN: Partial<Record<Cost, Record<string, string>>> = { peak: { at: "peak" }, live: { lifetime: "only_leaked" } };
 const WHICH: Cost[] = ["peak", "live", "allocated"];
 
@@ -30,11 +30,11 @@ export function StacksView({ route }: ViewProps) {
     { name: "First", sort: "only_matched.min_timestamp", number: true, cell: ({ only_matched: half }) => duration(ns(half.min_timestamp_relative)) },
     { name: "Last", sort: "only_matched.max_timestamp", number: true, cell: ({ only_matched: half }) => duration(ns(half.max_timestamp_relative)) },
     { name: "Interval", sort: "only_matched.interval", number: true, cell: ({ only_matched: half }) => duration(ns(half.interval)) },
-    { name: "Stack, from what allocates", wide: true, cell: (row) => shortStack(row.backtrace) },
+    { name: "Stack, innermost function first", wide: true, cell: (row) => shortStack(row.backtrace) },
   ];
   return (
     <><div class="bar"><Choice label="Which blocks" now={which} to={(value) => address(changed(route, { cost: value, sort_by: undefined, order: undefined }))}
-      choices={WHICH.map((cost) => ({ value: cost, name: COSTS[cost].name, title: COSTS[cost].explained, off: cost !== "allocated" && taken(route, cost) ? "the filter says that already" : null }))} />
+      choices={WHICH.map((cost) => ({ value: cost, name: COSTS[cost].name, title: COSTS[cost].explained, off: cost !== "allocated" && taken(route, cost) ? "the filter already determines this" : null }))} />
       <StackSearch route={route} what="stacks" /></div>
     <div class="with-side">
       <Table<Group> label="Stacks" columns={columns} sort={sort} order={order}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What initialisers of global C++ objects allocated and is still there.
+// Live memory that initialisers of global C++ objects allocated.
 import { useAnswer } from "../data/ask";
 import { Pane } from "../parts/pane";
 import { address, question, toView } from "../state/route";
@@ -13,7 +13,7 @@ interface Dynamic extends Sum { per_file: Record<string, Sum & { per_line: Recor
 export function StaticsView(props: ViewProps) {
   return (
     <div class="scroll">
-      <p>What initialisers of global objects allocated and is still there, by the line of the object.</p>
+      <p>Memory that initialisers of global objects allocated and that is still live, by the line of the object.</p>
       <Part {...props} what="dynamic_constants" title="Constants" />
       <Part {...props} what="dynamic_statics" title="Variables" />
     </div>
@@ -26,7 +26,7 @@ function Part({ route, what, title }: ViewProps & { what: string; title: string 
   return (
     <section>
       <h2>{title}</h2>
-      <Pane answer={answer} path={path} empty={(data) => data.count ? undefined : <p class="empty">None that allocated.</p>}>
+      <Pane answer={answer} path={path} empty={(data) => data.count ? undefined : <p class="empty">No initialiser has live memory.</p>}>
         {(data) => {
           const rows = Object.entries(data.per_file).flatMap(([file, { per_line }]) => Object.entries(per_line).map(([line, sum]) => ({ file, line, ...sum })));
           return <PlainTable route={route} label={title} id={what} rows={rows} sort="-Bytes" keyOf={(row) => row.file + row.line} columns={[

@@ -7,14 +7,14 @@ import { Pane } from "../parts/pane";
 import { address, changed, question, type Route } from "../state/route";
 import { PlainTable } from "../table/plain";
 import { COSTS } from "../text/words";
-import { bytes, count, duration, exactBytes, plain, share } from "../text/format";
+import { bytes, counted, duration, exactBytes, plain, share } from "../text/format";
 import type { ViewProps } from "./view";
 
 type Kind = "thread" | "size" | "lifetime";
 
 const SAID: Record<Kind, { title: string; explained: string }> = {
   thread: { title: "Threads", explained: "by the thread that allocated" },
-  size: { title: "Sizes", explained: "by what was asked for, in powers of two" },
+  size: { title: "Sizes", explained: "by requested size, in powers of two" },
   lifetime: { title: "Lifetimes", explained: "from allocation to free, in powers of two" },
 };
 
@@ -44,19 +44,19 @@ export function Bars({ route, summary, kind }: ViewProps & { kind: Kind }) {
   const of = (row: TotalsRow): number => row.total[cost]?.[speech.unit === "bytes" ? 0 : 1] ?? 0;
   return (
     <section class="bars" aria-label={SAID[kind].title}>
-      <h2>{SAID[kind].title} <small>{SAID[kind].explained}; a click shows these alone</small></h2>
+      <h2>{SAID[kind].title} <small>{SAID[kind].explained}; click a row to see only its blocks</small></h2>
       <Pane answer={answer} path={path} empty={(data) => data.rows.length ? undefined : <p class="empty">Nothing matches the filter.</p>}>
         {(data) => {
           const rows = kind === "thread" ? data.rows : [...data.rows].sort((a, b) => (a.from ?? Infinity) - (b.from ?? Infinity));
           const most = Math.max(1, ...rows.map(of)), whole = data.sum[cost]?.[speech.unit === "bytes" ? 0 : 1] ?? 0;
-          const exactly = (pair: [number, number] | undefined): string | undefined => pair && `${exactBytes(pair[0])} in ${count(pair[1])} blocks`;
+          const exactly = (pair: [number, number] | undefined): string | undefined => pair && `${exactBytes(pair[0])} in ${counted(pair[1], "blocks")}`;
           const others: Cost[] = kind === "thread" && events.name === "heap" ? events.costs.filter((one) => one !== cost) : [];
           return <div data-bytes={data.sum[cost]?.[0]} data-count={data.sum[cost]?.[1]}><PlainTable<TotalsRow> route={route} label={SAID[kind].title} id={kind} rows={rows.slice(0, 1000)}
             keyOf={(row) => `${row.key} ${row.from} ${row.thread}`} columns={[
               { name: kind === "thread" ? "Thread" : kind === "size" ? "Size" : "Lifetime", of: (row) => kind === "thread" ? name(kind, row) : row.from ?? Infinity,
                 cell: (row) => <a href={address(filtered(route, kind, row))}>{name(kind, row)}</a> },
               { name: COSTS[cost].name, number: true, title: COSTS[cost].explained, of, cell: (row) => <span title={exactly(row.total[cost])}>{speech.value(of(row))}</span> },
-              { name: "Share", number: true, title: "of everything that matches", of, cell: (row) => share(of(row), whole) },
+              { name: "Share", number: true, title: "of all matching blocks", of, cell: (row) => share(of(row), whole) },
               ...others.map((one) => ({ name: COSTS[one].name, number: true, title: COSTS[one].explained, of: (row: TotalsRow) => row.total[one]?.[speech.unit === "bytes" ? 0 : 1] ?? 0,
                 cell: (row: TotalsRow) => <span title={exactly(row.total[one])}>{speech.value(row.total[one]?.[speech.unit === "bytes" ? 0 : 1] ?? 0)}</span> })),
               { name: "Picture", wide: true, title: COSTS[cost].explained, of, cell: (row) => <svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width={100 * of(row) / most} height="10" /></svg> },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// All views of a trace: a new one is a file and an entry here.
+// All views of a trace. A new view needs a file and an entry here.
 import type { ComponentType } from "preact";
 import type { Summary } from "../data/types";
 import type { Cost } from "../data/types";
@@ -24,8 +24,8 @@ export interface View {
   title: string;
   group: string;
   component: ComponentType<ViewProps>;
-  blocks?: boolean; // of single blocks: a trace of sums has none
-  report?: (cost: Cost) => string; // the options of `heapsonde report` that say the same
+  blocks?: boolean; // of single blocks: an aggregate trace does not have it
+  report?: (cost: Cost) => string; // the options of `heapsonde report` for the same data
 }
 
 export const VIEWS: View[] = [
@@ -47,7 +47,7 @@ export const VIEWS: View[] = [
 
 const quoted = (text: string): string => /^[\w@%+=:,./-]+$/.test(text) ? text : "'" + text.replace(/'/g, "'\\''") + "'";
 
-// The command that says the same; undefined: there is none, or the text has characters that no terminal should get.
+// The command for the same data; undefined: none, or the text contains characters that are unsafe in a terminal.
 export function commandOf(view: View, route: Route, summary: Summary, cost: Cost, filter: URLSearchParams): string | undefined {
   if (!view.report || route.parameters.has("events") || filter.has("at") || route.parameters.has("function"))
     return undefined;

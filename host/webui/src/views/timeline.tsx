@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The heap over time in numbers: what was there, what came and what went.
+// The heap over time: live memory, allocations and frees.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { theme } from "../canvas/colours";
 import { useAnswer } from "../data/ask";
@@ -19,11 +19,11 @@ interface Series { name: string; of: (data: Timeline) => number[]; text: (value:
 
 const rate = (values: number[], data: Timeline): number[] => values.map((value) => value / (data.interval_ns / 1e9));
 const SERIES: Series[] = [
-  { name: "Live memory", explained: "the most within each interval", of: (data) => data.allocated_size, text: bytes },
-  { name: "Live blocks", explained: "the most within each interval", of: (data) => data.allocated_count, text: (n) => count(Math.round(n)) },
+  { name: "Live memory", explained: "the maximum in each interval", of: (data) => data.allocated_size, text: bytes },
+  { name: "Live blocks", explained: "the maximum in each interval", of: (data) => data.allocated_count, text: (n) => count(Math.round(n)) },
   { name: "Allocations per second", explained: "blocks", of: (data) => rate(data.allocations, data), text: (n) => count(Math.round(n)) },
   { name: "Frees per second", explained: "blocks", of: (data) => rate(data.deallocations, data), text: (n) => count(Math.round(n)) },
-  { name: "Bytes allocated per second", explained: "whether freed later or not", of: (data) => rate(data.bytes_in, data), text: (n) => bytes(n) },
+  { name: "Bytes allocated per second", explained: "freed later or not", of: (data) => rate(data.bytes_in, data), text: (n) => bytes(n) },
 ];
 
 export function TimelineView({ route, summary }: ViewProps) {
@@ -60,7 +60,7 @@ export function TimelineView({ route, summary }: ViewProps) {
       <details class="as-table" onToggle={(event) => setTable(event.currentTarget.open)}><summary>As table</summary>{table && <AsTable route={route} />}</details>
       <Pane answer={leaked} path={leakedPath}>
         {(data) => <Chart data={data} wide={wide} over={over} setOver={setOver}
-          series={{ name: "Memory that is still live at the end", explained: "what of it was there already", of: (one) => one.allocated_size, text: bytes }} />}
+          series={{ name: "Memory that is still live at the end", explained: "the part of it that was already live", of: (one) => one.allocated_size, text: bytes }} />}
       </Pane>
     </div>
   );
@@ -68,7 +68,7 @@ export function TimelineView({ route, summary }: ViewProps) {
 
 const PARTS = 60;
 
-// The same in fewer and longer intervals, for keys and for screen readers.
+// The same with fewer and longer intervals, for keyboards and screen readers.
 function AsTable({ route }: { route: Route }) {
   const path = question(route, "timeline", { width: PARTS });
   const answer = useAnswer<Timeline>(path);
@@ -76,7 +76,7 @@ function AsTable({ route }: { route: Route }) {
     { name: "From", number: true, of: (i) => i, cell: (i) => duration(data.start_ns + i * data.interval_ns) },
     { name: "Live at most", number: true, of: (i) => data.allocated_size[i]!, cell: (i) => <span title={exactBytes(data.allocated_size[i]!)}>{bytes(data.allocated_size[i]!)}</span> },
     { name: "Blocks at most", number: true, of: (i) => data.allocated_count[i]!, cell: (i) => count(data.allocated_count[i]!) },
-    { name: "Live when it ends", number: true, of: (i) => data.end_size[i]!, cell: (i) => <span title={exactBytes(data.end_size[i]!)}>{bytes(data.end_size[i]!)}</span> },
+    { name: "Live at its end", number: true, of: (i) => data.end_size[i]!, cell: (i) => <span title={exactBytes(data.end_size[i]!)}>{bytes(data.end_size[i]!)}</span> },
     { name: "Allocated", number: true, of: (i) => data.allocations[i]!, cell: (i) => count(data.allocations[i]!) },
     { name: "Freed", number: true, of: (i) => data.deallocations[i]!, cell: (i) => count(data.deallocations[i]!) },
   ]} />}</Pane>;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The traces that the server has, and those that it is still reading.
+// The traces of the server, and those that it is still importing.
 import type { Answer } from "../data/ask";
 import { type ListRow, ns } from "../data/types";
 import { Pane } from "../parts/pane";
 import { address, type Route } from "../state/route";
 import { type PlainColumn, PlainTable } from "../table/plain";
-import { baseName, bytes, count, duration, exactBytes, plain } from "../text/format";
+import { baseName, bytes, count, counted, duration, exactBytes, plain } from "../text/format";
 
 const COLUMNS: PlainColumn<ListRow>[] = [
   { name: "Program", wide: true, of: (row) => baseName(row.executable), cell: (row) => <>
@@ -16,7 +16,7 @@ const COLUMNS: PlainColumn<ListRow>[] = [
   { name: "Started", of: (row) => ns(row.timestamp), cell: (row) => new Date(ns(row.timestamp) / 1e6).toLocaleString() },
   { name: "Runtime", number: true, of: (row) => ns(row.runtime), cell: (row) => duration(ns(row.runtime)) },
   { name: "Still live", number: true, title: "at the end", of: (row) => row.final_allocated,
-    cell: (row) => <span title={`${exactBytes(row.final_allocated)} in ${count(row.final_allocated_count)} blocks`}>{bytes(row.final_allocated)}</span> },
+    cell: (row) => <span title={`${exactBytes(row.final_allocated)} in ${counted(row.final_allocated_count, "blocks")}`}>{bytes(row.final_allocated)}</span> },
   { name: "Allocations", number: true, of: (row) => row.allocations, cell: (row) => count(row.allocations) },
   { name: "File", number: true, of: (row) => row.file_size, cell: (row) => <span title={exactBytes(row.file_size)}>{bytes(row.file_size)}</span> },
   { name: "Machine", of: (row) => row.architecture, cell: (row) => plain(row.architecture) },
@@ -32,7 +32,7 @@ export function TracesView({ answer, route }: { answer: Answer<ListRow[]>; route
           return <>
             {reading.map((row) => <p key={row.path} class="reading">reading {baseName(row.path)}{" "}
               <progress max={row.progress!.total || 1} value={row.progress!.done} aria-label={`reading ${baseName(row.path)}`} />{" "}
-              {row.progress!.total ? `${bytes(row.progress!.done)} of ${bytes(row.progress!.total)}` : "it waits for the others"}</p>)}
+              {row.progress!.total ? `${bytes(row.progress!.done)} of ${bytes(row.progress!.total)}` : "waiting for the others"}</p>)}
             {ready.length > 0 && <PlainTable<ListRow> route={route} label="Traces" id="traces" rows={ready} sort="-Started" keyOf={(row) => row.id} data={(row) => ({ "data-id": row.id })} columns={COLUMNS} />}
           </>;
         }}

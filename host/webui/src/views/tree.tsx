@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The call tree as a table: the same numbers as the flame graph, for keys and for screen readers.
+// The call tree as a table: the same numbers as the flame graph, for keyboards and screen readers.
 import { useMemo, useRef, useState } from "preact/hooks";
 import { libraryOf, type Model, nameOf, pathOf, selfOf, sourceOf, valueOf } from "../canvas/model";
 import { functionActions } from "../parts/actions";
@@ -16,7 +16,7 @@ import type { ViewProps } from "./view";
 
 const MOST_ROWS = 1500, OPENED = 100;
 
-// Along the biggest child, as long as it has most of its parent.
+// Opens the largest child, as long as it has most of its parent's memory.
 function opened(model: Model): Set<string> {
   const open = new Set<string>([""]);
   let node = 0;
@@ -88,12 +88,12 @@ export function TreeView({ route, summary }: ViewProps) {
         <Choice label="Direction" now={inverted ? "1" : "0"} to={(value) => address(changed(route, { "ui.inverted": value === "1" ? value : undefined, "ui.open": undefined }))}
           choices={[{ value: "0", name: "Callers first" }, { value: "1", name: "Allocators first" }]} />
         <Recursion route={route} />
-        <button type="button" title="the rows that are open" onClick={() => table.current && saveTable(table.current, "call-tree.csv")}>Save CSV</button>
+        <button type="button" title="the rows that are shown" onClick={() => table.current && saveTable(table.current, "call-tree.csv")}>Save CSV</button>
       </div>
       <Pane answer={answer} path={path} empty={(data) => data.size[0] || data.count[0] ? undefined : <Nothing route={route} summary={summary} />}>
         {() => model && rows && <div class="scroll">
           <table class="plain-table" ref={table} data-bytes={model.columns.size[0]} data-count={model.columns.count[0]}>
-            <thead><tr><th class="number">With calls</th><th class="number" title="of everything that matches">Share</th><th class="number">Itself</th>
+            <thead><tr><th class="number">With calls</th><th class="number" title="of all matching blocks">Share</th><th class="number">Itself</th>
               <th class="number">{speech.unit === "count" ? "Bytes" : speech.thing === "blocks" ? "Blocks" : "Samples"}</th><th class="wide">Function</th><th>Library</th></tr></thead>
             <tbody>
               {rows.map((node, i) => {

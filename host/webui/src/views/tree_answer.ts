@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The question for a tree of functions, and its answer as a model.
+// The request for a tree of functions, and its answer as a model.
 import { useMemo } from "preact/hooks";
 import { collapseRecursion } from "../canvas/recursion";
 import { makeModel, type Model, readPath } from "../canvas/model";
@@ -23,7 +23,7 @@ export interface TreeAnswer { answer: Answer<TreeColumns>; path: string; model: 
 
 export function useTree(route: Route, summary: Summary, nodes = NODES): TreeAnswer {
   const zoom = route.parameters.get("ui.zoom");
-  // What is below one node of a tree without recursion is below many of the server's.
+  // What is below one node of a tree without recursion is below several nodes of the server's tree.
   const collapsed = route.parameters.get("ui.recursion") === "1";
   const path = treeQuestion(route, summary, nodes, readPath(zoom).length && !collapsed ? zoom : null);
   const answer = useAnswer<TreeColumns>(path);

@@ -2,5 +2,5 @@
 import type { Summary } from "../data/types";
 import type { Route } from "../state/route";
 
-// `summary` is of the whole trace, whatever the filter is.
+// `summary` is that of the whole trace, independent of the filter.
 export interface ViewProps { route: Route; summary: Summary }
