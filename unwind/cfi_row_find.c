@@ -101,15 +101,24 @@ static bool find_without_fde(uintptr_t pc, bool exact, struct hs_found_cfi_row *
     return in_code && hs_code_cfi_row(module, pc, exact, &found->cfi_row, &found->guessed);
 }
 
+// Code that is made at run time may have a table for exceptions alone, which does not even say where the frame is.
+static bool says_nothing(const struct hs_cfi_row *cfi_row)
+{
+    return !cfi_row->cfa_register && !cfi_row->cfa_offset && cfi_row->registers[HS_DWARF_RA].kind == HS_CFI_SAME;
+}
+
 enum hs_cfi_row_result hs_cfi_row_find(uintptr_t pc, bool exact, struct hs_found_cfi_row *found)
 {
+    struct hs_fde_place *place = &found->place;
     found->address = hs_rule_address(pc, exact);
     found->guessed = false;
-    if (hs_fde_find(found->address, &found->place)) {
-        if (hs_cfi_row_at(&found->place.section, &found->place.fde, found->address, &found->cfi_row))
+    if (hs_fde_find(found->address, place)) {
+        bool good = hs_cfi_row_at(&place->section, &place->fde, found->address, &found->cfi_row);
+        if (good && !says_nothing(&found->cfi_row))
             return HS_ROW_FOUND;
-        hs_fde_release(&found->place);
-        return HS_ROW_BAD;
+        hs_fde_release(place);
+        place->in_module = good;
+        return good ? HS_ROW_MISSING : HS_ROW_BAD;
     }
     return find_without_fde(pc, exact, found) ? HS_ROW_FOUND : HS_ROW_MISSING;
 }

@@ -160,17 +160,22 @@ static HS_COLD bool leads_to_code(const struct hs_full_walk *walk)
     return hs_module_find(hs_rule_address(hs_code_at(walk->registers.values[HS_DWARF_PC]), false), &module);
 }
 
+// Where an interrupted frame's table leads to no code, the code itself may know better. A zero is the end of the stack
+// if both say so: most words that are no return address are zeros.
 static HS_COLD int step_by_found(struct hs_full_walk *walk, const struct hs_found_cfi_row *found, uintptr_t pc)
 {
-    if (!walk->exact)
+    if (!walk->exact || found->cfi_row.registers[HS_DWARF_RA].kind == HS_CFI_UNDEFINED)
         return step_by_cfi_row(walk, found);
     struct hs_full_walk by_code = *walk;
     int result = step_by_cfi_row(walk, found);
-    bool doubtful = result == HS_STEP_MORE ? !leads_to_code(walk) : result != HS_END_ROOT;
-    if (!doubtful || step_by_code(&by_code, pc) != HS_STEP_MORE || !leads_to_code(&by_code))
+    if (result == HS_STEP_MORE && leads_to_code(walk))
         return result;
-    *walk = by_code;
-    return HS_STEP_MORE;
+    int other = step_by_code(&by_code, pc);
+    if (other == HS_STEP_MORE && leads_to_code(&by_code)) {
+        *walk = by_code;
+        return other;
+    }
+    return result == HS_END_ROOT && other != result ? HS_END_BAD_STACK : result;
 }
 
 // No frame information: the chain of frame pointers, checked; callee-saved registers other than fp are taken to be

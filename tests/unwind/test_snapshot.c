@@ -116,6 +116,63 @@ START_TEST(a_guess_is_marked)
     }
 }
 END_TEST
+
+// The table says that the return address is a word further up than it is, as of what is called within one function. Of
+// the second one the code says nothing; with the third one it agrees.
+__asm__(
+    ".text\n.p2align 4\n.type one_off, @function\none_off:\n    .cfi_startproc\n    .cfi_def_cfa_offset 16\n"
+    "    nop\n    ret\n    .cfi_endproc\n    .size one_off, . - one_off\n"
+    "    .p2align 4\n.type one_off_unknown, @function\none_off_unknown:\n    .cfi_startproc\n"
+    "    .cfi_def_cfa_offset 16\n    mov %rax, %rsp\n    nop\n    ret\n    .cfi_endproc\n"
+    "    .size one_off_unknown, . - one_off_unknown\n"
+    "    .p2align 4\n.type outermost, @function\noutermost:\n    .cfi_startproc\n    nop\n    ret\n    .cfi_endproc\n"
+    "    .size outermost, . - outermost\n"
+    "    .p2align 4\n.type calls, @function\ncalls:\n    .cfi_startproc\n    .cfi_undefined rip\n    call *%rax\n"
+    "called_from:\n    ret\n    .cfi_endproc\n    .size calls, . - calls");
+extern const char one_off[] __attribute__((visibility("hidden")));
+extern const char one_off_unknown[] __attribute__((visibility("hidden")));
+extern const char outermost[] __attribute__((visibility("hidden")));
+extern const char called_from[] __attribute__((visibility("hidden")));
+
+static void interrupt_at(const char *code, uintptr_t first_word)
+{
+    const uintptr_t words[] = {first_word, 0, 0, 0};
+    prepare();
+    snapshot.registers.values[HS_DWARF_PC] = (uintptr_t)code;
+    memcpy(copy, words, sizeof words);
+    hs_memo_take_snapshot(memo, &snapshot);
+}
+
+START_TEST(a_zero_alone_is_no_end)
+{
+    interrupt_at(one_off + 1, (uintptr_t)called_from);
+    ck_assert_int_eq(memo->end, HS_END_ROOT);
+    ck_assert_uint_eq(memo->depth, 2);
+    ck_assert_uint_eq(memo->pcs[0], (uintptr_t)called_from);
+    interrupt_at(one_off_unknown + 3, (uintptr_t)called_from);
+    ck_assert_int_eq(memo->end, HS_END_BAD_STACK);
+    ck_assert_uint_eq(memo->depth, 1);
+    interrupt_at(outermost + 1, 0);
+    ck_assert_int_eq(memo->end, HS_END_ROOT);
+    ck_assert_uint_eq(memo->depth, 1);
+}
+END_TEST
+
+// A table without any rule.
+__asm__(".text\n.p2align 4\n.type without_rules, @function\nwithout_rules:\n    .cfi_startproc simple\n"
+        "    mov %rax, %rsp\n    nop\n    ret\n    .cfi_endproc\n    .size without_rules, . - without_rules");
+extern const char without_rules[] __attribute__((visibility("hidden")));
+
+START_TEST(a_table_without_rules_is_none)
+{
+    prepare();
+    snapshot.registers.values[HS_DWARF_FP] = 1;
+    snapshot.registers.values[HS_DWARF_PC] = (uintptr_t)without_rules + 3;
+    hs_memo_take_snapshot(memo, &snapshot);
+    ck_assert_int_eq(memo->end, HS_END_NO_RULE);
+    ck_assert_uint_eq(memo->depth, 1);
+}
+END_TEST
 #endif
 
 #ifdef __arm__
@@ -232,6 +289,8 @@ int main(void)
     tcase_add_test(cases, the_interrupted_instruction_is_looked_up);
 #ifdef __x86_64__
     tcase_add_test(cases, a_guess_is_marked);
+    tcase_add_test(cases, a_zero_alone_is_no_end);
+    tcase_add_test(cases, a_table_without_rules_is_none);
 #endif
 #ifdef __arm__
     tcase_add_test(cases, what_kind_of_code_it_is_is_seen);
