@@ -66,7 +66,7 @@ static int check_options(const struct hs_arguments *arguments, char *const *more
     enum hs_parse_result parsed = hs_arguments__parse_some(&some, arguments->command, (int)count + 1, words);
     bool more_than_options = parsed == HS_PARSE_HELP || (parsed == HS_PARSE_OK && some.operand_count);
     if (more_than_options)
-        hs_complain(arguments->command, VARIABLE " holds more than options of run: %s", getenv(VARIABLE));
+        hs_complain(arguments->command, VARIABLE " may contain only options of run: %s", getenv(VARIABLE));
     hs_arguments__free(&some);
     free(words);
     return parsed == HS_PARSE_OK && !more_than_options ? HS_EXIT_OK : HS_EXIT_USAGE;

@@ -56,7 +56,7 @@ export function MapDetails({ route, id }: { route: Route; id: number }) {
           { name: "Address", of: (part) => part.address_s, cell: (part) => <code>{hex(part.address_s)}</code> },
           { name: "Size", number: true, of: (part) => part.size, cell: (part) => <span title={exactBytes(part.size)}>{bytes(part.size)}</span> },
           { name: "From", number: true, of: (part) => ns(part.timestamp_relative), cell: (part) => duration(ns(part.timestamp_relative)) },
-          { name: "There for", number: true, of: (part) => part.deallocation ? ns(part.deallocation.timestamp) - ns(part.timestamp) : Infinity, cell: thereFor },
+          { name: "Lifetime", number: true, of: (part) => part.deallocation ? ns(part.deallocation.timestamp) - ns(part.timestamp) : Infinity, cell: thereFor },
         ]} />
         {map.usage_history.length > 0 && <>
           <h3>Resident over time</h3>
