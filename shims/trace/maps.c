@@ -34,7 +34,7 @@ static inline bool mmap_is_wide(void)
 
 static void *system_mmap(void *address, size_t length, int protection, int flags, int fd, int64_t offset)
 {
-    mmap_wide *real = mmap_is_wide() ? (mmap_wide *)(void *)hs_real.mmap : hs_real.mmap64;
+    mmap_wide *real = mmap_is_wide() ? (mmap_wide *)(void *)hs_real.mmap : (mmap_wide *)(void *)hs_real.mmap64;
     if (real)
         return real(address, length, protection, flags, fd, offset);
     return (void *)hs_real__result(hs_system_mmap(address, length, protection, flags, fd, (uint64_t)offset));
