@@ -278,21 +278,6 @@ int any_prctl(int option, long a, long b, long c, long d)
 
 // ---- code that goes and comes ---------------------------------------------------------------------------------------
 
-#ifndef RTLD_DEEPBIND
-#define RTLD_DEEPBIND 8 // glibc's; musl knows none
-#endif
-
-// A library that is bound to itself first, and then to its own libraries, would get past us to the C library's malloc.
-// The caller is who called us, by a jump: where to look depends on it.
-HS_EXPORT void *dlopen(const char *file, int flags);
-HS_EXPORT void *dlopen(const char *file, int flags)
-{
-    NEED(dlopen);
-    if (!hs_real.dlopen)
-        return NULL;
-    return hs_real.dlopen(file, hs_config.keep_deepbind ? flags : flags & ~RTLD_DEEPBIND);
-}
-
 HS_EXPORT int dlclose(void *handle);
 HS_EXPORT int dlclose(void *handle)
 {
