@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// dlopen(). libc's must see the program as its caller, because the search path depends on it. So it is reached by a jump,
-// and this file may not be compiled as Thumb code for ARMv5, which has no such jump.
+// dlopen(). libc's must see the program as its caller, because the search path depends on it. So it is reached by a
+// jump, and this file may not be compiled as Thumb code for ARMv5, which has no such jump.
 #include "arch/likely.h"
 #include "runtime/config.h"
 #include "shims/common/real.h"
