@@ -78,6 +78,7 @@ heapsonde_optional_library(SODIUM libsodium "gather deciphers more slowly" libso
                            libsodium)
 heapsonde_optional_library(MICROHTTPD libmicrohttpd "there is no server and no page" libmicrohttpd-dev
                            libmicrohttpd-devel libmicrohttpd-dev libmicrohttpd)
+heapsonde_optional_library(CURL libcurl "there is no fleet command" libcurl4-gnutls-dev libcurl-devel curl-dev curl)
 heapsonde_find_iberty()
 if(HEAPSONDE_TESTS)
   heapsonde_library(CHECK check check check-devel check-dev check)

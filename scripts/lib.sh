@@ -13,7 +13,7 @@ export PATH=$PATH:/usr/sbin:/sbin
 # Debian 12's packages. What the host command and recording need:
 build_packages=(
     gcc libc6-dev cmake ninja-build pkg-config
-    libdw-dev libelf-dev libiberty-dev libpcre2-dev zlib1g-dev libmicrohttpd-dev libsodium-dev libzstd-dev
+    libdw-dev libelf-dev libiberty-dev libpcre2-dev zlib1g-dev libmicrohttpd-dev libsodium-dev libzstd-dev libcurl4-gnutls-dev
     nodejs npm # the page
 )
 # shellcheck disable=SC2034

@@ -16,6 +16,9 @@ const struct hs_command *const hs_commands[] = {
     &hs_command_extract,
     &hs_command_strip,
     &hs_command_gather,
+#ifdef HEAPSONDE_HAS_CURL
+    &hs_command_fleet,
+#endif
     &hs_command_ctl,
     &hs_command_server,
     &hs_command_doctor,

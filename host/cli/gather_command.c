@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
+#include "host/cli/gather_store.h"
 #include "host/cli/wire_options.h"
 #include "host/gather/gather.h"
 
@@ -35,7 +36,10 @@ static int gather(const struct hs_arguments *arguments)
                                         .patience = hs_arguments__number(arguments, "patience", 60 * SECOND),
                                         .insecure = hs_arguments__flag(arguments, "insecure"),
                                         .form = choose_form(arguments)};
+    struct hs_gather_store *store;
     int status = hs_wire_options__key(arguments, &options.key);
+    if (!status)
+        status = hs_gather_store__prepare(&store, arguments, &options);
     if (status)
         return status;
     if (options.insecure)
@@ -45,6 +49,7 @@ static int gather(const struct hs_arguments *arguments)
         hs_complain(arguments->command, "%s", error.message);
         status = HS_EXIT_FAILURE;
     }
+    hs_gather_store__end(store);
     hs_shared_key__forget(&options.key);
     return status;
 }
@@ -83,6 +88,16 @@ static const struct hs_option options[] = {
      .argument = "TIME",
      .help = "with --once: give up streams that have not ended when no device has been connected for this time; "
              "default 1min; received data is kept, and the exit status is 1"},
+    {.name = "store",
+     .kind = HS_OPTION_TEXT,
+     .argument = "DATABASE",
+     .help =
+         "also send the sums of aggregate mode to a ClickHouse database, clickhouse://HOST:PORT/NAME, for 'heapsonde "
+         "fleet'; while the database is away, the folder keeps what it has to get"},
+    {.name = "firmware-label",
+     .kind = HS_OPTION_TEXT,
+     .argument = "KEY",
+     .help = "with --store: the label that names the firmware; default firmware"},
     {.name = "json", .help = "write a line of JSON for each event, and one per second"},
     HS_WIRE_OPTIONS(""),
     {0},

@@ -94,7 +94,8 @@ static int start_traces(struct gather *gather, struct hs_error *error)
                                        .remove_oldest = options->remove_oldest,
                                        .stored = stored,
                                        .context = gather};
-    return hs_traces__open(&gather->traces, &traces, error);
+    int failed = hs_traces__open(&gather->traces, &traces, error);
+    return failed || !options->opened ? failed : options->opened(options->context, gather->traces, error);
 }
 
 static int create_door(struct gather *gather, struct hs_error *error)
@@ -151,6 +152,8 @@ static void stop(struct gather *gather)
         hs_workers__stop(gather->workers);
     if (gather->traces && gather->workers)
         hs_notices__summary(gather->notices, gather->traces);
+    if (gather->traces && gather->options->closing)
+        gather->options->closing(gather->options->context);
     // The folder's thread may still report to the workers.
     if (gather->traces)
         hs_traces__close(gather->traces);

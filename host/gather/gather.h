@@ -11,6 +11,7 @@
 
 #include "host/gather/notices.h"
 #include "host/gather/shared_key.h"
+#include "host/gather/traces.h"
 
 struct hs_gather_options {
     const char *const *addresses; // HOST:PORT to dial
@@ -25,6 +26,11 @@ struct hs_gather_options {
     bool insecure;
     struct hs_shared_key key; // length 0: no encryption
     enum hs_notices_form form;
+    // For someone else who reads what is gathered: called when the folder is open, and before it is closed, after the
+    // last byte was written. NULL: nobody.
+    int (*opened)(void *context, struct hs_traces *traces, struct hs_error *error);
+    void (*closing)(void *context);
+    void *context;
 };
 
 // Runs until SIGINT or SIGTERM, or until it is done. 0, or a negative errno with the reason in `error`. -ETIMEDOUT:

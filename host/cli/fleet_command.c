@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// heapsonde fleet: many devices in one database.
+#include "host/cli/commands.h"
+#include "host/cli/subject.h"
+#include "host/filter/nearest.h"
+#include "host/fleet/load.h"
+#include "host/fleet/names.h"
+#include "host/fleet/questions.h"
+#include "host/fleet/schema.h"
+#include "host/fleet/symbolize.h"
+#include "host/fleet/tsv.h"
+#include "host/report/json.h"
+#include "host/report/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { FIELDS_MOST = 9, STALE_SECONDS = 300, ROWS = 10, FRAMES = 8 };
+#define LEAST_GROWTH 65536
+
+struct fleet_job {
+    const struct hs_arguments *arguments;
+    struct hs_database *database;
+    const char *const *operands; // behind the action and the database; NULL ends them
+    struct hs_fleet_slice slice;
+};
+
+static int fail(const struct fleet_job *job, const struct hs_error *error)
+{
+    hs_complain(job->arguments->command, "%s", error->message);
+    return HS_EXIT_FAILURE;
+}
+
+// ---- init and load -------------------------------------------------------------------------------------------------
+
+static int init(struct fleet_job *job)
+{
+    struct hs_error error;
+    bool made;
+    if (hs_fleet_schema__init(job->database, (unsigned)hs_arguments__number(job->arguments, "keep", 90), &made, &error))
+        return fail(job, &error);
+    printf(made ? "%s: the tables are made\n" : "%s: the tables are there already\n",
+           hs_database__address(job->database));
+    return HS_EXIT_OK;
+}
+
+struct fleet_loading {
+    struct fleet_job *job;
+    struct hs_sender *sender;
+    struct hs_fleet_loaded loaded;
+    size_t files, other_files;
+};
+
+static int load_file(struct fleet_loading *loading, const char *path, bool given, struct hs_error *error)
+{
+    const struct hs_arguments *arguments = loading->job->arguments;
+    const struct hs_sender_device device = {.device = hs_arguments__text(arguments, "device", NULL),
+                                            .labels = hs_arguments__text(arguments, "labels", NULL),
+                                            .firmware_label =
+                                                hs_arguments__text(arguments, "firmware-label", "firmware")};
+    struct hs_fleet_load *load;
+    uint64_t end = 0, ticks = loading->loaded.ticks;
+    int failed = hs_fleet_load__open(path, &device, &load, error);
+    if (failed && !given && failed != -ENOMEM) {
+        loading->other_files++;
+        return 0;
+    }
+    if (failed)
+        return failed;
+    failed = hs_fleet_load__go_on(load, loading->sender, true, 0, &end, &loading->loaded, error);
+    if (!failed && given && loading->loaded.ticks == ticks)
+        failed = hs_error__set(error, ENOTSUP,
+                               "%s: holds no sums; record with 'heapsonde run --aggregate SECONDS' "
+                               "(HEAPSONDE_MODE=aggregate)",
+                               path);
+    loading->files += loading->loaded.ticks != ticks;
+    loading->other_files += loading->loaded.ticks == ticks;
+    hs_fleet_load__close(load);
+    return failed;
+}
+
+static int load_folder(struct fleet_loading *loading, const char *path, struct hs_error *error)
+{
+    struct dirent **entry;
+    int count = scandir(path, &entry, NULL, alphasort), failed = 0;
+    if (count < 0)
+        return hs_error__set(error, errno, "%s: %s", path, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        const char *name = entry[i]->d_name, *suffix = strrchr(name, '.');
+        char *file = NULL;
+        if (!failed && suffix && !strcmp(suffix, ".dat")) {
+            failed = asprintf(&file, "%s/%s", path, name) < 0 ? -ENOMEM : load_file(loading, file, false, error);
+            free(file);
+        }
+        free(entry[i]);
+    }
+    free(entry);
+    return failed;
+}
+
+static int load_path(struct fleet_loading *loading, const char *path, struct hs_error *error)
+{
+    struct stat status;
+    if (stat(path, &status))
+        return hs_error__set(error, errno, "%s: %s", path, strerror(errno));
+    return S_ISDIR(status.st_mode) ? load_folder(loading, path, error) : load_file(loading, path, true, error);
+}
+
+static int load(struct fleet_job *job)
+{
+    struct hs_error error = {.message = "out of memory"};
+    struct fleet_loading loading = {.job = job, .sender = hs_sender__create(job->database)};
+    int failed = loading.sender ? hs_fleet_schema__check(job->database, &error) : -ENOMEM;
+    for (size_t i = 0; job->operands[i] && !failed; i++)
+        failed = load_path(&loading, job->operands[i], &error);
+    if (!failed)
+        failed = hs_sender__flush(loading.sender, &error);
+    hs_sender__free(loading.sender);
+    if (failed)
+        return fail(job, &error);
+    printf("%s rows of %s ticks from %zu trace%s", hs_text__count(loading.loaded.rows).text,
+           hs_text__count(loading.loaded.ticks).text, loading.files, loading.files == 1 ? "" : "s");
+    if (loading.other_files)
+        printf("; %zu other file%s", loading.other_files, loading.other_files == 1 ? " was" : "s were");
+    puts(loading.other_files ? " left out" : "");
+    return HS_EXIT_OK;
+}
+
+static void print_missing(void *context, const char *build, const char *path)
+{
+    (void)context;
+    fputs("  ", stdout);
+    hs_text__print(stdout, path, strlen(path));
+    printf(" (%s)\n", build);
+}
+
+static int symbolize(struct fleet_job *job)
+{
+    struct hs_error error;
+    struct hs_symbols_options options;
+    struct hs_fleet_symbolized result;
+    int status = hs_symbols_options__read(&options, job->arguments);
+    if (status)
+        return status;
+    int failed = hs_fleet_schema__check(job->database, &error);
+    if (!failed)
+        failed = hs_fleet__symbolize(job->database, &options, print_missing, NULL, &result, &error);
+    hs_symbols_options__free(&options);
+    if (failed)
+        return fail(job, &error);
+    if (result.missing_builds)
+        printf("These files were not found with their build ids; --sysroot and --debug-dir say where they are.\n");
+    printf("%s places got names, %s did not\n", hs_text__count(result.named).text, hs_text__count(result.unnamed).text);
+    return HS_EXIT_OK;
+}
+
+// ---- questions -----------------------------------------------------------------------------------------------------
+
+// Rollups that are older than five minutes of samples are made anew.
+static int freshen(struct fleet_job *job, struct hs_error *error)
+{
+    struct hs_buffer answer = {0};
+    char *field[3] = {"", "", "0"};
+    char *statement = hs_fleet_question_staleness(&job->slice);
+    int failed = statement ? hs_database__ask(job->database, statement, &answer, error)
+                           : hs_error__set(error, ENOMEM, "out of memory");
+    free(statement);
+    struct hs_tsv table = hs_tsv__begin(&answer);
+    bool stale = !failed && (!hs_tsv__next(&table, field, 3) || strtoll(field[0], NULL, 10) > STALE_SECONDS ||
+                             !strtoull(field[2], NULL, 10));
+    hs_buffer__free(&answer);
+    if (!stale && !hs_arguments__flag(job->arguments, "rollup"))
+        return failed;
+    const struct hs_fleet_slice all = {.least = job->slice.least};
+    statement = hs_fleet_question_rollup(&all);
+    failed = statement ? hs_database__ask(job->database, statement, NULL, error)
+                       : hs_error__set(error, ENOMEM, "out of memory");
+    free(statement);
+    return failed;
+}
+
+static bool is_number(const char *column)
+{
+    static const char *const texts[] = {"app", "firmware", "device", "first_time", "last_seen", "stack"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        if (!strcmp(texts[i], column))
+            return false;
+    return true;
+}
+
+static void print_json(const struct hs_fleet_question *question, struct hs_tsv table)
+{
+    struct hs_json json;
+    char *field[FIELDS_MOST];
+    hs_json__start(&json, stdout, true);
+    hs_json__open_array(&json, NULL);
+    while (hs_tsv__next(&table, field, FIELDS_MOST)) {
+        hs_json__open_object(&json, NULL);
+        for (size_t i = 0; question->columns[i]; i++) {
+            if (is_number(question->columns[i]))
+                hs_json__raw(&json, question->columns[i], field[i], strlen(field[i]));
+            else
+                hs_json__string(&json, question->columns[i], field[i]);
+        }
+        hs_json__close_object(&json);
+    }
+    hs_json__close_array(&json);
+    putchar('\n');
+}
+
+static void print_frame(const struct hs_fleet_frame *frame)
+{
+    fputs("        ", stdout);
+    if (*frame->function) {
+        hs_text__print(stdout, frame->function, strlen(frame->function));
+        if (*frame->file) {
+            fputs(" (", stdout);
+            hs_text__print(stdout, frame->file, strlen(frame->file));
+            printf(":%u)", frame->line);
+        }
+    } else if (*frame->module) {
+        hs_text__print(stdout, frame->module, strlen(frame->module));
+        printf("+0x%" PRIx64, frame->offset);
+    } else {
+        fputs("[no file]", stdout);
+    }
+    puts(frame->inlined ? " [inlined]" : "");
+}
+
+static void print_stack(const struct hs_fleet_names *names, uint64_t key)
+{
+    const struct hs_fleet_stack *stack = hs_fleet_names__stack(names, key);
+    if (!stack) {
+        puts(key ? "        [unknown]" : "        [no stack]");
+        return;
+    }
+    for (size_t i = 0; i < stack->count && i < FRAMES; i++)
+        print_frame(&stack->frames[i]);
+    if (stack->count > FRAMES)
+        puts("        ...");
+}
+
+struct fleet_rows {
+    char *(*field)[FIELDS_MOST];
+    size_t count;
+};
+
+static struct hs_text bytes(const char *number)
+{
+    return hs_text__bytes(strtoull(number, NULL, 10));
+}
+
+static void print_name(const char *text)
+{
+    hs_text__print(stdout, *text ? text : "-", *text ? strlen(text) : 1);
+}
+
+static void print_growth(const struct fleet_rows *rows, const struct hs_fleet_names *names)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        char **field = rows->field[i];
+        printf("%3zu. +%s on %s of %s devices; ", i + 1, bytes(field[5]).text,
+               hs_text__count(strtoull(field[4], NULL, 10)).text, hs_text__count(strtoull(field[3], NULL, 10)).text);
+        print_name(field[0]);
+        fputs(", firmware ", stdout);
+        print_name(field[1]);
+        printf("; in use %s; since %s; stack %s\n", bytes(field[6]).text, field[7], field[2]);
+        print_stack(names, strtoull(field[2], NULL, 10));
+    }
+    if (!rows->count)
+        puts("No stack grows.");
+}
+
+static void print_new(const struct fleet_rows *rows, const struct hs_fleet_names *names)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        char **field = rows->field[i];
+        printf("%3zu. %s in use on %s devices; ", i + 1, bytes(field[4]).text,
+               hs_text__count(strtoull(field[3], NULL, 10)).text);
+        print_name(field[0]);
+        printf("; since %s; stack %s\n", field[5], field[2]);
+        print_stack(names, strtoull(field[2], NULL, 10));
+    }
+    if (!rows->count)
+        puts("There is no new stack.");
+}
+
+static void print_stacks(const struct fleet_rows *rows, const struct hs_fleet_names *names)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        char **field = rows->field[i];
+        printf("%3zu. %s in use in %s on %s devices; stack %s\n", i + 1, bytes(field[1]).text,
+               hs_text__blocks(strtoull(field[2], NULL, 10)).text, hs_text__count(strtoull(field[3], NULL, 10)).text,
+               field[0]);
+        print_stack(names, strtoull(field[0], NULL, 10));
+    }
+    if (!rows->count)
+        puts("There are no samples of this kind.");
+}
+
+// Columns as wide as their widest value; sizes are rounded.
+static struct hs_text shown(const char *column, const char *value)
+{
+    struct hs_text text;
+    if (strstr(column, "per_hour")) {
+        double rate = strtod(value, NULL);
+        snprintf(text.text, sizeof(text.text), "%s%s", rate < 0 ? "-" : "+",
+                 hs_text__bytes((uint64_t)(rate < 0 ? -rate : rate)).text);
+    } else if (strstr(column, "bytes")) {
+        return bytes(value);
+    } else if (!strcmp(column, "deviations")) {
+        snprintf(text.text, sizeof(text.text), "%.1f", strtod(value, NULL));
+    } else {
+        snprintf(text.text, sizeof(text.text), "%.*s", (int)sizeof(text.text) - 1, *value ? value : "-");
+        hs_text__clean(text.text);
+    }
+    return text;
+}
+
+static void print_table(const struct hs_fleet_question *question, const struct fleet_rows *rows)
+{
+    size_t width[FIELDS_MOST];
+    char head[48];
+    for (size_t i = 0; question->columns[i]; i++) {
+        width[i] = strlen(question->columns[i]);
+        for (size_t row = 0; row < rows->count; row++) {
+            size_t wide = strlen(shown(question->columns[i], rows->field[row][i]).text);
+            width[i] = wide > width[i] ? wide : width[i];
+        }
+    }
+    for (size_t row = 0; row <= rows->count; row++) {
+        for (size_t i = 0; question->columns[i]; i++) {
+            snprintf(head, sizeof(head), "%s", question->columns[i]);
+            for (char *at = head; *at; at++)
+                *at = *at == '_' ? ' ' : *at;
+            struct hs_text cell = row ? shown(question->columns[i], rows->field[row - 1][i]) : (struct hs_text){0};
+            printf(is_number(question->columns[i]) ? "%s%*s" : "%s%-*s", i ? "  " : "", (int)width[i],
+                   row ? cell.text : head);
+        }
+        putchar('\n');
+    }
+}
+
+static bool has_stacks(const struct hs_fleet_question *question, size_t *column)
+{
+    for (*column = 0; question->columns[*column]; (*column)++)
+        if (!strcmp(question->columns[*column], "stack"))
+            return true;
+    return false;
+}
+
+static int print_rows(struct fleet_job *job, const struct hs_fleet_question *question, const struct fleet_rows *rows,
+                      struct hs_error *error)
+{
+    size_t column;
+    if (!has_stacks(question, &column)) {
+        print_table(question, rows);
+        return 0;
+    }
+    struct hs_fleet_names *names;
+    uint64_t *keys = calloc(rows->count + 1, sizeof(*keys));
+    for (size_t i = 0; keys && i < rows->count; i++)
+        keys[i] = strtoull(rows->field[i][column], NULL, 10);
+    int failed = keys ? hs_fleet_names__read(job->database, keys, rows->count, &names, error) : -ENOMEM;
+    free(keys);
+    if (failed)
+        return failed;
+    if (!strcmp(question->name, "growth"))
+        print_growth(rows, names);
+    else if (!strcmp(question->name, "new"))
+        print_new(rows, names);
+    else
+        print_stacks(rows, names);
+    hs_fleet_names__free(names);
+    return 0;
+}
+
+static int print_answer(struct fleet_job *job, const struct hs_fleet_question *question, struct hs_buffer *answer,
+                        struct hs_error *error)
+{
+    struct hs_tsv table = hs_tsv__begin(answer);
+    struct fleet_rows rows = {.field = calloc(job->slice.top + 1, sizeof(*rows.field))};
+    if (!rows.field)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    int failed = 0;
+    if (hs_arguments__flag(job->arguments, "json"))
+        print_json(question, table);
+    else {
+        while (rows.count < job->slice.top && hs_tsv__next(&table, rows.field[rows.count], FIELDS_MOST))
+            rows.count++;
+        failed = print_rows(job, question, &rows, error);
+    }
+    free(rows.field);
+    return failed;
+}
+
+static int ask(struct fleet_job *job, const struct hs_fleet_question *question)
+{
+    struct hs_error error = {.message = "out of memory"};
+    struct hs_buffer answer = {0};
+    bool rolled = !strcmp(question->name, "growth") || !strcmp(question->name, "new");
+    int failed = hs_fleet_schema__check(job->database, &error);
+    if (!failed && rolled)
+        failed = freshen(job, &error);
+    char *statement = failed ? NULL : question->statement(&job->slice);
+    if (!failed)
+        failed = statement ? hs_database__ask(job->database, statement, &answer, &error) : -ENOMEM;
+    free(statement);
+    if (!failed)
+        failed = print_answer(job, question, &answer, &error);
+    hs_buffer__free(&answer);
+    return failed ? fail(job, &error) : HS_EXIT_OK;
+}
+
+// ---- the command ---------------------------------------------------------------------------------------------------
+
+static const struct hs_fleet_question *find_question(const char *name)
+{
+    for (const struct hs_fleet_question *question = hs_fleet_questions; question->name; question++)
+        if (!strcmp(question->name, name))
+            return question;
+    return NULL;
+}
+
+static int no_action(const struct fleet_job *job, const char *name)
+{
+    struct hs_nearest nearest = {.word = name, .length = strlen(name)};
+    static const char *const others[] = {"init", "load", "symbolize", "sql"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        hs_nearest__offer(&nearest, others[i]);
+    for (const struct hs_fleet_question *question = hs_fleet_questions; question->name; question++)
+        hs_nearest__offer(&nearest, question->name);
+    hs_complain(job->arguments->command, "there is no action '%s'%s%s%s; 'heapsonde help fleet' lists them", name,
+                nearest.found ? "; did you mean '" : "", nearest.found ? nearest.found : "", nearest.found ? "'?" : "");
+    return HS_EXIT_USAGE;
+}
+
+static int wants(const struct fleet_job *job, const char *what)
+{
+    hs_complain(job->arguments->command, "%s is missing; 'heapsonde help fleet' shows how it is used", what);
+    return HS_EXIT_USAGE;
+}
+
+static int print_statement(struct fleet_job *job)
+{
+    const struct hs_fleet_question *question = job->operands[0] ? find_question(job->operands[0]) : NULL;
+    if (!question)
+        return job->operands[0] ? no_action(job, job->operands[0]) : wants(job, "the name of a question");
+    if (job->operands[0] && job->operands[1])
+        job->slice.stack = strtoull(job->operands[1], NULL, 10);
+    char *statement = question->statement(&job->slice);
+    if (!statement)
+        return HS_EXIT_FAILURE;
+    puts(statement);
+    free(statement);
+    return HS_EXIT_OK;
+}
+
+static int act(struct fleet_job *job, const char *action)
+{
+    if (!strcmp(action, "init"))
+        return init(job);
+    if (!strcmp(action, "load"))
+        return job->operands[0] ? load(job) : wants(job, "a trace or a folder");
+    if (!strcmp(action, "symbolize"))
+        return symbolize(job);
+    if (!strcmp(action, "sql"))
+        return print_statement(job);
+    const struct hs_fleet_question *question = find_question(action);
+    if (!question)
+        return no_action(job, action);
+    if (question->statement == hs_fleet_question_holders) {
+        char *end;
+        job->slice.stack = job->operands[0] ? strtoull(job->operands[0], &end, 10) : 0;
+        if (!job->slice.stack || *end)
+            return wants(job, "the number of a stack, as 'growth' and 'stacks' print it,");
+    }
+    if (question->statement == hs_fleet_question_new && (!job->slice.firmware || !job->slice.than))
+        return wants(job, "--firmware or --than");
+    return ask(job, question);
+}
+
+static int run(const struct hs_arguments *arguments)
+{
+    struct hs_error error;
+    struct fleet_job job = {.arguments = arguments,
+                            .operands = (const char *const *)arguments->operands + 2,
+                            .slice = {.app = hs_arguments__text(arguments, "app", NULL),
+                                      .firmware = hs_arguments__text(arguments, "firmware", NULL),
+                                      .device = hs_arguments__text(arguments, "device", NULL),
+                                      .than = hs_arguments__text(arguments, "than", NULL),
+                                      .least = hs_arguments__number(arguments, "least", LEAST_GROWTH),
+                                      .top = hs_arguments__number(arguments, "top", ROWS)}};
+    if (job.slice.top > 1000000)
+        job.slice.top = 1000000;
+    if (hs_database__open(arguments->operands[1], &job.database, &error)) {
+        hs_complain(arguments->command, "%s", error.message);
+        return HS_EXIT_USAGE;
+    }
+    int status = act(&job, arguments->operands[0]);
+    hs_database__close(job.database);
+    return status;
+}
+
+static const struct hs_option options[] = {
+    {.name = "app", .kind = HS_OPTION_TEXT, .argument = "NAME", .help = "only this program"},
+    {.name = "firmware", .kind = HS_OPTION_TEXT, .argument = "NAME", .help = "only this firmware"},
+    {.name = "device",
+     .kind = HS_OPTION_TEXT,
+     .argument = "NAME",
+     .help = "only this device; load: the name of the device, by default the host name in the trace"},
+    {.name = "than", .kind = HS_OPTION_TEXT, .argument = "FIRMWARE", .help = "new: the firmware to compare with"},
+    {.name = "least",
+     .kind = HS_OPTION_SIZE,
+     .argument = "SIZE",
+     .help = "when the rollup is made: less growth of a device is none; default 64K"},
+    {.name = "top",
+     .letter = 'n',
+     .kind = HS_OPTION_NUMBER,
+     .argument = "N",
+     .help = "at most this many rows; default 10"},
+    {.name = "json", .help = "write JSON, sizes in bytes"},
+    {.name = "rollup", .help = "growth, new: make the rollup now, even if it is younger than five minutes"},
+    {.name = "labels", .kind = HS_OPTION_TEXT, .argument = "KEY=VALUE,...", .help = "load: the labels of the device"},
+    {.name = "firmware-label",
+     .kind = HS_OPTION_TEXT,
+     .argument = "KEY",
+     .help = "load: the label that names the firmware; default firmware"},
+    {.name = "keep",
+     .kind = HS_OPTION_NUMBER,
+     .argument = "DAYS",
+     .help = "init: how long the server keeps samples, if it can delete them; default 90"},
+    HS_SYMBOL_OPTIONS,
+    {0},
+};
+
+const struct hs_command hs_command_fleet = {
+    .name = "fleet",
+    .synopsis = "[OPTIONS] ACTION clickhouse://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE [OPERAND ...]",
+    .summary = "ask a database about many devices: what grows, on which of them, since which firmware",
+    .description =
+        "Keeps the sums of many devices in a ClickHouse database and answers questions about all of them. init makes "
+        "the "
+        "tables. load reads traces of sums ('heapsonde run --aggregate'), or folders of them, and inserts what they "
+        "say; "
+        "loading a trace again changes nothing. symbolize looks up function names: files are found by their build ids, "
+        "once for all devices. growth lists the stacks that grow, with the number of devices; the first hour of a "
+        "session, in which caches fill, does not count. new lists the stacks of --firmware that --than does not have. "
+        "devices lists the devices that grow fastest, with the distance from the mean of their firmware in standard "
+        "deviations. firmwares lists percentiles for each firmware. stack NUMBER lists the devices that have a stack, "
+        "stacks the stacks of a program, firmware or device. sql QUESTION prints the statement of a question.",
+    .operand = HS_OPERAND_NONE,
+    .least_operands = 2,
+    .most_operands = -1,
+    .options = options,
+    .run = run,
+};

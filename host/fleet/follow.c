@@ -1,0 +1,670 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/fleet/follow.h"
+
+#include "format/aggregate.h"
+#include "format/chunk.h"
+#include "format/crc32c.h"
+#include "format/meta.h"
+#include "format/meta_codec.h"
+#include "host/import/array.h"
+#include "host/import/clock_map.h"
+#include "host/import/import.h"
+#include "host/store/id_map.h"
+#include "host/store/store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    STACKS_MOST = 1 << 24,  // nodes that one trace may have
+    TEXTS_MOST = 1 << 24,   // bytes of paths and values
+    MODULES_MOST = 1 << 16, // more are taken for unknown memory
+    INFO_MOST = 64
+};
+
+// A node belongs to the modules that were loaded by the records before it. Chunks may be out of order in the file, so
+// each record has a stamp: the chunk's sequence, then its place in the chunk.
+struct follow_node {
+    uint64_t pc, stamp;
+    uint32_t parent;
+};
+
+struct follow_module {
+    struct hs_follow_module shown;
+    uint64_t start, end, bias;
+    uint64_t loaded, unloaded; // stamps
+};
+
+struct follow_unload {
+    uint64_t start, stamp;
+};
+
+struct follow_info {
+    char *key, *value;
+};
+
+struct hs_follow {
+    int fd;
+    char *path;
+    struct hs_file_header header;
+    struct hs_live live;
+    uint64_t offset; // of the next chunk
+    uint64_t damaged;
+    struct hs_array nodes;   // struct follow_node
+    struct hs_array modules; // struct follow_module
+    struct hs_array points;  // struct hs_clock_point, by time
+    struct hs_clock_map clock;
+    size_t clock_points;     // that `clock` is made of: those before the tick
+    struct hs_id_map seen;   // sequences of the META chunks that were read
+    struct hs_array sums;    // uint64_t[HS_SUM_COUNT] by place
+    struct hs_id_map place;  // by stack
+    struct hs_array changed; // struct hs_follow_sums
+    uint64_t total[HS_SUM_COUNT];
+    uint64_t stamp;          // of the record that is being read
+    struct hs_array unloads; // struct follow_unload, of modules that were not read yet
+    struct hs_array held;    // uint8_t: the payload of a tick that is not answered yet
+    struct hs_chunk_header held_chunk;
+    uint64_t held_offset; // behind it; 0: there is none
+    size_t texts;
+    struct follow_info info[INFO_MOST];
+    size_t info_count;
+    uint8_t *payload; // of the chunk
+    size_t room;
+};
+
+// ---- reading -------------------------------------------------------------------------------------------------------
+
+// 1, or 0 when the file does not have as much yet.
+static int read_at(const struct hs_follow *follow, uint64_t offset, void *to, size_t length)
+{
+    for (uint8_t *at = to; length;) {
+        ssize_t got = pread(follow->fd, at, length, (off_t)offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? -errno : 0;
+        at += got;
+        offset += (uint64_t)got;
+        length -= (size_t)got;
+    }
+    return 1;
+}
+
+static bool make_room(struct hs_follow *follow, size_t length)
+{
+    if (length <= follow->room)
+        return true;
+    uint8_t *bigger = realloc(follow->payload, length);
+    if (!bigger)
+        return false;
+    follow->payload = bigger;
+    follow->room = length;
+    return true;
+}
+
+// 1 with the chunk at follow->offset and its payload, 0 when it is not whole yet.
+static int read_chunk(struct hs_follow *follow, struct hs_chunk_header *chunk, bool *good)
+{
+    uint8_t bytes[HS_CHUNK_HEADER_SIZE];
+    int got = read_at(follow, follow->offset, bytes, sizeof(bytes));
+    if (got <= 0)
+        return got;
+    *good = !hs_chunk_read(bytes, chunk);
+    if (!*good)
+        return 1;
+    if (!make_room(follow, chunk->stored_length + 1))
+        return -ENOMEM;
+    bool wanted = chunk->kind == HS_CHUNK_META || chunk->kind == HS_CHUNK_SUMS || chunk->kind == HS_CHUNK_LIVE_PART;
+    // What is not wanted need only be there.
+    size_t from = wanted || !chunk->stored_length ? 0 : chunk->stored_length - 1;
+    got = read_at(follow, follow->offset + HS_CHUNK_HEADER_SIZE + from, follow->payload, chunk->stored_length - from);
+    if (got > 0 && wanted && !(chunk->flags & HS_CHUNK_LIVE))
+        *good = hs_crc32c(0, follow->payload, chunk->stored_length) == chunk->payload_crc;
+    return got;
+}
+
+// ---- tables --------------------------------------------------------------------------------------------------------
+
+static char *copy_text(struct hs_follow *follow, struct hs_bytes bytes)
+{
+    if (bytes.length > TEXTS_MOST - follow->texts)
+        bytes.length = 0;
+    char *text = malloc(bytes.length + 1);
+    if (!text)
+        return NULL;
+    memcpy(text, bytes.data, bytes.length);
+    for (size_t i = 0; i < bytes.length; i++)
+        if (!text[i])
+            text[i] = ' ';
+    text[bytes.length] = 0;
+    follow->texts += bytes.length;
+    return text;
+}
+
+static int add_node(struct hs_follow *follow, uint32_t id, uint64_t pc, uint32_t parent)
+{
+    if (id >= STACKS_MOST || parent >= STACKS_MOST) {
+        follow->damaged++;
+        return 0;
+    }
+    while (follow->nodes.count <= id) {
+        struct follow_node *node = hs_array__add(&follow->nodes, sizeof(*node));
+        if (!node)
+            return -ENOMEM;
+        *node = (struct follow_node){0};
+    }
+    ((struct follow_node *)follow->nodes.data)[id] = (struct follow_node){pc, follow->stamp, parent};
+    return 0;
+}
+
+// Without a build id the file is known by its path and the hash of its program headers.
+static void name_build(struct hs_follow_module *module, uint32_t layout)
+{
+    uint64_t hash = 0xcbf29ce484222325u ^ layout;
+    for (const char *at = module->path; *at; at++)
+        hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
+    memset(module->build, 0, sizeof(module->build));
+    memcpy(module->build, "path", 4);
+    for (unsigned i = 0; i < 8; i++)
+        module->build[8 + i] = (uint8_t)(hash >> 8 * i);
+}
+
+// The first unload of the start after this stamp.
+static uint64_t unloaded_at(const struct hs_follow *follow, uint64_t start)
+{
+    const struct follow_unload *unloads = follow->unloads.data;
+    uint64_t first = UINT64_MAX;
+    for (size_t i = 0; i < follow->unloads.count; i++)
+        if (unloads[i].start == start && unloads[i].stamp > follow->stamp && unloads[i].stamp < first)
+            first = unloads[i].stamp;
+    return first;
+}
+
+static int add_module(struct hs_follow *follow, const struct hs_meta_record *record)
+{
+    if (follow->modules.count >= MODULES_MOST) {
+        follow->damaged++;
+        return 0;
+    }
+    char *path = copy_text(follow, record->text);
+    struct follow_module *module = path ? hs_array__add(&follow->modules, sizeof(*module)) : NULL;
+    if (!module) {
+        free(path);
+        return -ENOMEM;
+    }
+    *module = (struct follow_module){.shown.path = path,
+                                     .start = record->start,
+                                     .end = record->end,
+                                     .bias = record->bias,
+                                     .loaded = follow->stamp,
+                                     .unloaded = unloaded_at(follow, record->start)};
+    size_t length = record->build_id.length < HS_FLEET_BUILD ? record->build_id.length : HS_FLEET_BUILD;
+    memcpy(module->shown.build, record->build_id.data, length);
+    if (!length)
+        name_build(&module->shown, 0);
+    return 0;
+}
+
+static void note_layout(struct hs_follow *follow, uint32_t layout)
+{
+    struct follow_module *modules = follow->modules.data;
+    if (follow->modules.count)
+        name_build(&modules[follow->modules.count - 1].shown, layout);
+}
+
+static int unload(struct hs_follow *follow, uint64_t start)
+{
+    struct follow_module *modules = follow->modules.data;
+    if (follow->unloads.count >= MODULES_MOST)
+        return 0;
+    struct follow_unload *added = hs_array__add(&follow->unloads, sizeof(*added));
+    if (!added)
+        return -ENOMEM;
+    *added = (struct follow_unload){start, follow->stamp};
+    for (size_t i = 0; i < follow->modules.count; i++)
+        if (modules[i].start == start && modules[i].loaded < follow->stamp && follow->stamp < modules[i].unloaded)
+            modules[i].unloaded = follow->stamp;
+    return 0;
+}
+
+static int add_point(struct hs_follow *follow, const struct hs_meta_record *record)
+{
+    struct hs_clock_point *point = hs_array__add(&follow->points, sizeof(*point));
+    if (!point)
+        return -ENOMEM;
+    struct hs_clock_point *first = follow->points.data;
+    for (; point > first && point[-1].time > record->time; point--)
+        *point = point[-1];
+    *point = (struct hs_clock_point){record->time, record->monotonic_ns, record->realtime_ns};
+    return 0;
+}
+
+static int add_info(struct hs_follow *follow, const struct hs_meta_record *record)
+{
+    char *key = copy_text(follow, record->key), *value = copy_text(follow, record->text);
+    if (!key || !value || follow->info_count == INFO_MOST) {
+        int failed = key && value ? 0 : -ENOMEM;
+        free(key);
+        free(value);
+        return failed;
+    }
+    follow->info[follow->info_count++] = (struct follow_info){key, value};
+    return 0;
+}
+
+static int add_record(struct hs_follow *follow, const struct hs_meta_record *record)
+{
+    switch (record->tag) {
+    case HS_META_NODE:
+        return add_node(follow, record->id, record->pc, record->parent);
+    case HS_META_MODULE:
+        return add_module(follow, record);
+    case HS_META_LAYOUT:
+        note_layout(follow, (uint32_t)record->value);
+        return 0;
+    case HS_META_UNLOAD:
+        return unload(follow, record->start);
+    case HS_META_CLOCK:
+        return add_point(follow, record);
+    case HS_META_INFO:
+        return add_info(follow, record);
+    default:
+        return 0;
+    }
+}
+
+static int take_records(struct hs_follow *follow, uint64_t sequence, const uint8_t *bytes, size_t length)
+{
+    struct hs_meta_reader reader;
+    struct hs_meta_record record;
+    int failed = 0, more;
+    hs_meta_open(&reader, bytes, length);
+    follow->stamp = sequence << 20; // a chunk has at most 32 KiB of records
+    while (!failed && (more = hs_meta_next(&reader, &record)) > 0) {
+        follow->stamp++;
+        failed = add_record(follow, &record);
+    }
+    follow->damaged += !failed && more < 0;
+    return failed;
+}
+
+static int take_meta(struct hs_follow *follow, const struct hs_chunk_header *chunk)
+{
+    uint8_t plain[HS_META_PACK_MAX];
+    if (chunk->sequence && hs_id_map__find(&follow->seen, chunk->sequence) != UINT32_MAX)
+        return 0;
+    if (!(chunk->flags & HS_CHUNK_PACKED))
+        return take_records(follow, chunk->sequence, follow->payload, chunk->stored_length);
+    void *scratch = aligned_alloc(16, HS_META_SCRATCH_SIZE);
+    if (!scratch)
+        return -ENOMEM;
+    bool good = chunk->plain_length <= sizeof(plain) &&
+                !hs_meta_unpack(follow->payload, chunk->stored_length, scratch, plain, chunk->plain_length);
+    free(scratch);
+    follow->damaged += !good;
+    return good ? take_records(follow, chunk->sequence, plain, chunk->plain_length) : 0;
+}
+
+static int by_sequence(const void *left, const void *right)
+{
+    const struct hs_trace_chunk *a = left, *b = right;
+    if (a->sequence != b->sequence)
+        return a->sequence < b->sequence ? -1 : 1;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static int take_early(struct hs_follow *follow, const struct hs_trace *trace, const struct hs_trace_chunk *chunk)
+{
+    uint8_t *payload;
+    size_t length, skip = chunk->flags & HS_CHUNK_LIVE ? HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE : 0;
+    int failed = hs_trace__payload(trace, chunk, &payload, &length);
+    if (failed)
+        return failed == -ENOMEM ? failed : 0;
+    if (length > skip)
+        failed = take_records(follow, chunk->sequence, payload + skip, length - skip);
+    free(payload);
+    return failed || !chunk->sequence ? failed : hs_id_map__set(&follow->seen, chunk->sequence, 0);
+}
+
+// In a file that the process writes itself, what explains the sums may come after them, or be in a slot. So all that is
+// there is read first.
+static int read_early(struct hs_follow *follow, struct hs_error *error)
+{
+    struct hs_trace *trace;
+    int failed = hs_trace__open(follow->path, &trace, error);
+    if (failed)
+        return failed;
+    size_t count, metas = 0;
+    const struct hs_trace_chunk *chunks = hs_trace__chunks(trace, &count);
+    struct hs_trace_chunk *order = malloc((count + 1) * sizeof(*order));
+    for (size_t i = 0; order && i < count; i++)
+        if (chunks[i].kind == HS_CHUNK_META && chunks[i].offset >= follow->offset && chunks[i].sequence)
+            order[metas++] = chunks[i];
+    if (order)
+        qsort(order, metas, sizeof(*order), by_sequence);
+    else
+        failed = -ENOMEM;
+    for (size_t i = 0; i < metas && !failed; i++)
+        failed = take_early(follow, trace, &order[i]);
+    free(order);
+    hs_trace__close(trace);
+    return failed ? hs_error__set(error, -failed, "%s: out of memory", follow->path) : 0;
+}
+
+// ---- sums ----------------------------------------------------------------------------------------------------------
+
+static uint64_t above(uint64_t more, uint64_t less)
+{
+    return more > less ? more - less : 0;
+}
+
+static struct hs_follow_sums shown(uint32_t stack, const uint64_t *sum)
+{
+    return (struct hs_follow_sums){.stack = stack,
+                                   .in_use_bytes = above(sum[HS_SUM_ALLOCATED_BYTES], sum[HS_SUM_FREED_BYTES]),
+                                   .in_use_count = above(sum[HS_SUM_ALLOCATED_COUNT], sum[HS_SUM_FREED_COUNT]),
+                                   .allocated_bytes = sum[HS_SUM_ALLOCATED_BYTES],
+                                   .allocated_count = sum[HS_SUM_ALLOCATED_COUNT]};
+}
+
+static uint64_t *sums_of(struct hs_follow *follow, uint32_t stack)
+{
+    uint32_t place = hs_id_map__find(&follow->place, stack);
+    if (place == UINT32_MAX) {
+        place = (uint32_t)follow->sums.count;
+        uint64_t *sum = hs_array__add(&follow->sums, sizeof(uint64_t) * HS_SUM_COUNT);
+        if (!sum || hs_id_map__set(&follow->place, stack, place))
+            return NULL;
+        memset(sum, 0, sizeof(uint64_t) * HS_SUM_COUNT);
+    }
+    return (uint64_t *)follow->sums.data + (size_t)place * HS_SUM_COUNT;
+}
+
+static int add_sums(struct hs_follow *follow, const struct hs_aggregate_record *record)
+{
+    uint32_t stack = record->stack < STACKS_MOST ? record->stack : 0;
+    uint64_t *sum = sums_of(follow, stack);
+    struct hs_follow_sums *changed = sum ? hs_array__add(&follow->changed, sizeof(*changed)) : NULL;
+    if (!changed)
+        return -ENOMEM;
+    for (unsigned i = 0; i < HS_SUM_COUNT; i++) {
+        sum[i] += record->change[i];
+        follow->total[i] += record->change[i];
+    }
+    *changed = shown(stack, sum);
+    return 0;
+}
+
+// Only points before the tick count, so that it has the same time whenever it is read.
+static int set_clock(struct hs_follow *follow, uint64_t time)
+{
+    struct hs_clock_point *points = follow->points.data;
+    size_t count = follow->clock_points;
+    while (count < follow->points.count && points[count].time <= time)
+        count++;
+    if (follow->clock.segment && count == follow->clock_points)
+        return 0;
+    const struct hs_clock_source source = {.clock = follow->header.clock_source,
+                                           .tick_shift = follow->header.tick_shift,
+                                           .ticks_per_second =
+                                               strtod(hs_follow__info(follow, "ticks-per-second"), NULL),
+                                           .start_monotonic_ns = follow->header.start_monotonic_ns};
+    hs_clock_map__free(&follow->clock);
+    follow->clock_points = count;
+    return hs_clock_map__create(&follow->clock, &source, points, count);
+}
+
+// A clock that was never set begins in 1970, and is reported as it is.
+static uint64_t realtime_of(const struct hs_follow *follow, uint64_t ns)
+{
+    const struct hs_clock_point *points = follow->points.data;
+    if (!follow->clock_points)
+        return follow->header.start_realtime_ns + ns;
+    const struct hs_clock_point *last = &points[follow->clock_points - 1];
+    return last->realtime_ns + follow->header.start_monotonic_ns + ns - last->monotonic_ns;
+}
+
+// 1: it is a tick of the heap.
+static int answer_sums(struct hs_follow *follow, struct hs_follow_tick *tick)
+{
+    const struct hs_chunk_header *chunk = &follow->held_chunk;
+    struct hs_aggregate_reader reader;
+    struct hs_aggregate_head head;
+    struct hs_aggregate_record record;
+    if (!hs_aggregate_open(&reader, follow->held.data, chunk->stored_length, &head)) {
+        follow->damaged++;
+        return 0;
+    }
+    // Blocks of pools lie in blocks of the heap.
+    if (head.domain != HS_AGGREGATE_HEAP)
+        return 0;
+    int failed = 0, more;
+    follow->changed.count = 0;
+    while (!failed && (more = hs_aggregate_next(&reader, &record)) > 0)
+        failed = add_sums(follow, &record);
+    follow->damaged += !failed && more < 0;
+    if (!failed)
+        failed = set_clock(follow, chunk->last_time);
+    if (failed)
+        return failed;
+    uint64_t age = hs_clock_map__ns(&follow->clock, chunk->last_time);
+    *tick = (struct hs_follow_tick){.realtime_ns = realtime_of(follow, age),
+                                    .age_ns = age,
+                                    .offset = follow->held_offset,
+                                    .sums = follow->changed.data,
+                                    .count = follow->changed.count,
+                                    .total = shown(0, follow->total)};
+    return 1;
+}
+
+static uint64_t target_word(const struct hs_follow *follow, const uint8_t *bytes)
+{
+    uint64_t word = 0;
+    bool big = follow->header.byte_order == HS_BYTE_ORDER_BIG;
+    for (unsigned i = 0; i < 8; i++)
+        word |= (uint64_t)bytes[i] << 8 * (big ? 7 - i : i);
+    return word;
+}
+
+static void take_live_part(struct hs_follow *follow, const struct hs_chunk_header *chunk)
+{
+    uint64_t words[HS_LIVE_WORDS];
+    if (chunk->stored_length < sizeof(words))
+        return;
+    for (unsigned i = 0; i < HS_LIVE_WORDS; i++)
+        words[i] = target_word(follow, follow->payload + (size_t)8 * i);
+    memcpy(&follow->live, words, sizeof(follow->live));
+}
+
+// What explains a tick may come behind it. So a tick is held until the next one comes.
+static int hold_sums(struct hs_follow *follow, const struct hs_chunk_header *chunk)
+{
+    if (follow->held.capacity < chunk->stored_length) {
+        uint8_t *bigger = realloc(follow->held.data, chunk->stored_length);
+        if (!bigger)
+            return -ENOMEM;
+        follow->held = (struct hs_array){.data = bigger, .capacity = chunk->stored_length};
+    }
+    memcpy(follow->held.data, follow->payload, chunk->stored_length);
+    follow->held_chunk = *chunk;
+    follow->held_offset = follow->offset;
+    return 0;
+}
+
+static int take_chunk(struct hs_follow *follow, const struct hs_chunk_header *chunk)
+{
+    switch (chunk->kind) {
+    case HS_CHUNK_META:
+        return chunk->flags & HS_CHUNK_LIVE ? 0 : take_meta(follow, chunk);
+    case HS_CHUNK_SUMS:
+        return hold_sums(follow, chunk);
+    case HS_CHUNK_LIVE_PART:
+        take_live_part(follow, chunk);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static int answer_held(struct hs_follow *follow, struct hs_follow_tick *tick)
+{
+    int answered = follow->held_offset ? answer_sums(follow, tick) : 0;
+    follow->held_offset = 0;
+    return answered;
+}
+
+int hs_follow__next(struct hs_follow *follow, bool whole, struct hs_follow_tick *tick)
+{
+    for (;;) {
+        struct hs_chunk_header chunk;
+        bool good;
+        int got = read_chunk(follow, &chunk, &good);
+        if (got <= 0)
+            return got < 0 || !whole ? got : answer_held(follow, tick);
+        if (!good) {
+            // As docs/format.md says: the next header is at a multiple of 8.
+            follow->damaged++;
+            follow->offset += HS_CHUNK_ALIGNMENT;
+            continue;
+        }
+        // Read again after the tick before it was answered.
+        if (chunk.kind == HS_CHUNK_SUMS && (got = answer_held(follow, tick)))
+            return got;
+        follow->offset += hs_chunk_size(chunk.stored_length);
+        got = take_chunk(follow, &chunk);
+        if (got)
+            return got;
+    }
+}
+
+// ---- opening -------------------------------------------------------------------------------------------------------
+
+static int read_header(struct hs_follow *follow, struct hs_error *error)
+{
+    uint8_t bytes[sizeof(struct hs_file_header)];
+    int got = read_at(follow, 0, bytes, sizeof(bytes));
+    if (got <= 0)
+        return hs_error__set(error, got ? -got : EAGAIN, "%s: %s", follow->path,
+                             got ? strerror(-got) : "its header is not there yet");
+    if (hs_file_header_read(bytes, &follow->header) != HS_HEADER_GOOD)
+        return hs_error__set(error, EBADMSG, "%s: no trace that this heapsonde reads", follow->path);
+    if (follow->header.content != HS_CONTENT_EVENTS)
+        return hs_error__set(error, ENOTSUP, "%s: a stream of dumps", follow->path);
+    follow->live = follow->header.live;
+    follow->offset = follow->header.header_size;
+    return 0;
+}
+
+int hs_follow__open(int fd, const char *path, struct hs_follow **result, struct hs_error *error)
+{
+    struct hs_follow *follow = calloc(1, sizeof(*follow));
+    if (!follow || !(follow->path = strdup(path))) {
+        free(follow);
+        return hs_error__set(error, ENOMEM, "%s: out of memory", path);
+    }
+    follow->fd = fd;
+    int failed = read_header(follow, error);
+    if (!failed)
+        failed = add_node(follow, 0, 0, 0) ? hs_error__set(error, ENOMEM, "%s: out of memory", path)
+                                           : read_early(follow, error);
+    if (failed) {
+        hs_follow__close(follow);
+        return failed;
+    }
+    *result = follow;
+    return 0;
+}
+
+void hs_follow__close(struct hs_follow *follow)
+{
+    if (!follow)
+        return;
+    struct follow_module *modules = follow->modules.data;
+    for (size_t i = 0; i < follow->modules.count; i++)
+        free((char *)modules[i].shown.path);
+    for (size_t i = 0; i < follow->info_count; i++) {
+        free(follow->info[i].key);
+        free(follow->info[i].value);
+    }
+    hs_clock_map__free(&follow->clock);
+    hs_id_map__free(&follow->place);
+    hs_id_map__free(&follow->seen);
+    free(follow->nodes.data);
+    free(follow->modules.data);
+    free(follow->points.data);
+    free(follow->sums.data);
+    free(follow->changed.data);
+    free(follow->unloads.data);
+    free(follow->held.data);
+    free(follow->payload);
+    free(follow->path);
+    free(follow);
+}
+
+void hs_follow__set_file(struct hs_follow *follow, int fd)
+{
+    follow->fd = fd;
+}
+
+// ---- answers -------------------------------------------------------------------------------------------------------
+
+const struct hs_file_header *hs_follow__header(const struct hs_follow *follow)
+{
+    return &follow->header;
+}
+
+const char *hs_follow__info(const struct hs_follow *follow, const char *key)
+{
+    for (size_t i = follow->info_count; i--;)
+        if (!strcmp(follow->info[i].key, key))
+            return follow->info[i].value;
+    return "";
+}
+
+const struct hs_live *hs_follow__live(const struct hs_follow *follow)
+{
+    return &follow->live;
+}
+
+uint64_t hs_follow__damaged(const struct hs_follow *follow)
+{
+    return follow->damaged;
+}
+
+const struct hs_follow_module *hs_follow__module(const struct hs_follow *follow, uint32_t module)
+{
+    return &((const struct follow_module *)follow->modules.data)[module].shown;
+}
+
+static uint32_t module_of(const struct hs_follow *follow, const struct follow_node *node)
+{
+    const struct follow_module *modules = follow->modules.data;
+    for (size_t i = follow->modules.count; i--;)
+        if (node->pc > modules[i].start && node->pc <= modules[i].end && modules[i].loaded <= node->stamp &&
+            node->stamp < modules[i].unloaded)
+            return (uint32_t)i;
+    return UINT32_MAX;
+}
+
+size_t hs_follow__frames(const struct hs_follow *follow, uint32_t stack, struct hs_follow_frame *frames)
+{
+    const struct follow_node *nodes = follow->nodes.data;
+    const struct follow_module *modules = follow->modules.data;
+    size_t count = 0;
+    while (stack && stack < follow->nodes.count && count < HS_FOLLOW_FRAMES) {
+        const struct follow_node *node = &nodes[stack];
+        // The mark of a guess is no frame.
+        if (!(node->parent && node->pc == HS_NODE_GUESSED)) {
+            uint32_t module = module_of(follow, node);
+            uint64_t bias = module == UINT32_MAX ? 0 : modules[module].bias;
+            frames[count++] = (struct hs_follow_frame){module, node->pc - bias};
+        }
+        // Damage may make circles.
+        if (node->parent >= stack)
+            break;
+        stack = node->parent;
+    }
+    return count;
+}

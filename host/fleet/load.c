@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/fleet/load.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NS_2001 ((uint64_t)978307200 * 1000000000u)
+
+struct hs_fleet_load {
+    int fd;
+    char *path, *device_name, *labels, *firmware_label;
+    struct hs_sender_device device;
+    struct hs_follow *follow;
+    struct hs_sender_stacks *stacks;
+    uint64_t seen_ns;
+};
+
+static bool copy(char **to, const char *from)
+{
+    *to = from ? strdup(from) : NULL;
+    return !from || *to;
+}
+
+static int open_file(struct hs_fleet_load *load, struct hs_error *error)
+{
+    struct stat status;
+    load->fd = open(load->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (load->fd < 0 || fstat(load->fd, &status))
+        return hs_error__set(error, errno, "%s: %s", load->path, strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return hs_error__set(error, EINVAL, "%s: not a regular file", load->path);
+    return 0;
+}
+
+// Many traces are followed at a time, so none keeps its file open.
+static void close_file(struct hs_fleet_load *load)
+{
+    if (load->fd >= 0)
+        close(load->fd);
+    load->fd = -1;
+}
+
+// The offset has to be the same each time that the trace is read, or rows would appear twice. So it depends on what the
+// trace's first tick was told, which stays.
+static void set_clock(struct hs_fleet_load *load)
+{
+    const struct hs_file_header *header = hs_follow__header(load->follow);
+    struct stat status;
+    if (header->start_realtime_ns >= NS_2001 || fstat(load->fd, &status))
+        return;
+    load->device.clock_ns = (uint64_t)status.st_ctim.tv_sec * 1000000000u - header->start_realtime_ns;
+}
+
+int hs_fleet_load__open(const char *path, const struct hs_sender_device *device, struct hs_fleet_load **result,
+                        struct hs_error *error)
+{
+    struct hs_fleet_load *load = calloc(1, sizeof(*load));
+    if (!load)
+        return hs_error__set(error, ENOMEM, "%s: out of memory", path);
+    load->fd = -1;
+    int failed = 0;
+    if (!copy(&load->path, path) || !copy(&load->device_name, device->device) || !copy(&load->labels, device->labels) ||
+        !copy(&load->firmware_label, device->firmware_label))
+        failed = hs_error__set(error, ENOMEM, "%s: out of memory", path);
+    if (!failed)
+        failed = open_file(load, error);
+    if (!failed)
+        failed = hs_follow__open(load->fd, load->path, &load->follow, error);
+    if (failed) {
+        hs_fleet_load__close(load);
+        return failed;
+    }
+    load->device = (struct hs_sender_device){load->device_name, load->labels, load->firmware_label, device->clock_ns};
+    if (!load->device.clock_ns)
+        set_clock(load);
+    close_file(load);
+    *result = load;
+    return 0;
+}
+
+void hs_fleet_load__close(struct hs_fleet_load *load)
+{
+    if (!load)
+        return;
+    hs_follow__close(load->follow);
+    hs_sender__forget(load->stacks);
+    close_file(load);
+    free(load->path);
+    free(load->device_name);
+    free(load->labels);
+    free(load->firmware_label);
+    free(load);
+}
+
+static int read_ticks(struct hs_fleet_load *load, struct hs_sender *sender, bool whole, uint64_t from, uint64_t *to,
+                      struct hs_fleet_loaded *loaded, struct hs_error *error)
+{
+    struct hs_follow_tick tick;
+    uint64_t added = 0;
+    int more, failed = 0;
+    while (!failed && (more = hs_follow__next(load->follow, whole, &tick)) > 0) {
+        load->seen_ns = tick.realtime_ns + load->device.clock_ns;
+        *to = tick.offset;
+        uint64_t before = hs_sender__waiting(sender);
+        if (hs_sender__add(sender, load->follow, &load->device, &tick, tick.offset > from, &load->stacks))
+            return hs_error__set(error, ENOMEM, "%s: out of memory", load->path);
+        if (tick.offset <= from)
+            continue;
+        loaded->ticks++;
+        loaded->rows += hs_sender__waiting(sender) - before;
+        added++;
+        if (hs_sender__waiting(sender) >= HS_SENDER_BATCH)
+            failed = hs_sender__flush(sender, error);
+    }
+    if (!failed && more < 0)
+        failed = hs_error__set(error, -more, "%s: cannot be read: %s", load->path, strerror(-more));
+    if (!failed && added && hs_sender__add_session(sender, load->follow, &load->device, load->seen_ns))
+        failed = hs_error__set(error, ENOMEM, "%s: out of memory", load->path);
+    loaded->damaged = hs_follow__damaged(load->follow);
+    return failed;
+}
+
+int hs_fleet_load__go_on(struct hs_fleet_load *load, struct hs_sender *sender, bool whole, uint64_t from, uint64_t *to,
+                         struct hs_fleet_loaded *loaded, struct hs_error *error)
+{
+    int failed = open_file(load, error);
+    if (!failed) {
+        hs_follow__set_file(load->follow, load->fd);
+        failed = read_ticks(load, sender, whole, from, to, loaded, error);
+    }
+    close_file(load);
+    return failed;
+}
+
+bool hs_fleet_load__is_ended(const struct hs_fleet_load *load)
+{
+    return hs_follow__live(load->follow)->state != HS_STATE_RECORDING;
+}

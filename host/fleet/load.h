@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Puts the ticks of a trace of sums into the database.
+#ifndef HEAPSONDE_HOST_FLEET_LOAD_H
+#define HEAPSONDE_HOST_FLEET_LOAD_H
+
+#include "host/fleet/sender.h"
+
+#include <sys/types.h>
+
+struct hs_fleet_loaded {
+    uint64_t ticks, rows, damaged;
+};
+
+// A trace that is read while it grows.
+struct hs_fleet_load;
+
+// Opens a trace. -ENOTSUP: it holds no sums. The strings of `device` are copied; device->clock_ns is set here, when the
+// device's clock was before 2001: then the end of the trace is taken for the time of the file.
+int hs_fleet_load__open(const char *path, const struct hs_sender_device *device, struct hs_fleet_load **load,
+                        struct hs_error *error);
+void hs_fleet_load__close(struct hs_fleet_load *load);
+
+// Adds all ticks that the file has by now (`whole`: it will not grow), and inserts them whenever a batch is full. Ticks
+// that end at `from` or before are read, but not added. The last ones may still wait in the sender. *to: behind the
+// last tick. 0, or a negative errno.
+int hs_fleet_load__go_on(struct hs_fleet_load *load, struct hs_sender *sender, bool whole, uint64_t from, uint64_t *to,
+                         struct hs_fleet_loaded *loaded, struct hs_error *error);
+
+// Whether the process has said that it ended, as far as the file was read.
+bool hs_fleet_load__is_ended(const struct hs_fleet_load *load);
+
+#endif

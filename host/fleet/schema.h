@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The tables of the fleet in a database (schema/tables.sql), and their version.
+#ifndef HEAPSONDE_HOST_FLEET_SCHEMA_H
+#define HEAPSONDE_HOST_FLEET_SCHEMA_H
+
+#include "host/fleet/database.h"
+
+enum { HS_FLEET_SCHEMA = 1 };
+
+extern const char hs_fleet_tables[]; // schema/tables.sql
+
+// The statements that make the tables, one after the other. `modern`: with column codecs and TTL. The caller frees it;
+// NULL: out of memory.
+char *hs_fleet_schema__statements(bool modern, unsigned days);
+
+// Makes the database and its tables where they are missing. `days`: how long samples are kept, where the server can do
+// that. *made: whether there were none before. 0, or a negative errno; -EEXIST: tables of another version are there.
+int hs_fleet_schema__init(struct hs_database *database, unsigned days, bool *made, struct hs_error *error);
+
+// 0 if the tables are there in this version, else a negative errno with what to do in `error`.
+int hs_fleet_schema__check(struct hs_database *database, struct hs_error *error);
+
+#endif

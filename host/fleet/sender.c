@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/fleet/sender.h"
+
+#include "host/import/array.h"
+#include "host/store/id_map.h"
+#include "host/store/store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum sender_table { TABLE_BUILD, TABLE_STACK, TABLE_SESSION, TABLE_SAMPLE, TABLE_TOTAL, TABLES };
+
+// In the order in which they are inserted: what others refer to comes first.
+static const char *const columns[TABLES] = {
+    [TABLE_BUILD] = "build (build, path)",
+    [TABLE_STACK] = "stack (stack, builds, offsets)",
+    [TABLE_SESSION] = "session (session, device, app, firmware, label_names, label_values, machine, pid, start, seen, "
+                      "ended, dropped, written)",
+    [TABLE_SAMPLE] = "sample (stack, session, time, age, in_use_bytes, in_use_count, allocated_bytes, allocated_count)",
+    [TABLE_TOTAL] = "total (session, time, in_use_bytes, in_use_count, allocated_bytes, allocated_count)",
+};
+
+struct hs_sender {
+    struct hs_database *database;
+    struct hs_buffer rows[TABLES];
+    uint64_t waiting;
+    struct hs_id_map stacks; // those that are in the database or wait
+    struct hs_id_map builds; // the same, by a hash of the build id
+};
+
+// Several stacks of a trace may be one stack of the fleet, such as those that differ only in code without a file; and
+// when a session has too many, the further ones are added to stack 0. Each is a group with the sum of its members.
+struct sender_group {
+    uint64_t key;
+    struct hs_follow_sums sums;
+    uint64_t tick; // the last one that changed it
+};
+
+struct sender_member {
+    uint32_t group;
+    struct hs_follow_sums last;
+};
+
+struct hs_sender_stacks {
+    struct hs_id_map member_of; // by stack of the trace
+    struct hs_array members;    // struct sender_member
+    struct hs_id_map group_of;  // by key
+    struct hs_array groups;     // struct sender_group; [0] is stack 0
+    struct hs_array changed;    // uint32_t: groups
+    uint64_t tick;
+};
+
+struct hs_sender *hs_sender__create(struct hs_database *database)
+{
+    struct hs_sender *sender = calloc(1, sizeof(*sender));
+    if (sender)
+        sender->database = database;
+    return sender;
+}
+
+void hs_sender__free(struct hs_sender *sender)
+{
+    if (!sender)
+        return;
+    for (unsigned i = 0; i < TABLES; i++)
+        hs_buffer__free(&sender->rows[i]);
+    hs_id_map__free(&sender->stacks);
+    hs_id_map__free(&sender->builds);
+    free(sender);
+}
+
+void hs_sender__forget(struct hs_sender_stacks *stacks)
+{
+    if (!stacks)
+        return;
+    hs_id_map__free(&stacks->member_of);
+    hs_id_map__free(&stacks->group_of);
+    free(stacks->members.data);
+    free(stacks->groups.data);
+    free(stacks->changed.data);
+    free(stacks);
+}
+
+// ---- keys ----------------------------------------------------------------------------------------------------------
+
+// The finaliser of SplitMix64, which mixes all bits.
+static uint64_t mixed(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+uint64_t hs_sender__session(const struct hs_file_header *header)
+{
+    return mixed(header->trace_id[0] + mixed(header->trace_id[1] + 1));
+}
+
+static uint64_t build_hash(const uint8_t build[HS_FLEET_BUILD])
+{
+    uint64_t words[3] = {0};
+    memcpy(words, build, HS_FLEET_BUILD);
+    return mixed(words[0] + mixed(words[1] + mixed(words[2] + 1)));
+}
+
+static const uint8_t no_build[HS_FLEET_BUILD];
+
+static const uint8_t *build_of(const struct hs_follow *follow, const struct hs_follow_frame *frame)
+{
+    return frame->module == UINT32_MAX ? no_build : hs_follow__module(follow, frame->module)->build;
+}
+
+// Addresses in no module differ from run to run: all of them are one frame. Reasons for a cut are kept.
+static uint64_t offset_of(const struct hs_follow_frame *frame)
+{
+    if (frame->module != UINT32_MAX || frame->offset < HS_CUT_LIMIT)
+        return frame->offset;
+    return HS_CUT_LIMIT;
+}
+
+static int add_build(struct hs_sender *sender, const struct hs_follow *follow, uint32_t module)
+{
+    const struct hs_follow_module *shown = hs_follow__module(follow, module);
+    uint64_t hash = build_hash(shown->build);
+    if (hs_id_map__find(&sender->builds, hash) != UINT32_MAX)
+        return 0;
+    struct hs_buffer *rows = &sender->rows[TABLE_BUILD];
+    size_t length = strlen(shown->path);
+    hs_buffer__put(rows, shown->build, HS_FLEET_BUILD);
+    hs_row__text(rows, shown->path, length < HS_SENDER_TEXT ? length : HS_SENDER_TEXT);
+    sender->waiting++;
+    return hs_id_map__set(&sender->builds, hash, 0);
+}
+
+// Adds the stack's row if it is new. 0 is the stack without frames.
+static int key_of(struct hs_sender *sender, const struct hs_follow *follow, uint32_t stack, uint64_t *key)
+{
+    struct hs_follow_frame frames[HS_FOLLOW_FRAMES];
+    size_t count = hs_follow__frames(follow, stack, frames);
+    *key = 0;
+    for (size_t i = 0; i < count; i++)
+        *key = mixed(*key + build_hash(build_of(follow, &frames[i])) + mixed(offset_of(&frames[i]) + 1));
+    if (!count || hs_id_map__find(&sender->stacks, *key) != UINT32_MAX)
+        return 0;
+    struct hs_buffer *rows = &sender->rows[TABLE_STACK];
+    hs_row__u64(rows, *key);
+    hs_row__array(rows, count);
+    for (size_t i = 0; i < count; i++)
+        hs_buffer__put(rows, build_of(follow, &frames[i]), HS_FLEET_BUILD);
+    hs_row__array(rows, count);
+    for (size_t i = 0; i < count; i++)
+        hs_row__u64(rows, offset_of(&frames[i]));
+    int failed = hs_id_map__set(&sender->stacks, *key, 0);
+    for (size_t i = 0; i < count && !failed; i++)
+        if (frames[i].module != UINT32_MAX)
+            failed = add_build(sender, follow, frames[i].module);
+    sender->waiting++;
+    return failed;
+}
+
+static struct hs_sender_stacks *begin_stacks(void)
+{
+    struct hs_sender_stacks *stacks = calloc(1, sizeof(*stacks));
+    struct sender_group *none = stacks ? hs_array__add(&stacks->groups, sizeof(*none)) : NULL;
+    if (!none || hs_id_map__set(&stacks->group_of, 0, 0)) {
+        hs_sender__forget(stacks);
+        return NULL;
+    }
+    *none = (struct sender_group){0};
+    return stacks;
+}
+
+// The group of a stack that is new in this session.
+static int group_of(struct hs_sender *sender, const struct hs_follow *follow, struct hs_sender_stacks *stacks,
+                    uint32_t stack, uint32_t *group)
+{
+    uint64_t key;
+    *group = 0;
+    if (stacks->groups.count >= HS_SENDER_STACKS)
+        return 0;
+    int failed = key_of(sender, follow, stack, &key);
+    uint32_t known = failed ? 0 : hs_id_map__find(&stacks->group_of, key);
+    if (failed || known != UINT32_MAX) {
+        *group = known;
+        return failed;
+    }
+    struct sender_group *added = hs_array__add(&stacks->groups, sizeof(*added));
+    if (!added)
+        return -ENOMEM;
+    *added = (struct sender_group){.key = key};
+    *group = (uint32_t)stacks->groups.count - 1;
+    return hs_id_map__set(&stacks->group_of, key, *group);
+}
+
+static struct sender_member *member_of(struct hs_sender *sender, const struct hs_follow *follow,
+                                       struct hs_sender_stacks *stacks, uint32_t stack)
+{
+    uint32_t place = hs_id_map__find(&stacks->member_of, stack), group;
+    if (place != UINT32_MAX)
+        return (struct sender_member *)stacks->members.data + place;
+    if (group_of(sender, follow, stacks, stack, &group))
+        return NULL;
+    struct sender_member *member = hs_array__add(&stacks->members, sizeof(*member));
+    if (!member || hs_id_map__set(&stacks->member_of, stack, (uint32_t)stacks->members.count - 1))
+        return NULL;
+    *member = (struct sender_member){.group = group};
+    return member;
+}
+
+// ---- rows ----------------------------------------------------------------------------------------------------------
+
+// ClickHouse's DateTime: seconds since 1970 in 32 bits.
+static uint32_t seconds(uint64_t ns)
+{
+    uint64_t whole = ns / 1000000000u;
+    return whole < UINT32_MAX ? (uint32_t)whole : UINT32_MAX;
+}
+
+static void put_sums(struct hs_buffer *rows, const struct hs_follow_sums *sums)
+{
+    hs_row__u64(rows, sums->in_use_bytes);
+    hs_row__u64(rows, sums->in_use_count);
+    hs_row__u64(rows, sums->allocated_bytes);
+    hs_row__u64(rows, sums->allocated_count);
+}
+
+static void put_sample(struct hs_sender *sender, uint64_t key, uint64_t session, uint32_t time, uint32_t age,
+                       const struct hs_follow_sums *sums)
+{
+    struct hs_buffer *rows = &sender->rows[TABLE_SAMPLE];
+    hs_row__u64(rows, key);
+    hs_row__u64(rows, session);
+    hs_row__u32(rows, time);
+    hs_row__u32(rows, age);
+    put_sums(rows, sums);
+    sender->waiting++;
+}
+
+// Adds what a stack has now in place of what it had; modulo 2^64, the sum is right again at the end of the tick.
+static int change(struct hs_sender_stacks *stacks, struct sender_member *member, const struct hs_follow_sums *now)
+{
+    struct sender_group *group = (struct sender_group *)stacks->groups.data + member->group;
+    group->sums.in_use_bytes += now->in_use_bytes - member->last.in_use_bytes;
+    group->sums.in_use_count += now->in_use_count - member->last.in_use_count;
+    group->sums.allocated_bytes += now->allocated_bytes - member->last.allocated_bytes;
+    group->sums.allocated_count += now->allocated_count - member->last.allocated_count;
+    member->last = *now;
+    if (group->tick == stacks->tick)
+        return 0;
+    group->tick = stacks->tick;
+    uint32_t *changed = hs_array__add(&stacks->changed, sizeof(*changed));
+    if (!changed)
+        return -ENOMEM;
+    *changed = member->group;
+    return 0;
+}
+
+int hs_sender__add(struct hs_sender *sender, const struct hs_follow *follow, const struct hs_sender_device *device,
+                   const struct hs_follow_tick *tick, bool rows, struct hs_sender_stacks **state)
+{
+    if (!*state && !(*state = begin_stacks()))
+        return -ENOMEM;
+    struct hs_sender_stacks *stacks = *state;
+    stacks->tick++;
+    stacks->changed.count = 0;
+    for (size_t i = 0; i < tick->count; i++) {
+        struct sender_member *member = member_of(sender, follow, stacks, tick->sums[i].stack);
+        if (!member || change(stacks, member, &tick->sums[i]))
+            return -ENOMEM;
+    }
+    if (!rows)
+        return 0;
+    uint64_t session = hs_sender__session(hs_follow__header(follow));
+    uint32_t time = seconds(tick->realtime_ns + device->clock_ns), age = seconds(tick->age_ns);
+    const uint32_t *changed = stacks->changed.data;
+    const struct sender_group *groups = stacks->groups.data;
+    for (size_t i = 0; i < stacks->changed.count; i++)
+        put_sample(sender, groups[changed[i]].key, session, time, age, &groups[changed[i]].sums);
+    struct hs_buffer *totals = &sender->rows[TABLE_TOTAL];
+    hs_row__u64(totals, session);
+    hs_row__u32(totals, time);
+    put_sums(totals, &tick->total);
+    sender->waiting++;
+    return 0;
+}
+
+// ---- sessions ------------------------------------------------------------------------------------------------------
+
+static void put_text(struct hs_buffer *rows, const char *text, size_t length)
+{
+    hs_row__text(rows, text, length < HS_SENDER_TEXT ? length : HS_SENDER_TEXT);
+}
+
+struct sender_label {
+    const char *name, *value;
+    size_t name_length, value_length;
+};
+
+static size_t read_labels(const char *text, struct sender_label labels[HS_SENDER_LABELS])
+{
+    size_t count = 0;
+    for (const char *at = text ? text : ""; *at && count < HS_SENDER_LABELS;) {
+        size_t length = strcspn(at, ",");
+        const char *sign = memchr(at, '=', length);
+        if (sign && sign > at)
+            labels[count++] =
+                (struct sender_label){at, sign + 1, (size_t)(sign - at), length - (size_t)(sign - at) - 1};
+        at += length + (at[length] == ',');
+    }
+    return count;
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+int hs_sender__add_session(struct hs_sender *sender, const struct hs_follow *follow,
+                           const struct hs_sender_device *device, uint64_t seen_ns)
+{
+    struct hs_buffer *rows = &sender->rows[TABLE_SESSION];
+    const struct hs_file_header *header = hs_follow__header(follow);
+    const struct hs_live *live = hs_follow__live(follow);
+    struct sender_label labels[HS_SENDER_LABELS];
+    size_t count = read_labels(device->labels, labels);
+    const char *name = device->device ? device->device : hs_follow__info(follow, "host");
+    const char *app = file_name(hs_follow__info(follow, "executable"));
+    const char *firmware = "";
+    size_t firmware_length = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(device->firmware_label) == labels[i].name_length &&
+            !memcmp(device->firmware_label, labels[i].name, labels[i].name_length)) {
+            firmware = labels[i].value;
+            firmware_length = labels[i].value_length;
+        }
+    }
+    hs_row__u64(rows, hs_sender__session(header));
+    put_text(rows, name, strlen(name));
+    put_text(rows, app, strlen(app));
+    put_text(rows, firmware, firmware_length);
+    hs_row__array(rows, count);
+    for (size_t i = 0; i < count; i++)
+        put_text(rows, labels[i].name, labels[i].name_length);
+    hs_row__array(rows, count);
+    for (size_t i = 0; i < count; i++)
+        put_text(rows, labels[i].value, labels[i].value_length);
+    hs_row__u16(rows, header->machine);
+    hs_row__u32(rows, header->pid);
+    hs_row__u32(rows, seconds(header->start_realtime_ns + device->clock_ns));
+    hs_row__u32(rows, seconds(seen_ns));
+    hs_row__u8(rows, live->state != HS_STATE_RECORDING);
+    uint64_t dropped = 0;
+    for (unsigned i = 0; i < HS_DROP_COUNT; i++)
+        dropped += live->dropped[i];
+    hs_row__u64(rows, dropped);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    hs_row__u64(rows, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+    sender->waiting++;
+    return rows->failed ? -ENOMEM : 0;
+}
+
+// ---- batches -------------------------------------------------------------------------------------------------------
+
+uint64_t hs_sender__waiting(const struct hs_sender *sender)
+{
+    return sender->waiting;
+}
+
+int hs_sender__flush(struct hs_sender *sender, struct hs_error *error)
+{
+    int failed = 0;
+    for (unsigned i = 0; i < TABLES && !failed; i++)
+        if (sender->rows[i].count)
+            failed = hs_database__insert(sender->database, columns[i], &sender->rows[i], error);
+    if (failed)
+        return failed;
+    for (unsigned i = 0; i < TABLES; i++)
+        sender->rows[i].count = 0;
+    sender->waiting = 0;
+    return 0;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Turns what traces say into rows of the fleet's tables (schema/tables.sql) and inserts them in batches. All rows are
+// states, so a batch whose fate is unknown is sent again. Nothing that comes from a device is part of a statement. Not
+// thread-safe.
+#ifndef HEAPSONDE_HOST_FLEET_SENDER_H
+#define HEAPSONDE_HOST_FLEET_SENDER_H
+
+#include "host/fleet/database.h"
+#include "host/fleet/follow.h"
+
+struct hs_sender;
+
+// What the trace itself does not say.
+struct hs_sender_device {
+    const char *device;         // NULL: the host name in the trace
+    const char *labels;         // KEY=VALUE,...; NULL: none
+    const char *firmware_label; // the label that names the firmware
+    uint64_t clock_ns;          // added to the device's times: for a clock that was never set
+};
+
+enum {
+    HS_SENDER_LABELS = 16,      // more are left out
+    HS_SENDER_TEXT = 256,       // longer names and values are cut
+    HS_SENDER_STACKS = 1 << 16, // of one session; the further ones are added to stack 0
+    HS_SENDER_BATCH = 250000    // rows
+};
+
+// `database` stays the caller's. NULL: out of memory.
+struct hs_sender *hs_sender__create(struct hs_database *database);
+void hs_sender__free(struct hs_sender *sender);
+
+// The session of a trace: the same on every gatherer.
+uint64_t hs_sender__session(const struct hs_file_header *header);
+
+// Adds the rows of a tick; of one that is in the database already (`rows` false), only its state is noted. The state of
+// one session is kept by `stacks`, which begins as NULL and is freed with hs_sender__forget. 0 or -ENOMEM.
+struct hs_sender_stacks;
+int hs_sender__add(struct hs_sender *sender, const struct hs_follow *follow, const struct hs_sender_device *device,
+                   const struct hs_follow_tick *tick, bool rows, struct hs_sender_stacks **stacks);
+void hs_sender__forget(struct hs_sender_stacks *stacks);
+
+// Adds a row about the session itself: once after its ticks.
+int hs_sender__add_session(struct hs_sender *sender, const struct hs_follow *follow,
+                           const struct hs_sender_device *device, uint64_t seen_ns);
+
+uint64_t hs_sender__waiting(const struct hs_sender *sender); // rows that are not inserted yet
+
+// Inserts what waits. On failure all of it waits on. 0, or the errors of hs_database__insert.
+int hs_sender__flush(struct hs_sender *sender, struct hs_error *error);
+
+#endif

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""heapsonde fleet and gather --store against a real ClickHouse: what is asked for is what the traces' own reports say."""
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+import patience  # noqa: E402
+
+COMMAND, SHIM, GROWER, SERVER = (os.environ['HEAPSONDE_TEST_' + name] for name in ('COMMAND', 'SHIM', 'GROWER', 'SERVER'))
+work = tempfile.mkdtemp(prefix='heapsonde-fleet-')
+started = []
+
+
+def expect(condition, text):
+    if not condition:
+        raise AssertionError(text)
+
+
+def free_ports(count):
+    sockets = [socket.create_server(('127.0.0.1', 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+class Database:
+    """The server chooses no port by itself, so another try is made when somebody else took ours."""
+
+    CONFIG = '''<?xml version="1.0"?><yandex><logger><level>warning</level><log>{0}/log</log><errorlog>{0}/errors</errorlog>
+<size>10M</size><count>1</count></logger><listen_host>127.0.0.1</listen_host><http_port>{1}</http_port><tcp_port>{2}</tcp_port>
+<path>{0}/data/</path><tmp_path>{0}/tmp/</tmp_path><user_files_path>{0}/files/</user_files_path>
+<format_schema_path>{0}/schemas/</format_schema_path><users_config>users.xml</users_config><default_profile>default</default_profile>
+<default_database>default</default_database><mark_cache_size>67108864</mark_cache_size></yandex>'''
+    USERS = '''<?xml version="1.0"?><yandex><profiles><default/></profiles><users><default><password></password><networks><ip>::/0</ip>
+</networks><profile>default</profile><quota>default</quota></default><keeper><password>secret word</password><networks><ip>::/0</ip>
+</networks><profile>default</profile><quota>default</quota></keeper></users><quotas><default/></quotas></yandex>'''
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(dir=work)
+        self.process = None
+        while not self.process:
+            self.port, other = free_ports(2)
+            with open(f'{self.folder}/config.xml', 'w', encoding='utf-8') as file:
+                file.write(self.CONFIG.format(self.folder, self.port, other))
+            with open(f'{self.folder}/users.xml', 'w', encoding='utf-8') as file:
+                file.write(self.USERS)
+            self.start()
+        self.address = f'clickhouse://127.0.0.1:{self.port}/fleet'
+
+    def start(self):
+        with open(f'{self.folder}/out', 'w', encoding='utf-8') as out:
+            process = subprocess.Popen([SERVER, f'--config-file={self.folder}/config.xml'], cwd=self.folder, stdout=out, stderr=out,
+                                       stdin=subprocess.DEVNULL)
+        started.append(process)
+        while process.poll() is None:
+            try:
+                if self.ask('SELECT 1', database='default') == '1':
+                    self.process = process
+                    return
+            except OSError:
+                time.sleep(0.1)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def ask(self, statement, database='fleet'):
+        with urllib.request.urlopen(f'http://127.0.0.1:{self.port}/?database={database}', statement.encode()) as answer:
+            return answer.read().decode().strip()
+
+
+def run(*arguments, status=0):
+    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, cwd=work, check=False)
+    expect(done.returncode == status, f'{arguments}: status {done.returncode}: {done.stdout}{done.stderr}')
+    return done.stdout + done.stderr
+
+
+def asked(*arguments):
+    return json.loads(run('fleet', *arguments, '--json'))
+
+
+class Device:
+    """A recorded program that does what it is told."""
+
+    def __init__(self, name, firmware, **variables):
+        env = {key: value for key, value in os.environ.items() if not key.startswith('HEAPSONDE_')}
+        env.update(LD_PRELOAD=SHIM, HEAPSONDE_MODE='aggregate', HEAPSONDE_AGGREGATE_INTERVAL='1', HEAPSONDE_DEVICE=name,
+                   HEAPSONDE_LABELS=f'firmware={firmware},site=lab', **variables)
+        self.process = subprocess.Popen([GROWER], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=work)
+        started.append(self.process)
+
+    def do(self, commands):
+        for command in commands:
+            self.process.stdin.write(command)
+            self.process.stdin.flush()
+            self.process.stdout.readline()
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+        expect(self.process.returncode == 0, 'the program ends as it would alone')
+
+
+def recorded(name, rounds):
+    """A trace in which each round is a tick of its own."""
+    path = f'{work}/{name}.dat'
+    device = Device(name, '', HEAPSONDE_OUTPUT=path)
+    for commands in rounds:
+        ticks = sums(path)
+        device.do(commands)
+        while sums(path) == ticks:
+            time.sleep(0.1)
+    device.end()
+    return path
+
+
+def sums(path):
+    """The SUMS chunks of a trace."""
+    try:
+        with open(path, 'rb') as file:
+            return len(re.findall(rb'SHCK\x08\x00', file.read()))
+    except FileNotFoundError:
+        return 0
+
+
+def in_use(path):
+    return json.loads(run('report', '--json', path))['live_bytes']
+
+
+def function_of(database, key):
+    """The names that the database has for a stack."""
+    return database.ask('SELECT any(function) FROM symbol WHERE (build, offset) IN (SELECT b, o FROM stack ARRAY JOIN builds AS b, '
+                        f"offsets AS o WHERE stack = {key}) AND function LIKE 'grower_%'")
+
+
+def check_growth(database, devices):
+    rows = asked('growth', database.address)
+    expect(len(rows) == 1, f'one stack grows: {rows}')
+    row = rows[0]
+    expect((row['firmware'], row['devices'], row['grown_devices']) == ('1.5', devices, devices), f'{row}')
+    run('fleet', 'symbolize', database.address)
+    expect(function_of(database, row['stack']) == 'grower_lose', 'the stack that loses blocks')
+    text = run('fleet', 'growth', database.address)
+    expect('grower_lose' in text and f'on {devices} of {devices} devices' in text, text)
+    return row
+
+
+def loaded():
+    database = Database()
+    run('fleet', 'init', database.address)
+    traces = {name: recorded(name, ['c'] if name == 'gw-1' else ['c', 'l', 'l']) for name in ('gw-1', 'gw-2', 'gw-3')}
+    for name, path in traces.items():
+        firmware = '1.4' if name == 'gw-1' else '1.5'
+        run('fleet', 'load', database.address, path, '--device', name, '--labels', f'firmware={firmware},site=lab')
+    row = check_growth(database, 2)
+    expect(row['grown_bytes'] == 2 * 400000, 'from the first tick to the last')
+    new = asked('new', database.address, '--firmware', '1.5', '--than', '1.4')
+    expect([each['stack'] for each in new] == [row['stack']], f'{new}')
+    bytes_in_use = {each['device']: each['in_use_bytes'] for each in asked('devices', database.address)}
+    expect(bytes_in_use == {name: in_use(path) for name, path in traces.items()}, f'{bytes_in_use}')
+    stacks = asked('stacks', database.address, '--top', '1000')
+    expect(sum(each['in_use_bytes'] for each in stacks) == sum(bytes_in_use.values()), 'the sum of the reports')
+    holders = {each['device']: each['in_use_bytes'] for each in asked('stack', database.address, row['stack'])}
+    expect(holders == {'gw-2': 800000, 'gw-3': 800000}, f'{holders}')
+    firmwares = {each['firmware']: each['devices'] for each in asked('firmwares', database.address)}
+    expect(firmwares == {'1.4': 1, '1.5': 2}, f'{firmwares}')
+
+    def all_rows():
+        return [database.ask(f'SELECT * FROM {table} FINAL ORDER BY session, time') for table in ('sample', 'total')]
+    before, growth = all_rows(), asked('growth', database.address)
+    run('fleet', 'load', database.address, traces['gw-2'], '--device', 'gw-2', '--labels', 'firmware=1.5,site=lab')
+    expect(all_rows() == before, 'a trace that is loaded twice is there once')
+    expect(asked('growth', database.address, '--rollup') == growth, 'and counts once')
+
+
+class Gather:
+    def __init__(self, database, folder):
+        self.folder = f'{work}/{folder}'
+        self.errors = open(f'{work}/gather-errors', 'w+', encoding='utf-8')
+        self.process = subprocess.Popen([COMMAND, 'gather', '--json', '--listen', '127.0.0.1:0', '--dir', self.folder, '--store',
+                                         database.address], stdout=subprocess.PIPE, stderr=self.errors, text=True, cwd=work)
+        started.append(self.process)
+        self.address = None
+        while not self.address:
+            line = self.process.stdout.readline()
+            expect(line, f'gather ended: {self.said()}')
+            self.address = json.loads(line).get('address')
+
+    def said(self):
+        with open(f'{work}/gather-errors', encoding='utf-8') as file:
+            return file.read()
+
+    def traces(self):
+        return [f'{self.folder}/{name}' for name in os.listdir(self.folder) if name.endswith('.dat')]
+
+    def await_event(self, event):
+        while True:
+            line = self.process.stdout.readline()
+            expect(line, f'gather ended: {self.said()}')
+            if json.loads(line).get('event') == event:
+                return
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        self.process.stdout.read()
+        self.process.wait()
+        return self.said()
+
+
+def await_rows(database, count):
+    while int(database.ask('SELECT count() FROM (SELECT session, time FROM total GROUP BY session, time)')) < count:
+        time.sleep(0.1)
+
+
+def check_equal(database, gather):
+    traces = gather.traces()
+    rows = asked('devices', database.address, '--top', '1000')
+    expect(sorted(row['in_use_bytes'] for row in rows) == sorted(in_use(path) for path in traces), f'{rows}')
+    stacks = asked('stacks', database.address, '--top', '1000')
+    expect(sum(row['in_use_bytes'] for row in stacks) == sum(in_use(path) for path in traces), f'{stacks}')
+
+
+def gathered():
+    database = Database()
+    run('fleet', 'init', database.address)
+    gather = Gather(database, 'traces')
+    devices = [Device(f'gw-{i}', '1.5' if i else '1.4', HEAPSONDE_CONNECT=gather.address) for i in range(3)]
+    for round_number in range(3):
+        for i, device in enumerate(devices):
+            device.do('c' if not round_number else 'l' if i else 't')
+        while len(traces := gather.traces()) < 3 or min(map(sums, traces)) <= round_number:
+            time.sleep(0.1)
+        # A tick goes into the database when the next one has come.
+        if round_number:
+            await_rows(database, 3 * round_number)
+    for device in devices:
+        device.end()
+    for _ in devices:
+        gather.await_event('ended')
+    expect(gather.stop() == '', 'there is nothing to complain about')
+    check_equal(database, gather)
+    sites = database.ask("SELECT uniqExact(device), any(label_values[indexOf(label_names, 'site')]) FROM session")
+    expect(sites == '3\tlab', sites)
+    check_growth(database, 2)
+
+
+def killed():
+    """The server is killed and comes back, and so is gather: no row is lost, and none is there twice."""
+    database = Database()
+    run('fleet', 'init', database.address)
+    gather = Gather(database, 'traces')
+    device = Device('gw-7', '1.5', HEAPSONDE_CONNECT=gather.address)
+    device.do('c')
+    gather.await_event('began')
+    database.kill()
+    while 'is sent later' not in gather.said():
+        device.do('l')
+        time.sleep(0.2)
+    gather.process.kill()
+    gather.process.wait()
+    database.start()
+    device.process.kill()
+    device.process.wait()
+    second = Gather(database, 'traces')
+    await_rows(database, 1)
+    second.stop()
+    check_equal(database, second)
+
+
+def refused():
+    database = Database()
+    trace = recorded('gw-5', ['c'])
+    text = run('fleet', 'growth', database.address, status=1)
+    expect('fleet init' in text, f'says what to do: {text}')
+    text = run('gather', '--listen', '127.0.0.1:0', '--store', database.address, status=1)
+    expect('fleet init' in text, text)
+    run('fleet', 'init', database.address)
+    names = "x'); DROP TABLE sample; --", '\\', "'", 'a\tb\nc'
+    for name in names:
+        run('fleet', 'load', database.address, trace, '--device', name, '--labels', f'firmware={name}')
+        rows = asked('devices', database.address, '--device', name)
+        expect([row['device'] for row in rows] == [name], f'{name!r}: {rows}')
+    expect(asked('devices', database.address, '--device', "' OR 1 = 1 --") == [], 'a name is not part of a statement')
+    database.ask('INSERT INTO version SELECT 2, now()')
+    before = database.ask('SELECT count() FROM sample')
+    text = run('fleet', 'load', database.address, trace, status=1)
+    expect('version 2' in text and 'nothing was written' in text, text)
+    expect(database.ask('SELECT count() FROM sample') == before, 'nothing was written')
+    host = f'127.0.0.1:{database.port}/fleet'
+    expect('neither this user' in run('fleet', 'growth', f'clickhouse://keeper:wrong@{host}', status=1), 'a wrong password')
+    expect('wrong' not in run('fleet', 'growth', f'clickhouse://keeper:wrong@{host}', status=1), 'the password is not shown')
+    expect('version 2' in run('fleet', 'growth', f'clickhouse://keeper:secret%20word@{host}', status=1), 'the right one')
+    for address in ('http://x/y', 'clickhouse://', 'clickhouse://host', 'clickhouse://host/a-b', 'clickhouse://host/a/b'):
+        run('fleet', 'growth', address, status=2)
+    database.kill()
+    expect('connect' in run('fleet', 'growth', database.address, status=1).lower(), 'nobody is there')
+
+
+def main():
+    if not SERVER or SERVER.endswith('NOTFOUND'):
+        print('skipped: there is no clickhouse-server')
+        sys.exit(77)
+    patience.begin()
+    try:
+        globals()[sys.argv[1]]()
+    finally:
+        patience.end()
+        for process in started:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        shutil.rmtree(work, ignore_errors=True)
+
+
+main()
