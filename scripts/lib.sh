@@ -29,7 +29,7 @@ test_packages=(
     python3 sqlite3 busybox lua5.4 bzip2 redis-server redis-tools git perl libxml2-utils procps curl iproute2 openssh-server openssh-client
     heaptrack valgrind
     libjemalloc2 libjemalloc-dev libgoogle-perftools4 libgoogle-perftools-dev libmimalloc2.0 libmimalloc-dev
-    google-perftools golang-go lld mold patchelf file python3-jsonschema zsh fish
+    clickhouse-server google-perftools golang-go lld mold patchelf file python3-jsonschema zsh fish
 )
 # shellcheck disable=SC2034
 # What scripts/package and packaging/check need beside the cross compilers.

@@ -38,6 +38,7 @@ struct hs_shipper {
     int folder;
     unsigned wait_seconds; // after a failure; 0: there was none
     bool changed;          // something is not in the file yet
+    bool checked;          // the tables are there
 
     pthread_t thread;
     bool runs;
@@ -210,6 +211,9 @@ static int ship_all(struct hs_shipper *shipper, struct hs_error *error)
     look(shipper);
     // Before anything is sent: the next run has to know the devices.
     int failed = write_progress(shipper, error);
+    if (!failed && !shipper->checked)
+        failed = hs_fleet_schema__check(shipper->database, error);
+    shipper->checked = shipper->checked || !failed;
     if (!failed && hs_sender__waiting(shipper->sender))
         failed = hs_sender__flush(shipper->sender, error);
     for (size_t i = 0; i < shipper->shipped.count && !failed; i++)
@@ -275,6 +279,10 @@ int hs_shipper__create(struct hs_shipper **result, const struct hs_shipper_optio
     int failed = hs_database__open(options->address, &shipper->database, error);
     if (!failed)
         failed = hs_fleet_schema__check(shipper->database, error);
+    shipper->checked = !failed;
+    // It may be away when gather starts, too; the first round says so.
+    if (failed == -ECONNREFUSED)
+        failed = 0;
     if (!failed) {
         shipper->sender = hs_sender__create(shipper->database);
         shipper->rows = calloc(ROWS_MOST, sizeof(*shipper->rows));

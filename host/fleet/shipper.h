@@ -20,7 +20,8 @@ struct hs_shipper_options {
     void *context;
 };
 
-// Connects once, so that a wrong address or missing tables are told at once. 0, or a negative errno.
+// Connects once, so that a wrong address or missing tables are reported at once. A database that cannot be reached may
+// come later. 0, or a negative errno.
 int hs_shipper__create(struct hs_shipper **shipper, const struct hs_shipper_options *options, struct hs_error *error);
 
 // Starts the thread. `traces` stays valid until hs_shipper__stop.

@@ -16,6 +16,7 @@ stdenv.mkDerivation {
     pkgs.elfutils
     pkgs.libiberty
     pkgs.libmicrohttpd
+    pkgs.curl
     pkgs.libsodium
     pkgs.pcre2
     pkgs.zlib

@@ -187,7 +187,7 @@ def loaded():
 class Gather:
     def __init__(self, database, folder):
         self.folder = f'{work}/{folder}'
-        self.errors = open(f'{work}/gather-errors', 'w+', encoding='utf-8')
+        self.errors = open(f'{work}/gather-errors', 'w', encoding='utf-8')
         self.process = subprocess.Popen([COMMAND, 'gather', '--json', '--listen', '127.0.0.1:0', '--dir', self.folder, '--store',
                                          database.address], stdout=subprocess.PIPE, stderr=self.errors, text=True, cwd=work)
         started.append(self.process)
@@ -269,10 +269,12 @@ def killed():
         time.sleep(0.2)
     gather.process.kill()
     gather.process.wait()
-    database.start()
     device.process.kill()
     device.process.wait()
     second = Gather(database, 'traces')
+    while 'is sent later' not in second.said():
+        time.sleep(0.1)
+    database.start()
     await_rows(database, 1)
     second.stop()
     check_equal(database, second)

@@ -23,6 +23,7 @@ HEAPSONDE_CONF_OPTS += \
 	-DHEAPSONDE_WITH_IBERTY=OFF
 HEAPSONDE_DEPENDENCIES += \
 	$(if $(BR2_PACKAGE_ZSTD),zstd) \
+	$(if $(BR2_PACKAGE_LIBCURL),libcurl) \
 	$(if $(BR2_PACKAGE_LIBSODIUM),libsodium) \
 	$(if $(BR2_PACKAGE_LIBMICROHTTPD),libmicrohttpd)
 else
