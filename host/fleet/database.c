@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/fleet/database.h"
 
-#include <curl/curl.h>
+#include "host/fleet/curl_library.h"
+
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,7 @@ enum {
 };
 
 struct hs_database {
+    const struct hs_curl_library *lib;
     CURL *curl;
     char *url;     // of the server: http://HOST:PORT/
     char *name;    // of the database
@@ -24,13 +25,6 @@ struct hs_database {
     char *user, *password;
     char curl_error[CURL_ERROR_SIZE];
 };
-
-static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
-
-static void begin_curl(void)
-{
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-}
 
 // ---- addresses -----------------------------------------------------------------------------------------------------
 
@@ -40,27 +34,29 @@ static bool is_database_name(const char *name)
     return *name && strlen(name) < 64 && name[strspn(name, letters)] == 0;
 }
 
-static char *part(CURLU *url, CURLUPart which)
+static char *part(const struct hs_curl_library *lib, CURLU *url, CURLUPart which)
 {
     char *text = NULL, *copy;
-    if (curl_url_get(url, which, &text, CURLU_URLDECODE) != CURLUE_OK)
+    if (lib->curl_url_get(url, which, &text, CURLU_URLDECODE) != CURLUE_OK)
         return NULL;
     copy = strdup(text);
-    curl_free(text);
+    lib->curl_free(text);
     return copy;
 }
 
 static int take_address(struct hs_database *database, CURLU *url, const char *text, struct hs_error *error)
 {
+    const struct hs_curl_library *lib = database->lib;
     bool secure = !strncmp(text, "clickhouses://", 14);
     if (!secure && strncmp(text, "clickhouse://", 13))
         return hs_error__set(error, EINVAL, "%s: an address begins with clickhouse:// or clickhouses://", text);
-    if (curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
+    if (lib->curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
         return hs_error__set(error, EINVAL, "%s: not of the form clickhouse://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
                              text);
-    char *host = part(url, CURLUPART_HOST), *port = part(url, CURLUPART_PORT), *path = part(url, CURLUPART_PATH);
-    database->user = part(url, CURLUPART_USER);
-    database->password = part(url, CURLUPART_PASSWORD);
+    char *host = part(lib, url, CURLUPART_HOST), *port = part(lib, url, CURLUPART_PORT),
+         *path = part(lib, url, CURLUPART_PATH);
+    database->user = part(lib, url, CURLUPART_USER);
+    database->password = part(lib, url, CURLUPART_PASSWORD);
     int failed = 0;
     if (!host || !path || !is_database_name(path + (*path == '/')))
         failed = hs_error__set(
@@ -80,12 +76,17 @@ static int take_address(struct hs_database *database, CURLU *url, const char *te
 
 int hs_database__open(const char *address, struct hs_database **result, struct hs_error *error)
 {
-    pthread_once(&curl_once, begin_curl);
+    const struct hs_curl_library *lib = hs_curl_library__get(error);
+    if (!lib)
+        return -ENOENT;
     struct hs_database *database = calloc(1, sizeof(*database));
-    CURLU *url = curl_url();
-    int failed = database && url && (database->curl = curl_easy_init()) ? take_address(database, url, address, error)
-                                                                        : hs_error__set(error, ENOMEM, "out of memory");
-    curl_url_cleanup(url);
+    if (database)
+        database->lib = lib;
+    CURLU *url = lib->curl_url();
+    int failed = database && url && (database->curl = lib->curl_easy_init())
+                     ? take_address(database, url, address, error)
+                     : hs_error__set(error, ENOMEM, "out of memory");
+    lib->curl_url_cleanup(url);
     if (failed) {
         hs_database__close(database);
         return failed;
@@ -98,7 +99,8 @@ void hs_database__close(struct hs_database *database)
 {
     if (!database)
         return;
-    curl_easy_cleanup(database->curl);
+    if (database->curl)
+        database->lib->curl_easy_cleanup(database->curl);
     free(database->url);
     free(database->name);
     free(database->address);
@@ -149,51 +151,53 @@ static int refused(const struct hs_database *database, long status, const struct
 
 static struct curl_slist *headers_of(const struct hs_database *database, bool packed)
 {
-    struct curl_slist *headers = curl_slist_append(NULL, "Expect:"); // no pause before the body
+    const struct hs_curl_library *lib = database->lib;
+    struct curl_slist *headers = lib->curl_slist_append(NULL, "Expect:"); // no pause before the body
     char line[512];
     if (database->user) {
         snprintf(line, sizeof(line), "X-ClickHouse-User: %s", database->user);
-        headers = curl_slist_append(headers, line);
+        headers = lib->curl_slist_append(headers, line);
         snprintf(line, sizeof(line), "X-ClickHouse-Key: %s", database->password ? database->password : "");
-        headers = curl_slist_append(headers, line);
+        headers = lib->curl_slist_append(headers, line);
     }
-    return packed ? curl_slist_append(headers, "Content-Encoding: gzip") : headers;
+    return packed ? lib->curl_slist_append(headers, "Content-Encoding: gzip") : headers;
 }
 
 // `query` is the part behind the question mark, escaped.
 static int post(struct hs_database *database, const char *query, const void *body, size_t length, bool packed,
                 struct hs_buffer *answer, struct hs_error *error)
 {
+    const struct hs_curl_library *lib = database->lib;
     CURL *curl = database->curl;
     char *url = NULL;
     if (asprintf(&url, "%s?%s", database->url, query) < 0)
         return -ENOMEM;
     struct curl_slist *headers = headers_of(database, packed);
-    curl_easy_reset(curl);
-    curl_easy_setopt(curl, CURLOPT_URL, url);
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(curl, CURLOPT_NETRC, (long)(database->user ? CURL_NETRC_IGNORED : CURL_NETRC_OPTIONAL));
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
-    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)SILENT_SECONDS);
-    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, database->curl_error);
-    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_answer);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
+    lib->curl_easy_reset(curl);
+    lib->curl_easy_setopt(curl, CURLOPT_URL, url);
+    lib->curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    lib->curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    lib->curl_easy_setopt(curl, CURLOPT_NETRC, (long)(database->user ? CURL_NETRC_IGNORED : CURL_NETRC_OPTIONAL));
+    lib->curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
+    lib->curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    lib->curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)SILENT_SECONDS);
+    lib->curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, database->curl_error);
+    lib->curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    lib->curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+    lib->curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
+    lib->curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_answer);
+    lib->curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
     database->curl_error[0] = 0;
-    CURLcode result = curl_easy_perform(curl);
+    CURLcode result = lib->curl_easy_perform(curl);
     long status = 0;
-    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-    curl_slist_free_all(headers);
+    lib->curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    lib->curl_slist_free_all(headers);
     free(url);
     if (answer->failed)
         return hs_error__set(error, ENOMEM, "%s: out of memory", database->address);
     if (result != CURLE_OK)
         return hs_error__set(error, ECONNREFUSED, "%s: %s", database->address,
-                             database->curl_error[0] ? database->curl_error : curl_easy_strerror(result));
+                             database->curl_error[0] ? database->curl_error : lib->curl_easy_strerror(result));
     return status == 200 ? 0 : refused(database, status, answer, error);
 }
 
@@ -256,7 +260,7 @@ int hs_database__insert(struct hs_database *database, const char *into, const st
     char *statement = NULL, *escaped = NULL, *query = NULL;
     int failed = rows->failed ? -ENOMEM : pack(rows, &packed);
     if (!failed && asprintf(&statement, "INSERT INTO %s FORMAT RowBinary", into) >= 0)
-        escaped = curl_easy_escape(database->curl, statement, 0);
+        escaped = database->lib->curl_easy_escape(database->curl, statement, 0);
     if (!failed && (!escaped || asprintf(&query, "database=%s&query=%s", database->name, escaped) < 0))
         failed = -ENOMEM;
     if (failed)
@@ -265,7 +269,7 @@ int hs_database__insert(struct hs_database *database, const char *into, const st
         failed = post(database, query, packed.bytes, packed.count, true, &answer, error);
     free(statement);
     free(query);
-    curl_free(escaped);
+    database->lib->curl_free(escaped);
     hs_buffer__free(&packed);
     hs_buffer__free(&answer);
     return failed;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/fleet/curl_library.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+static struct hs_curl_library library;
+static bool loaded;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load(void)
+{
+    // Debian's variants, which differ in the library for TLS; elsewhere there is the first name alone.
+    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", "libcurl-nss.so.4"};
+    void *handle = NULL;
+    for (unsigned i = 0; i < sizeof(names) / sizeof(*names) && !handle; i++)
+        handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        return;
+    loaded = true;
+#define LOAD(name) loaded &= (library.name = (__typeof__(name) *)dlsym(handle, #name)) != NULL;
+    HS_CURL_FUNCTIONS(LOAD)
+#undef LOAD
+    if (loaded)
+        loaded = library.curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+}
+
+const struct hs_curl_library *hs_curl_library__get(struct hs_error *error)
+{
+    pthread_once(&once, load);
+    if (loaded)
+        return &library;
+    hs_error__set(error, ENOENT, "libcurl.so.4 is needed for this and is not there; Debian's package is libcurl4");
+    return NULL;
+}
