@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define MOST_WORDS 32
+enum { USUAL_PATIENCE = 15, MOST_PATIENCE = 86400, TRIES = 3 };
 
 struct way_line {
     char *word[MOST_WORDS];
@@ -39,6 +40,22 @@ static void add_option(struct way_line *line, const char *name, const char *valu
     free(option);
 }
 
+unsigned hs_board_patience(void)
+{
+    const char *text = getenv("HEAPSONDE_BOARD_PATIENCE");
+    char *end = NULL;
+    unsigned long seconds = text && *text ? strtoul(text, &end, 10) : USUAL_PATIENCE;
+    return (end && *end) || seconds > MOST_PATIENCE ? USUAL_PATIENCE : (unsigned)seconds;
+}
+
+// ssh takes 0 for no limit.
+static void add_seconds(struct way_line *line, const char *name, unsigned seconds)
+{
+    char text[16];
+    snprintf(text, sizeof(text), "%u", seconds ? seconds : 1);
+    add_option(line, name, text);
+}
+
 // Adds one word: a command line that runs `script` in sh.
 static void add_for_shell(struct way_line *line, const char *before, const char *script)
 {
@@ -66,9 +83,9 @@ static void ssh_line(struct way_line *line, const struct hs_address_of_board *ad
     add_option(line, "ControlPath", control);
     add_option(line, "ControlPersist", "no");
     add_option(line, "LogLevel", "ERROR");
-    add_option(line, "ServerAliveInterval", "5");
-    add_option(line, "ServerAliveCountMax", "3");
-    add_option(line, "ConnectTimeout", "15");
+    add_seconds(line, "ServerAliveInterval", hs_board_patience() / TRIES);
+    add_seconds(line, "ServerAliveCountMax", TRIES);
+    add_seconds(line, "ConnectTimeout", hs_board_patience());
     if (!address->asks)
         add_option(line, "BatchMode", "yes");
     if (address->port) {

@@ -22,7 +22,7 @@
 
 extern char **environ;
 
-enum { MOST_HEAD = 64, NOTICE_MS = 3000, PATIENCE_S = 15, MOST_TAKEN = 1000 };
+enum { MOST_HEAD = 64, NOTICE_MS = 3000, MOST_TAKEN = 1000 };
 
 struct run_on_run {
     const struct hs_arguments *arguments;
@@ -221,7 +221,7 @@ static void end_session(struct hs_session *session)
 static bool ends_soon(struct hs_session *session)
 {
     sigset_t ending;
-    const struct timespec patience = {.tv_sec = PATIENCE_S};
+    const struct timespec patience = {.tv_sec = hs_board_patience()};
     sigemptyset(&ending);
     sigaddset(&ending, SIGCHLD);
     while (!hs_session__has_ended(session))

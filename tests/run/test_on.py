@@ -50,9 +50,9 @@ class Board(Folder):
             self.assertLess(time.monotonic(), until)
             time.sleep(0.01)
 
-    def start(self, *words, **more):
-        process = subprocess.Popen([COMMAND, "run", "--on", self.way, "-o", "t.dat", "--", *words], cwd=self.folder,
-                                   env=self.variables({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    def start(self, *words, options=(), **more):
+        process = subprocess.Popen([COMMAND, "run", "--on", self.way, "-o", "t.dat", *options, "--", *words],
+                                   cwd=self.folder, env=self.variables({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    **more)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)
@@ -163,6 +163,37 @@ class Here(Board):
         self.wait_until(lambda: os.path.exists(sign))
         self.wait_until(lambda: not os.listdir(self.there))
         self.report("t.dat")
+
+    def test_silent(self):
+        """A board that takes the signal and never answers; the program there goes on until its shell is ended."""
+        os.mkfifo(os.path.join(self.folder, "hold"))
+        self.way = ("exec:case {} in *'kill -'*' \"$k\"') echo $$ >s; mv s sign; exec sleep 10000 ;; "
+                    "*) exec sh -c {} ;; esac")
+        self.environment = {**self.environment, "HEAPSONDE_BOARD_PATIENCE": "0"}
+        sign = os.path.join(self.folder, "sign")
+        process = self.start("sh", "-c", "echo up; read x <hold", options=["--junit", "%e.xml"])
+        self.assertEqual(process.stdout.readline(), "up\n")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=120), 255)
+        self.assertIn("was cut", process.stderr.read())
+        with open(sign, encoding="ascii") as file:
+            number = file.read().strip()
+        self.wait_until(lambda: not os.path.exists(f"/proc/{number}"))
+        self.wait_until(lambda: not os.listdir(self.there))
+        self.assert_failure("sh.xml", "was cut")
+
+    def assert_failure(self, name, words):
+        with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+            written = file.read()
+        self.assertIn('failures="1"', written)
+        self.assertIn(words, written)
+
+    def test_failures_are_published(self):
+        for program, way, words in ((PLAIN, "exec:exit 1; {}", "was cut"), ("no-such-program", SHELL, "not found"),
+                                    (self.folder, SHELL, "cannot be recorded")):
+            self.run_on(program, way=way, options=["--junit", "t.xml"])
+            self.assert_failure("t.xml", words)
+            os.remove(os.path.join(self.folder, "t.xml"))
 
     def check_interrupted(self, way):
         """The way says with a number of a process that it has come to where it does not answer."""
