@@ -103,6 +103,10 @@ static int take_line(struct hs_board *board, const char *key, const char *value)
         take(board->user, sizeof(board->user), value);
     else if (!strcmp(key, "program"))
         take(board->program, sizeof(board->program), value);
+    else if (!strcmp(key, "interpreter"))
+        take(board->interpreter, sizeof(board->interpreter), value);
+    else if (!strcmp(key, "instead"))
+        take(board->instead, sizeof(board->instead), value);
     else if (!strcmp(key, "state"))
         take(board->program_state, sizeof(board->program_state), value);
     else if (!strcmp(key, "folder"))
@@ -192,6 +196,11 @@ static int refuse_state(const struct hs_board *board, const char *name, struct h
         hs_error__set(error, ENOENT, "%s was not found on %s; give its path on that machine", name, where);
         return EXIT_NOT_FOUND;
     }
+    if (!strcmp(state, "no-interpreter")) {
+        hs_error__set(error, ENOENT, "%s, which #! of %s asks for, cannot be run on %s; install it there",
+                      board->interpreter, name, where);
+        return EXIT_NOT_FOUND;
+    }
     if (!strcmp(state, "folder"))
         hs_error__set(error, EISDIR, "%s is a folder on %s; name a program in it", name, where);
     else if (!strcmp(state, "not-executable"))
@@ -219,8 +228,10 @@ static int refuse_kind(const struct hs_board *board, const char *name, struct hs
             "the interpreter that runs it",
             name, board->address.text);
     if (probe->kind == HS_PROBE_SCRIPT)
-        return hs_error__set(error, ENOEXEC, "%s on %s is a script; name its interpreter before it, as in '%s %s'",
-                             name, board->address.text, probe->interpreter, name);
+        return hs_error__set(error, ENOEXEC,
+                             "%s on %s is a script, and so is the interpreter in its #! line; name the program that "
+                             "runs it before it",
+                             name, board->address.text);
     if (!hs_abi__of(probe))
         return hs_error__set(error, ENOEXEC,
                              "heapsonde cannot record %s: there is no recording library for %d-bit %s programs; "

@@ -218,11 +218,13 @@ class Here(Board):
 
     def test_refusals(self):
         script = os.path.join(self.folder, "script")
-        with open(script, "w", encoding="ascii") as file:
-            file.write("#!/usr/bin/python3\n")
-        self.assert_one_line(self.run_on(script), 126, "chmod +x")
-        os.chmod(script, 0o755)
-        self.assert_one_line(self.run_on(script), 126, f"/usr/bin/python3 {script}")
+        for first, status, words in ((script, 126, "name the program that runs it"), ("/no/such -x", 127, "/no/such, which #! of ")):
+            with open(script, "w", encoding="ascii") as file:
+                file.write(f"#!{first}\n")
+            os.chmod(script, 0o644)
+            self.assert_one_line(self.run_on(script), 126, "chmod +x")
+            os.chmod(script, 0o755)
+            self.assert_one_line(self.run_on(script), status, words)
         self.assert_one_line(self.run_on("no-such-program"), 127, "was not found on exec:")
         self.assert_one_line(self.run_on(self.folder), 126, "is a folder")
         with open("/bin/true", "rb") as file:
@@ -242,6 +244,25 @@ class Here(Board):
         self.assert_one_line(self.run_on("nice", "./a=b"), 126, "another name")
         self.assert_one_line(self.command("run", "nice", "./a=b"), 126, "another name")
         self.assertEqual(self.command("run", "-q", "-o", "t.dat", "./a=b").returncode, 0)
+        self.assert_nothing_left()
+
+    def test_scripts(self):
+        """What the kernel runs for them is recorded, found by PATH or not."""
+        os.mkdir(os.path.join(self.folder, "tools"))
+        made = "made = [bytearray(50000 + i) for i in range(100)]"
+        for first, body, fails in (("/usr/bin/python3", f"import sys; {made}; print(sys.argv)", True),
+                                   ("/usr/bin/env python3", f"import sys; {made}; print(sys.argv)", True),
+                                   ("/usr/bin/env -S python3 -E", f"import sys; {made}; print(sys.argv)", False),
+                                   ("/bin/sh -e", "echo \"['$0', '$1']\"", False)):
+            script = os.path.join(self.folder, "tools", "a script")
+            with open(script, "w", encoding="ascii") as file:
+                file.write(f"#!{first}\n{body}\n")
+            os.chmod(script, 0o755)
+            for name in (script, "a script", "tools/a script"):
+                done = self.run_on(name, "x y", way=f"exec:PATH=$PATH:{self.folder}/tools sh -c {{}}")
+                self.assertEqual((done.returncode, done.stdout.split("/")[-1]), (0, "a script', 'x y']\n"), done.stderr)
+                if fails:
+                    self.report("t.dat", "--fail-if", "allocated_count(size_min=50000, size_max=50200) < 100")
         self.assert_nothing_left()
 
     def test_doctor(self):
