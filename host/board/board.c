@@ -91,10 +91,32 @@ static int read_program(struct hs_board *board, const char *count)
     return result;
 }
 
-// Returns 1 after the last line.
-static int take_line(struct hs_board *board, const char *key, const char *value)
+// "FOLDER WHY", where WHY is a word or the number of KiB that are free.
+static void take_refused(struct hs_board *board, char *value)
 {
-    size_t used = strlen(board->refused);
+    static const char *const reasons[][2] = {{"name", "has a space, a colon or a quote in its name"},
+                                             {"absent", "does not exist"},
+                                             {"read-only", "is not writable"},
+                                             {"full", "is full"},
+                                             {"noexec", "does not allow programs (noexec)"}};
+    size_t used = strlen(board->refused), room = sizeof(board->refused) - used;
+    char *to = board->refused + used, *why = strrchr(value, ' ');
+    const char *comma = used ? ", " : "";
+    if (!why)
+        return;
+    *why++ = 0;
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        if (!strcmp(why, reasons[i][0])) {
+            snprintf(to, room, "%s%s %s", comma, value, reasons[i][1]);
+            return;
+        }
+    }
+    snprintf(to, room, "%s%s has only %s KiB free", comma, value, why);
+}
+
+// Returns 1 after the last line.
+static int take_line(struct hs_board *board, const char *key, char *value)
+{
     if (!strcmp(key, "kernel"))
         take(board->kernel, sizeof(board->kernel), value);
     else if (!strcmp(key, "machine"))
@@ -114,7 +136,7 @@ static int take_line(struct hs_board *board, const char *key, const char *value)
     else if (!strcmp(key, "stream"))
         board->streams = !strcmp(value, "yes");
     else if (!strcmp(key, "refused"))
-        snprintf(board->refused + used, sizeof(board->refused) - used, "%s%s", used ? ", " : "", value);
+        take_refused(board, value);
     else if (!strcmp(key, "bytes"))
         return read_program(board, value);
     return !strcmp(key, "ready");
@@ -140,7 +162,7 @@ static int look(struct hs_board *board)
         // A login shell may print something before the greeting.
         greeted |= !strcmp(line, "heapsonde-board");
         if (greeted)
-            result = take_line(board, line, value ? value : "");
+            result = take_line(board, line, value ? value : line + strlen(line));
     }
     free(line);
     return result < 0 ? result : 0;

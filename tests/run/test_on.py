@@ -259,7 +259,7 @@ class Here(Board):
                 file.write(f"#!{first}\n{body}\n")
             os.chmod(script, 0o755)
             for name in (script, "a script", "tools/a script"):
-                done = self.run_on(name, "x y", way=f"exec:PATH=$PATH:{self.folder}/tools sh -c {{}}")
+                done = self.run_on(name, "x y", way=f"exec:PATH={self.folder}/tools:/usr/bin:/bin sh -c {{}}")
                 self.assertEqual((done.returncode, done.stdout.split("/")[-1]), (0, "a script', 'x y']\n"), done.stderr)
                 if fails:
                     self.report("t.dat", "--fail-if", "allocated_count(size_min=50000, size_max=50200) < 100")
