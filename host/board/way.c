@@ -258,23 +258,33 @@ bool hs_board_address__needs_terminal(const struct hs_address_of_board *address)
 
 const char *hs_board_address__advice(const struct hs_address_of_board *address, const char *errors)
 {
-    static const char *const advice[][2] = {
-        {"IDENTIFICATION HAS CHANGED", "its host key has changed: find out why, then remove the old key with "
-                                       "'ssh-keygen -R HOST'"},
-        {"Host key verification failed", "its host key is not known: connect once with ssh and check the key"},
-        {"Permission denied",
+    // Of which connections, what the error contains, and what it means.
+    static const char *const advice[][3] = {
+        {"", "IDENTIFICATION HAS CHANGED",
+         "its host key has changed: find out why, then remove the old key with "
+         "'ssh-keygen -R HOST'"},
+        {"", "Host key verification failed", "its host key is not known: connect once with ssh and check the key"},
+        {"", "Permission denied",
          "it does not let this user in: install a key there (ssh-copy-id), or run heapsonde at a terminal "
          "and type the password"},
-        {"Could not resolve", "its name cannot be resolved: check the name"},
-        {"Connection refused", "nothing listens there: check the port, and whether its ssh server runs"},
-        {"timed out", "it does not answer: check whether it is switched on and in this network"},
-        {"No route to host", "there is no route to it: check whether it is switched on and in this network"},
-        {"No such container", "there is no such container: 'docker ps' lists them"},
-        {"no devices", "adb has no device: 'adb devices' lists them"},
+        {"", "Could not resolve", "its name cannot be resolved: check the name"},
+        {"", "Connection refused", "nothing listens there: check the port, and whether its ssh server runs"},
+        {"", "timed out", "it does not answer: check whether it is switched on and in this network"},
+        {"", "No route to host", "there is no route to it: check whether it is switched on and in this network"},
+        {"docker:", "No such container", "there is no such container: 'docker ps' lists them"},
+        {"podman:", "no such container", "there is no such container: 'podman ps' lists them"},
+        {"docker:", "is not running", "the container is not running: start it"},
+        {"podman:", "can only create exec sessions on running containers", "the container is not running: start it"},
+        {"adb:", "no devices", "adb has no device: 'adb devices' lists them"},
+        {"adb:", "more than one device",
+         "adb has several devices: name one, as in adb:SERIAL; 'adb devices' lists them"},
+        {"adb:", "' not found", "adb does not know this device: 'adb devices' lists them"},
+        {"adb:", "device unauthorized", "the device does not trust this machine: confirm the question on its screen"},
+        {"adb:", "device only supports allocating a pty",
+         "its adbd is too old to keep the streams of a program apart: use ssh, or Android 7 or later"},
     };
-    (void)address;
     for (size_t i = 0; i < sizeof(advice) / sizeof(advice[0]); i++)
-        if (strstr(errors, advice[i][0]))
-            return advice[i][1];
+        if (!strncmp(address->text, advice[i][0], strlen(advice[i][0])) && strstr(errors, advice[i][1]))
+            return advice[i][2];
     return "";
 }

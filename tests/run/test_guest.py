@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 from test_on import PLAIN, Board
@@ -125,6 +126,18 @@ class Guest(Board):
         done = self.run_on("id", "-u", options=["-q"], way="ssh://user@guest")
         self.assertEqual((done.returncode, done.stdout), (0, "1000\n"), done.stderr)
         self.assert_nothing_left()
+
+    @unittest.skipUnless(WHOLE, "HEAPSONDE_TEST_WHOLE=yes runs it")
+    def test_clock_in_1970(self):
+        def set_clock(seconds):
+            done = self.run_on("date", "-u", "-s", f"@{seconds}", options=["-q"])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assert_nothing_left()
+        set_clock(600)
+        try:
+            self.check_plain()
+        finally:
+            set_clock(int(time.time()))
 
 
 if __name__ == "__main__":

@@ -329,5 +329,50 @@ class Here(Board):
         self.assert_nothing_left()
 
 
+# As adb 1.0.36 and later with a device that has the shell protocol: the words are joined for the device's shell, and the
+# streams and the exit status come back each by itself.
+ADB = """#!/bin/sh
+case "$1 $2 $3 $4" in
+"-s board shell -T") shift 4 && exec sh -c "$*" ;;
+"-s old shell -T") echo 'error: device only supports allocating a pty' >&2 ;;
+*) echo "adb: device '$2' not found" >&2 ;;
+esac
+exit 1
+"""
+PODMAN = """#!/bin/sh
+case "$1 $2 $3" in
+"exec -i board") shift 3 && exec "$@" ;;
+"exec -i stopped") echo 'Error: can only create exec sessions on running containers: container state improper' >&2 ;;
+*) echo "Error: no container with name or ID \\"$3\\" found: no such container" >&2 ;;
+esac
+exit 125
+"""
+
+
+class OtherWays(Board):
+    """With commands that do what adb and podman say of themselves."""
+
+    def setUp(self):
+        super().setUp()
+        for name, script in (("adb", ADB), ("podman", PODMAN)):
+            path = os.path.join(self.folder, name)
+            with open(path, "w", encoding="ascii") as file:
+                file.write(script)
+            os.chmod(path, 0o755)
+        self.environment["PATH"] = self.folder + ":" + os.environ["PATH"]
+
+    def test_as_on_this_machine(self):
+        for way in ("adb:board", "podman:board"):
+            self.check_plain(way=way)
+            done = self.run_on("sh", "-c", "cat; echo \"$1\" >&2; exit 7", "x", "it's", way=way, options=["-q"])
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (7, "", "it's\n"))
+        self.assert_nothing_left()
+
+    def test_refusals(self):
+        for way, words in (("adb:other", "'adb devices' lists them"), ("adb:old", "too old"),
+                           ("podman:other", "'podman ps' lists them"), ("podman:stopped", "is not running")):
+            self.assert_one_line(self.run_on(PLAIN, way=way), 255, words)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
