@@ -91,10 +91,32 @@ static int read_program(struct hs_board *board, const char *count)
     return result;
 }
 
-// Returns 1 after the last line.
-static int take_line(struct hs_board *board, const char *key, const char *value)
+// "FOLDER WHY", where WHY is a word or the number of KiB that are free.
+static void take_refused(struct hs_board *board, char *value)
 {
-    size_t used = strlen(board->refused);
+    static const char *const reasons[][2] = {{"name", "has a space, a colon or a quote in its name"},
+                                             {"absent", "does not exist"},
+                                             {"read-only", "is not writable"},
+                                             {"full", "is full"},
+                                             {"noexec", "does not allow programs (noexec)"}};
+    size_t used = strlen(board->refused), room = sizeof(board->refused) - used;
+    char *to = board->refused + used, *why = strrchr(value, ' ');
+    const char *comma = used ? ", " : "";
+    if (!why)
+        return;
+    *why++ = 0;
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        if (!strcmp(why, reasons[i][0])) {
+            snprintf(to, room, "%s%s %s", comma, value, reasons[i][1]);
+            return;
+        }
+    }
+    snprintf(to, room, "%s%s has only %s KiB free", comma, value, why);
+}
+
+// Returns 1 after the last line.
+static int take_line(struct hs_board *board, const char *key, char *value)
+{
     if (!strcmp(key, "kernel"))
         take(board->kernel, sizeof(board->kernel), value);
     else if (!strcmp(key, "machine"))
@@ -103,6 +125,10 @@ static int take_line(struct hs_board *board, const char *key, const char *value)
         take(board->user, sizeof(board->user), value);
     else if (!strcmp(key, "program"))
         take(board->program, sizeof(board->program), value);
+    else if (!strcmp(key, "interpreter"))
+        take(board->interpreter, sizeof(board->interpreter), value);
+    else if (!strcmp(key, "instead"))
+        take(board->instead, sizeof(board->instead), value);
     else if (!strcmp(key, "state"))
         take(board->program_state, sizeof(board->program_state), value);
     else if (!strcmp(key, "folder"))
@@ -110,7 +136,7 @@ static int take_line(struct hs_board *board, const char *key, const char *value)
     else if (!strcmp(key, "stream"))
         board->streams = !strcmp(value, "yes");
     else if (!strcmp(key, "refused"))
-        snprintf(board->refused + used, sizeof(board->refused) - used, "%s%s", used ? ", " : "", value);
+        take_refused(board, value);
     else if (!strcmp(key, "bytes"))
         return read_program(board, value);
     return !strcmp(key, "ready");
@@ -136,7 +162,7 @@ static int look(struct hs_board *board)
         // A login shell may print something before the greeting.
         greeted |= !strcmp(line, "heapsonde-board");
         if (greeted)
-            result = take_line(board, line, value ? value : "");
+            result = take_line(board, line, value ? value : line + strlen(line));
     }
     free(line);
     return result < 0 ? result : 0;
@@ -192,6 +218,11 @@ static int refuse_state(const struct hs_board *board, const char *name, struct h
         hs_error__set(error, ENOENT, "%s was not found on %s; give its path on that machine", name, where);
         return EXIT_NOT_FOUND;
     }
+    if (!strcmp(state, "no-interpreter")) {
+        hs_error__set(error, ENOENT, "%s, which #! of %s asks for, cannot be run on %s; install it there",
+                      board->interpreter, name, where);
+        return EXIT_NOT_FOUND;
+    }
     if (!strcmp(state, "folder"))
         hs_error__set(error, EISDIR, "%s is a folder on %s; name a program in it", name, where);
     else if (!strcmp(state, "not-executable"))
@@ -219,8 +250,10 @@ static int refuse_kind(const struct hs_board *board, const char *name, struct hs
             "the interpreter that runs it",
             name, board->address.text);
     if (probe->kind == HS_PROBE_SCRIPT)
-        return hs_error__set(error, ENOEXEC, "%s on %s is a script; name its interpreter before it, as in '%s %s'",
-                             name, board->address.text, probe->interpreter, name);
+        return hs_error__set(error, ENOEXEC,
+                             "%s on %s is a script, and so is the interpreter in its #! line; name the program that "
+                             "runs it before it",
+                             name, board->address.text);
     if (!hs_abi__of(probe))
         return hs_error__set(error, ENOEXEC,
                              "heapsonde cannot record %s: there is no recording library for %d-bit %s programs; "

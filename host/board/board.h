@@ -21,9 +21,11 @@ struct hs_board {
     const struct hs_abi *abi;
     // what the keeper reports
     char kernel[160], machine[64], user[32];
-    char program[PATH_MAX]; // path on the board; "": not found
-    char program_state[32]; // good, missing, folder, not-executable, set-uid, unreadable
-    char folder[PATH_MAX];  // the created folder on the board; "": none
+    char program[PATH_MAX];     // path on the board; "": not found
+    char program_state[32];     // good, missing, folder, not-executable, no-interpreter, set-uid, unreadable
+    char interpreter[PATH_MAX]; // that runs the program; "": it is no script
+    char instead[PATH_MAX];     // has to be started with the program as its argument, because env would; "": nothing
+    char folder[PATH_MAX];      // the created folder on the board; "": none
     bool streams;
     char refused[512]; // folders that cannot be used, with the reasons
     struct hs_probe probe;

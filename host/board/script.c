@@ -11,23 +11,42 @@
 // ---- keep ----------------------------------------------------------------------------------------------------------
 
 static const char greeting[] = "LC_ALL=C; export LC_ALL; umask 077\n"
-                               "say() { printf '%s\\n' \"$*\"; }\n"
+                               "say() { printf \"%s\\n\" \"$*\"; }\n"
                                "say heapsonde-board 1\n"
                                "say kernel \"$(uname -s) $(uname -r)\"\n"
                                "say machine \"$(uname -m)\"\n"
                                "say user \"$(id -u)\"\n";
 
 // Not 'command -v', which also finds shell builtins. dd and test follow symbolic links.
-static const char look_at_program[] = "case $p in */*) ;; *) IFS=:; for c in $PATH; do\n"
-                                      "  if [ -f \"$c/$p\" ] && [ -x \"$c/$p\" ]; then p=$c/$p; break; fi\n"
-                                      "done; unset IFS ;; esac\n"
-                                      "case $p in */*) ;; *) p= ;; esac\n"
-                                      "say program \"$p\"\n"
+static const char find_program[] = "find_in_path() { IFS=:; for c in $PATH; do\n"
+                                   "  if [ -f \"$c/$1\" ] && [ -x \"$c/$1\" ]; then f=$c/$1; break; fi\n"
+                                   "done; unset IFS; }\n"
+                                   "f=$p; case $p in */*) ;; *) f=; find_in_path \"$p\" ;; esac\n"
+                                   "p=$f\n";
+
+// $i becomes the program that the kernel runs for $p. If env runs it, the recorder would record env: it is named to be
+// started in place of env.
+static const char find_interpreter[] =
+    "is_script() { [ -f \"$i\" ] && [ \"$(dd if=\"$i\" bs=2 count=1 2>/dev/null)\" = \"#!\" ]; }\n"
+    "interpret() {\n"
+    "  IFS= read -r l <\"$i\"; set -f; set -- ${l#??}; set +f\n"
+    "  e=$i; i=$1; case $1 in env|*/env) ;; *) return ;; esac\n"
+    "  case $2 in \"\"|-*|*=*) return ;; esac\n"
+    "  if [ -n \"$3\" ] || [ \"$e\" != \"$p\" ]; then return; fi\n"
+    "  f=$2; case $f in */*) ;; *) f=; find_in_path \"$2\" ;; esac\n"
+    "  i=${f:-$2}; say instead \"$i\"\n"
+    "}\n"
+    "i=$p n=0\n"
+    "while [ \"$n\" -lt 4 ] && [ -r \"$i\" ] && is_script 2>/dev/null; do interpret; n=$((n + 1)); done\n"
+    "[ \"$n\" -eq 0 ] || say interpreter \"$i\"\n";
+
+static const char look_at_program[] = "say program \"$p\"\n"
                                       "if [ ! -e \"$p\" ]; then say state missing\n"
                                       "elif [ -d \"$p\" ]; then say state folder\n"
                                       "elif [ ! -x \"$p\" ]; then say state not-executable\n"
-                                      "elif [ -u \"$p\" ] && [ ! -O \"$p\" ]; then say state set-uid\n"
-                                      "elif [ ! -r \"$p\" ]; then say state unreadable\n"
+                                      "elif [ ! -x \"$i\" ]; then say state no-interpreter\n"
+                                      "elif [ -u \"$i\" ] && [ ! -O \"$i\" ]; then say state set-uid\n"
+                                      "elif [ ! -r \"$i\" ]; then say state unreadable\n"
                                       "else say state good; fi\n";
 
 // Running a small script shows whether the file system is mounted noexec.
@@ -36,26 +55,26 @@ static const char make_folder[] =
     "no() { say refused \"$1\" \"$2\"; [ -z \"$t\" ] || rm -rf \"$t\"; t=; }\n"
     "for c in \"$@\"; do\n"
     "  t=; case $c in /*) ;; *) continue ;; esac\n"
-    "  case $c in *[:\\ \\']*) no \"$c\" 'has a space, a colon or a quote in its name'; continue ;; esac\n"
-    "  if [ ! -d \"$c\" ]; then no \"$c\" 'does not exist'; continue; fi\n"
-    "  if ! mkdir \"$c/$nonce\" 2>/dev/null; then no \"$c\" 'is not writable'; continue; fi\n"
+    "  case $c in *[:\\ \\']*) no \"$c\" name; continue ;; esac\n"
+    "  if [ ! -d \"$c\" ]; then no \"$c\" absent; continue; fi\n"
+    "  if ! mkdir \"$c/$nonce\" 2>/dev/null; then no \"$c\" read-only; continue; fi\n"
     "  t=$c/$nonce\n"
-    "  if ! { printf '#!%s\\nexit 0\\n' \"$(command -v sh)\" >\"$t/x\"; } 2>/dev/null || [ ! -s \"$t/x\" ]; then\n"
-    "    no \"$c\" 'is full'; continue; fi\n"
+    "  if ! { printf \"#!%s\\nexit 0\\n\" \"$(command -v sh)\" >\"$t/x\"; } 2>/dev/null || [ ! -s \"$t/x\" ]; then\n"
+    "    no \"$c\" full; continue; fi\n"
     "  chmod 700 \"$t/x\"\n"
-    "  if ! \"$t/x\" 2>/dev/null; then no \"$c\" 'does not allow programs (noexec)'; continue; fi\n"
-    "  f=$(df -Pk \"$t\" 2>/dev/null | { read -r a; read -r a b c2 f e; printf '%s' \"$f\"; })\n"
-    "  case $f in ''|*[!0-9]*) f=$need ;; esac\n"
-    "  if [ \"$f\" -lt \"$need\" ]; then no \"$c\" \"has only $f KiB free\"; continue; fi\n"
+    "  if ! \"$t/x\" 2>/dev/null; then no \"$c\" noexec; continue; fi\n"
+    "  f=$(df -Pk \"$t\" 2>/dev/null | { read -r a; read -r a b c2 f e; printf %s \"$f\"; })\n"
+    "  case $f in \"\"|*[!0-9]*) f=$need ;; esac\n"
+    "  if [ \"$f\" -lt \"$need\" ]; then no \"$c\" \"$f\"; continue; fi\n"
     "  rm -f \"$t/x\"; d=$t; break\n"
     "done\n"
     "say folder \"$d\"\n"
     "if [ -n \"$d\" ] && { mkfifo \"$d/trace\" || mknod \"$d/trace\" p; } 2>/dev/null; then say stream yes\n"
     "else say stream no; fi\n";
 
-static const char show_program[] = "if [ -f \"$p\" ] && [ -r \"$p\" ]; then\n"
-                                   "  n=$(wc -c <\"$p\"); n=$((n)); [ \"$n\" -le 65536 ] || n=65536\n"
-                                   "  say bytes \"$n\"; dd if=\"$p\" bs=4096 count=16 2>/dev/null\n"
+static const char show_program[] = "if [ -f \"$i\" ] && [ -r \"$i\" ]; then\n"
+                                   "  n=$(wc -c <\"$i\"); n=$((n)); [ \"$n\" -le 65536 ] || n=65536\n"
+                                   "  say bytes \"$n\"; dd if=\"$i\" bs=4096 count=16 2>/dev/null\n"
                                    "else say bytes 0; fi\n";
 
 // Opening the pipe for reading and writing releases a process that waits for the other end.
@@ -85,8 +104,11 @@ char *hs_board_script__keep(const struct hs_board_wish *wish)
     else
         fputs("\"$TMPDIR\" /tmp /var/tmp /dev/shm /run /data/local/tmp \"$HOME\"", out);
     fputs("\n", out);
-    if (wish->program)
+    if (wish->program) {
+        fputs(find_program, out);
+        fputs(find_interpreter, out);
         fputs(look_at_program, out);
+    }
     fputs(make_folder, out);
     if (wish->program)
         fputs(show_program, out);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define MOST_WORDS 32
+enum { USUAL_PATIENCE = 15, MOST_PATIENCE = 86400, TRIES = 3 };
 
 struct way_line {
     char *word[MOST_WORDS];
@@ -39,6 +40,22 @@ static void add_option(struct way_line *line, const char *name, const char *valu
     free(option);
 }
 
+unsigned hs_board_patience(void)
+{
+    const char *text = getenv("HEAPSONDE_BOARD_PATIENCE");
+    char *end = NULL;
+    unsigned long seconds = text && *text ? strtoul(text, &end, 10) : USUAL_PATIENCE;
+    return (end && *end) || seconds > MOST_PATIENCE ? USUAL_PATIENCE : (unsigned)seconds;
+}
+
+// ssh takes 0 for no limit.
+static void add_seconds(struct way_line *line, const char *name, unsigned seconds)
+{
+    char text[16];
+    snprintf(text, sizeof(text), "%u", seconds ? seconds : 1);
+    add_option(line, name, text);
+}
+
 // Adds one word: a command line that runs `script` in sh.
 static void add_for_shell(struct way_line *line, const char *before, const char *script)
 {
@@ -66,9 +83,9 @@ static void ssh_line(struct way_line *line, const struct hs_address_of_board *ad
     add_option(line, "ControlPath", control);
     add_option(line, "ControlPersist", "no");
     add_option(line, "LogLevel", "ERROR");
-    add_option(line, "ServerAliveInterval", "5");
-    add_option(line, "ServerAliveCountMax", "3");
-    add_option(line, "ConnectTimeout", "15");
+    add_seconds(line, "ServerAliveInterval", hs_board_patience() / TRIES);
+    add_seconds(line, "ServerAliveCountMax", TRIES);
+    add_seconds(line, "ConnectTimeout", hs_board_patience());
     if (!address->asks)
         add_option(line, "BatchMode", "yes");
     if (address->port) {
@@ -241,23 +258,33 @@ bool hs_board_address__needs_terminal(const struct hs_address_of_board *address)
 
 const char *hs_board_address__advice(const struct hs_address_of_board *address, const char *errors)
 {
-    static const char *const advice[][2] = {
-        {"IDENTIFICATION HAS CHANGED", "its host key has changed: find out why, then remove the old key with "
-                                       "'ssh-keygen -R HOST'"},
-        {"Host key verification failed", "its host key is not known: connect once with ssh and check the key"},
-        {"Permission denied",
+    // Of which connections, what the error contains, and what it means.
+    static const char *const advice[][3] = {
+        {"", "IDENTIFICATION HAS CHANGED",
+         "its host key has changed: find out why, then remove the old key with "
+         "'ssh-keygen -R HOST'"},
+        {"", "Host key verification failed", "its host key is not known: connect once with ssh and check the key"},
+        {"", "Permission denied",
          "it does not let this user in: install a key there (ssh-copy-id), or run heapsonde at a terminal "
          "and type the password"},
-        {"Could not resolve", "its name cannot be resolved: check the name"},
-        {"Connection refused", "nothing listens there: check the port, and whether its ssh server runs"},
-        {"timed out", "it does not answer: check whether it is switched on and in this network"},
-        {"No route to host", "there is no route to it: check whether it is switched on and in this network"},
-        {"No such container", "there is no such container: 'docker ps' lists them"},
-        {"no devices", "adb has no device: 'adb devices' lists them"},
+        {"", "Could not resolve", "its name cannot be resolved: check the name"},
+        {"", "Connection refused", "nothing listens there: check the port, and whether its ssh server runs"},
+        {"", "timed out", "it does not answer: check whether it is switched on and in this network"},
+        {"", "No route to host", "there is no route to it: check whether it is switched on and in this network"},
+        {"docker:", "No such container", "there is no such container: 'docker ps' lists them"},
+        {"podman:", "no such container", "there is no such container: 'podman ps' lists them"},
+        {"docker:", "is not running", "the container is not running: start it"},
+        {"podman:", "can only create exec sessions on running containers", "the container is not running: start it"},
+        {"adb:", "no devices", "adb has no device: 'adb devices' lists them"},
+        {"adb:", "more than one device",
+         "adb has several devices: name one, as in adb:SERIAL; 'adb devices' lists them"},
+        {"adb:", "' not found", "adb does not know this device: 'adb devices' lists them"},
+        {"adb:", "device unauthorized", "the device does not trust this machine: confirm the question on its screen"},
+        {"adb:", "device only supports allocating a pty",
+         "its adbd is too old to keep the streams of a program apart: use ssh, or Android 7 or later"},
     };
-    (void)address;
     for (size_t i = 0; i < sizeof(advice) / sizeof(advice[0]); i++)
-        if (strstr(errors, advice[i][0]))
-            return advice[i][1];
+        if (!strncmp(address->text, advice[i][0], strlen(advice[i][0])) && strstr(errors, advice[i][1]))
+            return advice[i][2];
     return "";
 }

@@ -58,8 +58,19 @@ size_t hs_words__count(char *const *words)
     return count;
 }
 
+// Quotes within quotes take many characters.
+static bool is_plain(const char *word)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_%+=:,./-";
+    return *word && !word[strspn(word, plain)];
+}
+
 void hs_words__quote(FILE *out, const char *word)
 {
+    if (is_plain(word)) {
+        fputs(word, out);
+        return;
+    }
     putc('\'', out);
     for (; *word; word++) {
         if (*word == '\'')

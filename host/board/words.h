@@ -13,7 +13,7 @@ char **hs_words__split(const char *line);
 void hs_words__free(char **words);
 size_t hs_words__count(char *const *words);
 
-// Writes one word, quoted for a shell.
+// Writes one word, quoted for a shell if it has to be. It must not be the first word of a command if it contains '='.
 void hs_words__quote(FILE *out, const char *word);
 
 #endif

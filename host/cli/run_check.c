@@ -7,9 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+// They would have no effect.
+static bool compares_with_something(const struct hs_arguments *arguments)
+{
+    static const char *const options[] = {"tolerance", "slack"};
+    for (size_t i = 0; i < 2 && !hs_arguments__flag(arguments, "baseline"); i++) {
+        if (!hs_arguments__flag(arguments, options[i]))
+            continue;
+        hs_complain(arguments->command, "--%s has no effect without --baseline; name the baseline, too", options[i]);
+        return false;
+    }
+    return true;
+}
+
 int hs_run_check__read(const struct hs_arguments *arguments)
 {
     struct hs_fail_if fail_if;
+    if (!compares_with_something(arguments))
+        return HS_EXIT_USAGE;
     int status = hs_fail_if__read(&fail_if, arguments);
     hs_fail_if__free(&fail_if);
     return status ? status : hs_baseline__look(arguments);
@@ -31,6 +46,15 @@ static int check_trace(const struct hs_arguments *arguments, const struct hs_fai
     status = status ? status : grew;
     hs_opened__close(&opened);
     return status;
+}
+
+int hs_run_check__failed(const struct hs_arguments *arguments, const struct hs_recording *recording, const char *reason)
+{
+    struct hs_verdicts verdicts = {0};
+    hs_verdicts__add(&verdicts, "recording", strdup(reason), NULL);
+    int result = hs_verdicts__publish(&verdicts, arguments, recording->program, recording->pid, recording->seconds);
+    hs_verdicts__free(&verdicts);
+    return result;
 }
 
 static void add_ending(struct hs_verdicts *verdicts, int status)

@@ -14,4 +14,9 @@ int hs_run_check__read(const struct hs_arguments *arguments);
 // Returns 0, or prints a message and returns the exit status.
 int hs_run_check(const struct hs_arguments *arguments, const struct hs_recording *recording, int status);
 
+// Publishes one failure, of a program that could not be run or whose end is not known. Returns 0, or prints a message
+// and returns the exit status.
+int hs_run_check__failed(const struct hs_arguments *arguments, const struct hs_recording *recording,
+                         const char *reason);
+
 #endif

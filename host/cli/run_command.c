@@ -357,6 +357,15 @@ static int prepare_and_run(const struct hs_arguments *arguments, const char *lib
     return status;
 }
 
+// For the file of --junit; the message on standard error says more.
+static const char *why_it_failed(int status)
+{
+    return status == HS_EXIT_NO_CONNECTION ? "the connection could not be made, or was cut"
+           : status == HS_EXIT_NOT_FOUND   ? "the program was not found"
+           : status == HS_EXIT_CANNOT_RUN  ? "the program cannot be recorded"
+                                           : "the program was not run";
+}
+
 static int run_on_board(const struct hs_arguments *arguments)
 {
     char *pattern = absolute_pattern(wanted_output(arguments));
@@ -364,10 +373,14 @@ static int run_on_board(const struct hs_arguments *arguments)
                                      .sysroot = hs_arguments__text(arguments, "sysroot", NULL),
                                      .pattern = pattern,
                                      .disabled = hs_arguments__flag(arguments, "disabled")};
-    int status =
-        !pattern || check_output(arguments->command, pattern) ? HS_EXIT_FAILURE : hs_run_on(arguments, &recording);
-    if (!status)
-        status = after_the_end(arguments, &recording);
+    int status = HS_EXIT_FAILURE;
+    if (pattern && !check_output(arguments->command, pattern)) {
+        status = hs_run_on(arguments, &recording);
+        if (status)
+            hs_run_check__failed(arguments, &recording, why_it_failed(status));
+        else
+            status = after_the_end(arguments, &recording);
+    }
     // What is checked of a part says nothing about the whole.
     if (!status && recording.is_cut)
         status = HS_EXIT_FAILURE;

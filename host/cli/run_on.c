@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -22,7 +23,7 @@
 
 extern char **environ;
 
-enum { MOST_HEAD = 64, NOTICE_MS = 3000, PATIENCE_S = 15, MOST_TAKEN = 1000 };
+enum { MOST_HEAD = 64, NOTICE_MS = 3000, MOST_TAKEN = 1000 };
 
 struct run_on_run {
     const struct hs_arguments *arguments;
@@ -221,7 +222,7 @@ static void end_session(struct hs_session *session)
 static bool ends_soon(struct hs_session *session)
 {
     sigset_t ending;
-    const struct timespec patience = {.tv_sec = PATIENCE_S};
+    const struct timespec patience = {.tv_sec = hs_board_patience()};
     sigemptyset(&ending);
     sigaddset(&ending, SIGCHLD);
     while (!hs_session__has_ended(session))
@@ -325,15 +326,35 @@ static double seconds_since(const struct timespec *from)
     return (double)(now.tv_sec - from->tv_sec) + (double)(now.tv_nsec - from->tv_nsec) / 1e9;
 }
 
+// The operands, with the interpreter that is started in place of env.
+static char **words_there(const struct run_on_run *run, size_t program)
+{
+    char **operands = run->arguments->operands;
+    size_t count = (size_t)run->arguments->operand_count, at = program;
+    char **words = calloc(count + 2, sizeof(*words));
+    if (!words)
+        return NULL;
+    memcpy(words, operands, program * sizeof(*words));
+    if (*run->board.instead) {
+        words[at++] = (char *)(uintptr_t)run->board.instead;
+        words[at++] = (char *)(uintptr_t)run->board.program;
+    } else {
+        words[at++] = operands[program];
+    }
+    memcpy(words + at, operands + program + 1, (count - program - 1) * sizeof(*words));
+    return words;
+}
+
 static int run_sessions(struct run_on_run *run)
 {
     struct timespec began;
-    char **variables = variables_of_board();
-    char **words = run->arguments->operands;
-    if (!variables)
-        return -ENOMEM;
-    char *script = hs_board_script__run(run->board.folder, variables, words, hs_wrappers__look(words).program);
+    size_t program = hs_wrappers__look(run->arguments->operands).program;
+    char **variables = variables_of_board(), **words = words_there(run, program);
+    char *script = variables && words ? hs_board_script__run(run->board.folder, variables, words, program) : NULL;
     free(variables);
+    free(words);
+    if (!script)
+        return -ENOMEM;
     clock_gettime(CLOCK_MONOTONIC, &began);
     int result = start_sessions(run, script);
     if (!result)

@@ -108,6 +108,8 @@ const struct hs_variable hs_variables[] = {
     COMMAND("SHIMS", "DIR", "the folder of the libraries for targets: ABI/libheapsonde-trace.so"),
     COMMAND("RUN_OPTIONS", "OPTIONS", "more options of run --wrapper, written as for a shell"),
     COMMAND("TOKEN", "TEXT", "the token of server and ctl serve, if --token is not given"),
+    COMMAND("BOARD_PATIENCE", "SECONDS",
+            "with run --on, how long the machine may not answer before its connection counts as cut; default 15"),
     COMMAND("ANNOUNCE_PORT", "N", "the port where gather listens for announcements of devices"),
     NO_EFFECT("BACKTRACE_CACHE_SIZE"),
     NO_EFFECT("BACKTRACE_CACHE_SIZE_LEVEL_1"),

@@ -51,7 +51,9 @@ class Guest:
             command += ["-device", f"virtio-9p-pci,fsdev=fs{number},mount_tag=fs{number}"]
         command += ["-fsdev", f"local,id=box,path={self.box},security_model=none", "-device", "virtio-9p-pci,fsdev=box,mount_tag=box"]
         command += ["-chardev", f"socket,id=jobs,path={self.box}/guest,server=on,wait=off"]
-        return [*command, "-device", "virtio-serial-pci", "-device", "virtconsole,chardev=jobs"]
+        command += ["-chardev", f"socket,id=ssh,path={self.box}/ssh,server=on,wait=off"]
+        command += ["-device", "virtio-serial-pci", "-device", "virtconsole,chardev=jobs"]
+        return [*command, "-device", "virtserialport,chardev=ssh,name=ssh"]
 
     def boot(self):
         """Whether the guest takes jobs in time."""

@@ -89,6 +89,9 @@ class Ci(Folder):
         for done in (blocks(11, "--tolerance", "0", "--slack", "999"), blocks(13)):
             self.assert_one_line(done, 3, "by grows")
         self.assert_one_line(blocks(10, "--baseline", "nothing"), 1, "heapsonde baseline")
+        for option, value in (("--tolerance", "5"), ("--slack", "1K")):
+            self.assert_one_line(self.command("run", option, value, "--", "touch", "ran"), 2, "without --baseline")
+        self.assertNotIn("ran", os.listdir(self.folder))
 
     @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
     def test_baseline_of_nothing(self):

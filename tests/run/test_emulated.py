@@ -4,6 +4,7 @@ import os
 import unittest
 
 from running import ROOT, SHIM, Folder, PROGRAMS
+from test_on import Board
 
 PLAIN = os.path.join(PROGRAMS, "plain")
 
@@ -45,6 +46,33 @@ class Emulated(Folder):
         done = self.command("run", "--wrapper", "--sysroot", ROOT, PLAIN, HEAPSONDE_LIBRARY="",
                             HEAPSONDE_SHIMS=self.folder)
         self.assertEqual((done.returncode, done.stdout.split(":")[-1]), (0, " 1000 blocks\n"), done.stderr)
+
+
+# env starts the program on a board. This one has QEMU for a kernel that runs programs of another machine.
+ENV = """#!/bin/sh
+count=$#
+while [ "$count" -gt 0 ]; do
+    word=$1 count=$((count - 1))
+    shift
+    case $over:$word in
+    :*=*) set -- "$@" -E "$word" ;;
+    *) over=yes && set -- "$@" "$word" ;;
+    esac
+done
+exec EMULATOR "$@"
+"""
+
+
+class EmulatedBoard(Board):
+    """The library that is sent is the one for the program's machine, whatever runs the shell."""
+
+    def test_as_on_this_machine(self):
+        os.mkdir(os.path.join(self.folder, "tools"))
+        env = os.path.join(self.folder, "tools/env")
+        with open(env, "w", encoding="ascii") as file:
+            file.write(ENV.replace("EMULATOR", os.environ["HEAPSONDE_TEST_EMULATOR"]))
+        os.chmod(env, 0o755)
+        self.check_plain(way=f"exec:PATH={self.folder}/tools:$PATH sh -c {{}}")
 
 
 if __name__ == "__main__":

@@ -50,9 +50,9 @@ class Board(Folder):
             self.assertLess(time.monotonic(), until)
             time.sleep(0.01)
 
-    def start(self, *words, **more):
-        process = subprocess.Popen([COMMAND, "run", "--on", self.way, "-o", "t.dat", "--", *words], cwd=self.folder,
-                                   env=self.variables({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    def start(self, *words, options=(), **more):
+        process = subprocess.Popen([COMMAND, "run", "--on", self.way, "-o", "t.dat", *options, "--", *words],
+                                   cwd=self.folder, env=self.variables({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    **more)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)
@@ -164,6 +164,37 @@ class Here(Board):
         self.wait_until(lambda: not os.listdir(self.there))
         self.report("t.dat")
 
+    def test_silent(self):
+        """A board that takes the signal and never answers; the program there goes on until its shell is ended."""
+        os.mkfifo(os.path.join(self.folder, "hold"))
+        self.way = ("exec:case {} in *'kill -'*' \"$k\"') echo $$ >s; mv s sign; exec sleep 10000 ;; "
+                    "*) exec sh -c {} ;; esac")
+        self.environment = {**self.environment, "HEAPSONDE_BOARD_PATIENCE": "0"}
+        sign = os.path.join(self.folder, "sign")
+        process = self.start("sh", "-c", "echo up; read x <hold", options=["--junit", "%e.xml"])
+        self.assertEqual(process.stdout.readline(), "up\n")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=120), 255)
+        self.assertIn("was cut", process.stderr.read())
+        with open(sign, encoding="ascii") as file:
+            number = file.read().strip()
+        self.wait_until(lambda: not os.path.exists(f"/proc/{number}"))
+        self.wait_until(lambda: not os.listdir(self.there))
+        self.assert_failure("sh.xml", "was cut")
+
+    def assert_failure(self, name, words):
+        with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+            written = file.read()
+        self.assertIn('failures="1"', written)
+        self.assertIn(words, written)
+
+    def test_failures_are_published(self):
+        for program, way, words in ((PLAIN, "exec:exit 1; {}", "was cut"), ("no-such-program", SHELL, "not found"),
+                                    (self.folder, SHELL, "cannot be recorded")):
+            self.run_on(program, way=way, options=["--junit", "t.xml"])
+            self.assert_failure("t.xml", words)
+            os.remove(os.path.join(self.folder, "t.xml"))
+
     def check_interrupted(self, way):
         """The way says with a number of a process that it has come to where it does not answer."""
         self.way = way
@@ -187,11 +218,13 @@ class Here(Board):
 
     def test_refusals(self):
         script = os.path.join(self.folder, "script")
-        with open(script, "w", encoding="ascii") as file:
-            file.write("#!/usr/bin/python3\n")
-        self.assert_one_line(self.run_on(script), 126, "chmod +x")
-        os.chmod(script, 0o755)
-        self.assert_one_line(self.run_on(script), 126, f"/usr/bin/python3 {script}")
+        for first, status, words in ((script, 126, "name the program that runs it"), ("/no/such -x", 127, "/no/such, which #! of ")):
+            with open(script, "w", encoding="ascii") as file:
+                file.write(f"#!{first}\n")
+            os.chmod(script, 0o644)
+            self.assert_one_line(self.run_on(script), 126, "chmod +x")
+            os.chmod(script, 0o755)
+            self.assert_one_line(self.run_on(script), status, words)
         self.assert_one_line(self.run_on("no-such-program"), 127, "was not found on exec:")
         self.assert_one_line(self.run_on(self.folder), 126, "is a folder")
         with open("/bin/true", "rb") as file:
@@ -211,6 +244,25 @@ class Here(Board):
         self.assert_one_line(self.run_on("nice", "./a=b"), 126, "another name")
         self.assert_one_line(self.command("run", "nice", "./a=b"), 126, "another name")
         self.assertEqual(self.command("run", "-q", "-o", "t.dat", "./a=b").returncode, 0)
+        self.assert_nothing_left()
+
+    def test_scripts(self):
+        """What the kernel runs for them is recorded, found by PATH or not."""
+        os.mkdir(os.path.join(self.folder, "tools"))
+        made = "made = [bytearray(50000 + i) for i in range(100)]"
+        for first, body, fails in (("/usr/bin/python3", f"import sys; {made}; print(sys.argv)", True),
+                                   ("/usr/bin/env python3", f"import sys; {made}; print(sys.argv)", True),
+                                   ("/usr/bin/env -S python3 -E", f"import sys; {made}; print(sys.argv)", False),
+                                   ("/bin/sh -e", "echo \"['$0', '$1']\"", False)):
+            script = os.path.join(self.folder, "tools", "a script")
+            with open(script, "w", encoding="ascii") as file:
+                file.write(f"#!{first}\n{body}\n")
+            os.chmod(script, 0o755)
+            for name in (script, "a script", "tools/a script"):
+                done = self.run_on(name, "x y", way=f"exec:PATH={self.folder}/tools:/usr/bin:/bin sh -c {{}}")
+                self.assertEqual((done.returncode, done.stdout.split("/")[-1]), (0, "a script', 'x y']\n"), done.stderr)
+                if fails:
+                    self.report("t.dat", "--fail-if", "allocated_count(size_min=50000, size_max=50200) < 100")
         self.assert_nothing_left()
 
     def test_doctor(self):
@@ -275,6 +327,51 @@ class Here(Board):
         self.assertIn("cannot be written on this machine: No space left", done.stderr)
         self.assertIn("its end is missing", done.stderr)
         self.assert_nothing_left()
+
+
+# As adb 1.0.36 and later with a device that has the shell protocol: the words are joined for the device's shell, and the
+# streams and the exit status come back each by itself.
+ADB = """#!/bin/sh
+case "$1 $2 $3 $4" in
+"-s board shell -T") shift 4 && exec sh -c "$*" ;;
+"-s old shell -T") echo 'error: device only supports allocating a pty' >&2 ;;
+*) echo "adb: device '$2' not found" >&2 ;;
+esac
+exit 1
+"""
+PODMAN = """#!/bin/sh
+case "$1 $2 $3" in
+"exec -i board") shift 3 && exec "$@" ;;
+"exec -i stopped") echo 'Error: can only create exec sessions on running containers: container state improper' >&2 ;;
+*) echo "Error: no container with name or ID \\"$3\\" found: no such container" >&2 ;;
+esac
+exit 125
+"""
+
+
+class OtherWays(Board):
+    """With commands that do what adb and podman say of themselves."""
+
+    def setUp(self):
+        super().setUp()
+        for name, script in (("adb", ADB), ("podman", PODMAN)):
+            path = os.path.join(self.folder, name)
+            with open(path, "w", encoding="ascii") as file:
+                file.write(script)
+            os.chmod(path, 0o755)
+        self.environment["PATH"] = self.folder + ":" + os.environ["PATH"]
+
+    def test_as_on_this_machine(self):
+        for way in ("adb:board", "podman:board"):
+            self.check_plain(way=way)
+            done = self.run_on("sh", "-c", "cat; echo \"$1\" >&2; exit 7", "x", "it's", way=way, options=["-q"])
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (7, "", "it's\n"))
+        self.assert_nothing_left()
+
+    def test_refusals(self):
+        for way, words in (("adb:other", "'adb devices' lists them"), ("adb:old", "too old"),
+                           ("podman:other", "'podman ps' lists them"), ("podman:stopped", "is not running")):
+            self.assert_one_line(self.run_on(PLAIN, way=way), 255, words)
 
 
 if __name__ == "__main__":
