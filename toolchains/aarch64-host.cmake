@@ -16,5 +16,5 @@ foreach(language C CXX)
 endforeach()
 foreach(kind EXE SHARED MODULE)
   set(CMAKE_${kind}_LINKER_FLAGS_INIT
-      "-Wl,-rpath-link,${HEAPSONDE_LIBRARIES}:${HEAPSONDE_SYSROOT}/lib/${HEAPSONDE_TRIPLET}")
+      "-L${HEAPSONDE_LIBRARIES} -Wl,-rpath-link,${HEAPSONDE_LIBRARIES}:${HEAPSONDE_SYSROOT}/lib/${HEAPSONDE_TRIPLET}")
 endforeach()
