@@ -4,6 +4,19 @@
 find_package(Threads REQUIRED)
 find_package(PkgConfig)
 
+# One file: the command with all libraries in it, the C library too. toolchains/static-libraries builds what distributions have no
+# fitting archive of.
+option(HEAPSONDE_STATIC "Link the command statically" OFF)
+set(HEAPSONDE_STATIC_LIBRARIES "${CMAKE_SOURCE_DIR}/build/sysroots/static-${HEAPSONDE_ABI}" CACHE PATH
+    "With HEAPSONDE_STATIC: the folder with the include/ and lib/ of libmicrohttpd without TLS")
+
+# heapsonde_link_statically(NAME): with what the library needs itself.
+function(heapsonde_link_statically name)
+  if(HEAPSONDE_STATIC AND TARGET PkgConfig::${name})
+    set_target_properties(PkgConfig::${name} PROPERTIES INTERFACE_LINK_LIBRARIES "${${name}_STATIC_LDFLAGS}")
+  endif()
+endfunction()
+
 # heapsonde_optional(NAME LIBRARY LOST): a library that was looked for before and that the command can do without: says what is
 # lost then, here and in `heapsonde --version`. The tests need all of them. Sets HEAPSONDE_HAS_NAME.
 set(HEAPSONDE_LOST "")
@@ -26,6 +39,7 @@ macro(heapsonde_optional_library name module lost)
   if(PKG_CONFIG_FOUND)
     pkg_check_modules(${name} QUIET IMPORTED_TARGET GLOBAL ${module})
     set(found ${${name}_FOUND})
+    heapsonde_link_statically(${name})
   endif()
   heapsonde_optional(${name} ${module} ${lost} ${ARGN})
 endmacro()
@@ -37,6 +51,7 @@ macro(heapsonde_library name modules)
     separate_arguments(module_list UNIX_COMMAND "${modules}")
     pkg_check_modules(${name} QUIET IMPORTED_TARGET GLOBAL ${module_list})
     set(found ${${name}_FOUND})
+    heapsonde_link_statically(${name})
   endif()
   heapsonde_note_missing("${found}" "${modules}" ${ARGN})
 endmacro()
@@ -76,9 +91,28 @@ heapsonde_optional_library(ZSTD libzstd "debug sections and heaptrack's files th
                            libzstd-dev libzstd-devel zstd-dev zstd)
 heapsonde_optional_library(SODIUM libsodium "gather deciphers more slowly" libsodium-dev libsodium-devel libsodium-dev
                            libsodium)
-heapsonde_optional_library(MICROHTTPD libmicrohttpd "there is no server and no page" libmicrohttpd-dev
-                           libmicrohttpd-devel libmicrohttpd-dev libmicrohttpd)
-heapsonde_optional_library(CURL libcurl "there is no fleet command" libcurl4-gnutls-dev libcurl-devel curl-dev curl)
+# Its archive in distributions needs libraries for TLS of which there are none.
+macro(heapsonde_find_static_microhttpd)
+  find_library(MICROHTTPD_ARCHIVE libmicrohttpd.a PATHS ${HEAPSONDE_STATIC_LIBRARIES}/lib NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
+  set(found FALSE)
+  if(MICROHTTPD_ARCHIVE)
+    set(found TRUE)
+    add_library(PkgConfig::MICROHTTPD INTERFACE IMPORTED GLOBAL)
+    target_include_directories(PkgConfig::MICROHTTPD SYSTEM INTERFACE ${HEAPSONDE_STATIC_LIBRARIES}/include)
+    target_link_libraries(PkgConfig::MICROHTTPD INTERFACE ${MICROHTTPD_ARCHIVE} Threads::Threads)
+  endif()
+  heapsonde_optional(MICROHTTPD libmicrohttpd "there is no server and no page" ${ARGN})
+endmacro()
+if(HEAPSONDE_STATIC)
+  set(HEAPSONDE_HAS_CURL FALSE) # it is loaded at run time
+  string(APPEND HEAPSONDE_LOST "linked statically: there is no fleet command\\n")
+  heapsonde_find_static_microhttpd(libmicrohttpd-dev libmicrohttpd-devel libmicrohttpd-dev libmicrohttpd)
+  string(APPEND HEAPSONDE_LOST "linked statically: debug information is not fetched from servers\\n")
+else()
+  heapsonde_optional_library(MICROHTTPD libmicrohttpd "there is no server and no page" libmicrohttpd-dev
+                             libmicrohttpd-devel libmicrohttpd-dev libmicrohttpd)
+  heapsonde_optional_library(CURL libcurl "there is no fleet command" libcurl4-gnutls-dev libcurl-devel curl-dev curl)
+endif()
 heapsonde_find_iberty()
 if(HEAPSONDE_TESTS)
   heapsonde_library(CHECK check check check-devel check-dev check)

@@ -143,6 +143,13 @@ static int walk_without_memo(void **pcs, int max, struct hs_walk *walk, struct h
 // Two words at once, swapped: copying is half of the cost of an unchanged stack.
 typedef uintptr_t word_pair __attribute__((vector_size(2 * sizeof(uintptr_t)), aligned(sizeof(uintptr_t)), may_alias));
 
+// No function: without vector registers, none returns such a pair.
+#if __has_builtin(__builtin_shufflevector)
+#define SWAPPED(pair) __builtin_shufflevector(pair, pair, 1, 0)
+#else // gcc before 12
+#define SWAPPED(pair) __builtin_shuffle(pair, (word_pair){1, 0})
+#endif
+
 static inline int copy_innermost(void **pcs, int max, const struct hs_memo *memo)
 {
     const uintptr_t *from = memo->pcs + memo->depth;
@@ -152,7 +159,7 @@ static inline int copy_innermost(void **pcs, int max, const struct hs_memo *memo
     for (; end - to >= 2; to += 2) {
         from -= 2;
         word_pair pair = *(const word_pair *)from;
-        *(word_pair *)to = __builtin_shufflevector(pair, pair, 1, 0);
+        *(word_pair *)to = SWAPPED(pair);
     }
     if (to < end)
         *to = from[-1];

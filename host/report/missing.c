@@ -123,6 +123,13 @@ static void add_place(const struct missing_collecting *with, const struct hs_pla
         use->matters = use->matters || use->status.state != HS_SYMBOLS_FOUND || place->behind_the_start;
 }
 
+// Threads number places as they come to them; nodes have the same numbers always.
+static int compare_places(const void *left, const void *right)
+{
+    const struct hs_place_use *a = left, *b = right;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
 // Keeps the places that were passed.
 static void add_places(struct missing_collecting *with)
 {
@@ -133,6 +140,8 @@ static void add_places(struct missing_collecting *with)
         add_place(with, &with->places[i]);
         with->places[count++] = with->places[i];
     }
+    if (count)
+        qsort(with->places, count, sizeof(*with->places), compare_places);
     with->uses->places = with->places;
     with->uses->place_count = count;
     with->places = NULL;

@@ -29,7 +29,7 @@ struct hs_place_use {
 struct hs_module_uses {
     struct hs_module_use *use; // by bytes, largest first
     size_t count;
-    struct hs_place_use *places; // that were passed, in no order
+    struct hs_place_use *places; // that were passed, by their nodes
     size_t place_count;
 };
 
