@@ -79,9 +79,8 @@ struct hs_filter {
 void hs_filter__init(struct hs_filter *filter);
 bool hs_filter__matches(const struct hs_filter *filter, const struct hs_store *store, uint64_t row);
 
-struct hs_rollups;
-struct hs_sorted_index;
-struct hs_event_log;
+struct hs_indexes;
+struct hs_explanation;
 
 // How a question runs. NULL means: all processors, no progress, not cancellable.
 struct hs_query_control {
@@ -89,11 +88,8 @@ struct hs_query_control {
     const int *cancel; // the question ends with -ECANCELED soon after this becomes not 0; may be NULL
     void (*progress)(void *context, uint64_t rows_done, uint64_t rows); // called from the asking thread; may be NULL
     void *context;
-    const struct hs_rollups
-        *rollups; // sums made beforehand (host/query/rollups.h), of this or another store; may be NULL
-    const struct hs_sorted_index
-        *lifetimes; // the list by lifetime (host/query/sorted_index.h), of the rollups' store; may be NULL
-    const struct hs_event_log *events; // (host/query/event_log.h) of this or another store; may be NULL
+    const struct hs_indexes *indexes;   // (host/query/indexes.h) of this or another store; may be NULL
+    struct hs_explanation *explanation; // gets what answered each question (host/query/planner.h); may be NULL
     // The columns are not kept resident behind who reads them: of one who asks about a large trace once. What is asked
     // of them again costs faults.
     bool drops_pages;

@@ -31,6 +31,7 @@ struct hs_slice {
 };
 
 struct hs_rollups;
+struct hs_sorted_index;
 
 // Takes about a second for ten million rows, on one thread. -E2BIG: there would be too many rollups.
 int hs_rollups__make(struct hs_rollups **rollups, const struct hs_store *store, const struct hs_query_control *control,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/order.h"
-#include "host/query/rollups.h"
+#include "host/query/planner.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct choosing {
     const struct hs_query_control *control;
     enum hs_row_key by;
     struct hs_bounds bounds;          // of keys; by time: any
-    const struct hs_rollups *rollups; // that know the numbers of rows; NULL: none
+    const struct hs_rollups *rollups; // by time, of the plan; NULL: rows are counted
     unsigned workers;
     struct hs_matcher **matchers;
     uint64_t *zone;      // rows of each zone; when they are collected, where its rows begin
@@ -182,25 +182,50 @@ static int count_rollup(void *context, const struct hs_rollup *rollup)
     return 0;
 }
 
-int hs_query__count(const struct hs_store *store, const struct hs_filter *filter,
-                    const struct hs_query_control *control, uint64_t *count, struct hs_error *error)
+static int count_by_rows(const struct hs_store *store, const struct hs_filter *filter,
+                         const struct hs_query_control *control, const struct hs_rollups *rollups, uint64_t *count,
+                         struct hs_error *error)
 {
-    struct hs_filter heap;
     struct choosing choosing;
-    *count = 0;
-    if (hs_store__summary(store)->is_aggregate)
-        return hs_query__refuse_aggregate(error);
-    filter = hs_filter__or_heap(filter, &heap);
-    if (control && hs_rollups__know_lifetimes(control->rollups, control->lifetimes, store, filter))
-        return hs_rollups__each_of_lifetimes(control->rollups, control->lifetimes, filter, count_rollup, count);
     int failed = start_choosing(&choosing, store, filter, control, error);
-    choosing.rollups = control && hs_rollups__know(control->rollups, store, filter) ? control->rollups : NULL;
+    choosing.rollups = rollups;
     if (!failed)
         failed = rank_zones(&choosing, count, error);
     if (!failed)
         *count += count_rollups(choosing.rollups, filter);
     end_choosing(&choosing);
     return failed;
+}
+
+int hs_query__count_as_planned(const struct hs_store *store, const struct hs_filter *filter,
+                               const struct hs_query_control *control, const struct hs_plan *plan, uint64_t *count,
+                               struct hs_error *error)
+{
+    *count = 0;
+    switch (plan->by) {
+    case HS_BY_DICTIONARY:
+        *count = hs_dictionary__count(plan->dictionary, filter);
+        return 0;
+    case HS_BY_SORTED_INDEX:
+        *count = hs_sorted_index__within(plan->sorted_index, plan->keys);
+        return 0;
+    case HS_BY_LIFETIME_ROLLUPS:
+        return hs_rollups__each_of_lifetimes(plan->rollups, plan->sorted_index, filter, count_rollup, count);
+    default:
+        return count_by_rows(store, filter, control, plan->rollups, count, error);
+    }
+}
+
+int hs_query__count(const struct hs_store *store, const struct hs_filter *filter,
+                    const struct hs_query_control *control, uint64_t *count, struct hs_error *error)
+{
+    struct hs_filter heap;
+    *count = 0;
+    if (hs_store__summary(store)->is_aggregate)
+        return hs_query__refuse_aggregate(error);
+    filter = hs_filter__or_heap(filter, &heap);
+    const struct hs_plan plan = hs_planner__choose(control, store, filter, HS_ASKED_COUNT);
+    return hs_query__count_as_planned(store, filter, control, &plan, count, error);
 }
 
 // ---- in the order of a key -----------------------------------------------------------------------------------------
@@ -418,6 +443,7 @@ int hs_query__rows(const struct hs_store *store, const struct hs_filter *filter,
     *rows = (struct hs_rows){0};
     if (hs_store__summary(store)->is_aggregate)
         return hs_query__refuse_aggregate(error);
+    hs_query__explain(control, HS_ASKED_PAGE, HS_BY_SCAN);
     int failed = start_choosing(&choosing, store, hs_filter__or_heap(filter, &heap), control, error);
     if (!failed)
         failed = choose_page(&choosing, key, descending, skip, limit, rows, error);
@@ -463,6 +489,7 @@ int hs_query__each(const struct hs_store *store, const struct hs_filter *filter,
         return hs_query__refuse_aggregate(error);
     struct hs_filter heap;
     filter = hs_filter__or_heap(filter, &heap);
+    hs_query__explain(control, HS_ASKED_ROWS, HS_BY_SCAN);
     struct each each = {store, hs_matcher__create(store, filter), visit, context};
     if (!each.matcher)
         return hs_error__set(error, ENOMEM, "query: out of memory");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/samples.h"
 
+#include "host/query/planner.h"
 #include "host/query/scan.h"
 
 #include <errno.h>
@@ -302,6 +303,7 @@ int hs_query__event_totals(const struct hs_store *store, enum hs_events events, 
     struct hs_total *all = calloc(nodes, sizeof(*all));
     if (!all)
         return hs_error__set(error, ENOMEM, "out of memory");
+    hs_query__explain(control, HS_ASKED_TOTALS, HS_BY_SAMPLES);
     if (hs_events__are_samples(events))
         result = add_samples(store, events, filter, all, error);
     else

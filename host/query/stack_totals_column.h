@@ -19,11 +19,13 @@ int hs_stack_totals_writer__create(struct hs_stack_totals_writer *writer, int di
 int hs_stack_totals_writer__add(void *writer, const struct hs_total *total);           // in the order of stacks; 0
 int hs_stack_totals_writer__finish(struct hs_stack_totals_writer *writer, int failed); // 0, `failed` or another errno
 
-// The totals of a filter, as a table in a temporary file that is not visible to others; to be closed. 0, or a negative
-// errno with the error set: -EIO if the file cannot be created.
+// The totals of a filter, as a table in a temporary file that is not visible to others; to be closed. The plan is that
+// for its totals, without the store's table. 0, or a negative errno with the error set: -EIO if the file cannot be
+// created.
+struct hs_plan;
 int hs_query__stack_totals_column(const struct hs_store *store, const struct hs_filter *filter,
-                                  const struct hs_query_control *control, struct hs_packed *table,
-                                  struct hs_error *error);
+                                  const struct hs_query_control *control, const struct hs_plan *plan,
+                                  struct hs_packed *table, struct hs_error *error);
 
 // The store's table if it answers the filter; else NULL.
 const struct hs_packed *hs_stack_totals_column__for(const struct hs_store *store, const struct hs_filter *filter);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Answers that need allocations and frees in the order of time: exact timelines and peaks.
-#include "host/query/event_log.h"
 #include "host/query/history.h"
 #include "host/query/order.h"
+#include "host/query/planner.h"
 #include "host/query/scan.h"
 
 #include <errno.h>
@@ -97,15 +97,18 @@ int hs_query__peak(const struct hs_store *store, const struct hs_filter *filter,
     *peak = (struct hs_live_total){0};
     *time = 0;
     if (!filter) {
+        hs_query__explain(control, HS_ASKED_PEAK, HS_BY_SUMMARY);
         *peak = summary->peak;
         *time = summary->peak_time;
         return 0;
     }
-    if (summary->is_aggregate)
+    if (summary->is_aggregate) {
+        hs_query__explain(control, HS_ASKED_PEAK, HS_BY_TICKS);
         return peak_of_sums(store, filter, peak, time, error);
-    if (control && hs_event_log__suits(control->events, store, filter))
-        return hs_event_log__peak(control->events, filter, control, peak, time, error);
-    return find_peak(store, filter, control, peak, time, error);
+    }
+    const struct hs_plan plan = hs_planner__choose(control, store, filter, HS_ASKED_PEAK);
+    return plan.by == HS_BY_EVENT_LOG ? hs_event_log__peak(plan.events, filter, control, peak, time, error)
+                                      : find_peak(store, filter, control, peak, time, error);
 }
 
 // ---- timeline ------------------------------------------------------------------------------------------------------
@@ -248,9 +251,12 @@ int hs_query__timeline(const struct hs_store *store, const struct hs_filter *fil
     timeline->point = calloc(points, sizeof *timeline->point);
     if (!timeline->point)
         return hs_error__set(error, ENOMEM, "query: out of memory");
-    if (!filter && from_pyramid(store, timeline, to))
+    if (!filter && from_pyramid(store, timeline, to)) {
+        hs_query__explain(control, HS_ASKED_TIMELINE, HS_BY_PYRAMID);
         return 0;
+    }
     if (!filter && hs_store__summary(store)->is_aggregate) {
+        hs_query__explain(control, HS_ASKED_TIMELINE, HS_BY_TICKS);
         from_ticks(store, timeline, to);
         return 0;
     }
@@ -260,8 +266,9 @@ int hs_query__timeline(const struct hs_store *store, const struct hs_filter *fil
     }
     filter = hs_filter__or_heap(filter, &heap);
     struct hs_history history = {.timeline = timeline, .to = to < HS_NEVER ? to : HS_NEVER - 1};
-    int failed = control && hs_event_log__suits(control->events, store, filter)
-                     ? hs_event_log__timeline(control->events, filter, history.to, control, timeline, error)
+    const struct hs_plan plan = hs_planner__choose(control, store, filter, HS_ASKED_TIMELINE);
+    int failed = plan.by == HS_BY_EVENT_LOG
+                     ? hs_event_log__timeline(plan.events, filter, history.to, control, timeline, error)
                      : hs_history__make(&history, store, filter, control, error);
     if (failed)
         hs_timeline__free(timeline);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/large_pages.h"
 #include "host/query/match.h"
-#include "host/query/rollups.h"
+#include "host/query/planner.h"
 #include "host/query/scan.h"
 #include "host/query/scratch.h"
 #include "host/query/stack_sums.h"
@@ -23,7 +23,7 @@ struct context {
     const struct hs_store *store;
     const struct hs_filter *filter;
     size_t stacks;
-    const struct hs_rollups *rollups; // that know all that is asked; NULL: none
+    const struct hs_rollups *rollups; // by time, of the plan; NULL: rows are read
     struct totals_known known;
     // The rows that each worker has read.
     unsigned workers;
@@ -263,12 +263,12 @@ static void end(struct context *context)
     free(context->known.total);
 }
 
-static int look_at_rows(struct context *context, const struct hs_query_control *control)
+static int look_at_rows(struct context *context, const struct hs_query_control *control, const struct hs_plan *plan)
 {
     const struct hs_scan scan = {context->store, context->filter, control, context->workers,
                                  sum_rows,       context,         false,   0};
-    if (control && hs_rollups__know_lifetimes(control->rollups, control->lifetimes, context->store, context->filter))
-        return hs_rollups__each_of_lifetimes(control->rollups, control->lifetimes, context->filter, add_rollup,
+    if (plan->by == HS_BY_LIFETIME_ROLLUPS)
+        return hs_rollups__each_of_lifetimes(plan->rollups, plan->sorted_index, context->filter, add_rollup,
                                              &context->known);
     return hs_scan__run(&scan, NULL);
 }
@@ -280,13 +280,13 @@ static int fail(int failed, struct hs_error *error)
 }
 
 // Afterwards each_total tells what there is. `end` frees it in either case.
-static int add_up(struct context *context, const struct hs_query_control *control, struct hs_error *error)
+static int add_up(struct context *context, const struct hs_query_control *control, const struct hs_plan *plan,
+                  struct hs_error *error)
 {
-    context->rollups =
-        control && hs_rollups__know(control->rollups, context->store, context->filter) ? control->rollups : NULL;
+    context->rollups = plan->by == HS_BY_ROLLUPS ? plan->rollups : NULL;
     int failed = start_sums(context, workers_for(context, control));
     if (!failed)
-        failed = look_at_rows(context, control);
+        failed = look_at_rows(context, control, plan);
     if (!failed)
         failed = sum_rollups(context);
     if (!failed)
@@ -320,11 +320,11 @@ int hs_query__totals(const struct hs_store *store, const struct hs_filter *filte
     start_total(&totals->sum, 0);
     if (hs_store__summary(store)->is_aggregate && !hs_filter__asks_only_stacks(filter))
         return hs_query__refuse_aggregate(error);
-    const struct hs_packed *table = hs_stack_totals_column__for(store, filter);
-    if (table)
-        return fail(hs_stack_totals_column__read(table, &filter->stacks, totals), error);
+    const struct hs_plan plan = hs_planner__choose(control, store, filter, HS_ASKED_TOTALS);
+    if (plan.by == HS_BY_STACK_TOTALS)
+        return fail(hs_stack_totals_column__read(plan.stack_totals, &filter->stacks, totals), error);
     struct context context = context_of(store, filter);
-    int failed = add_up(&context, control, error);
+    int failed = add_up(&context, control, &plan, error);
     if (!failed) {
         totals->total = hs_large_pages__get(most_totals(&context) * sizeof *totals->total);
         failed = fail(totals->total ? each_total(&context, take_total, totals) : -ENOMEM, error);
@@ -354,13 +354,13 @@ static int write_table(const struct context *context, struct hs_packed *table)
 }
 
 int hs_query__stack_totals_column(const struct hs_store *store, const struct hs_filter *filter,
-                                  const struct hs_query_control *control, struct hs_packed *table,
-                                  struct hs_error *error)
+                                  const struct hs_query_control *control, const struct hs_plan *plan,
+                                  struct hs_packed *table, struct hs_error *error)
 {
     if (hs_store__summary(store)->is_aggregate && !hs_filter__asks_only_stacks(filter))
         return hs_query__refuse_aggregate(error);
     struct context context = context_of(store, filter);
-    int failed = add_up(&context, control, error);
+    int failed = add_up(&context, control, plan, error);
     if (!failed) {
         failed = write_table(&context, table);
         if (failed == -ENOMEM)

@@ -79,10 +79,10 @@ struct hs_endpoint {
 
 extern const struct hs_endpoint hs_endpoints[]; // a NULL path ends it
 extern const struct hs_rest_parameter hs_at_parameters[], hs_page_parameters[], hs_strip_parameters[],
-    hs_frames_parameters[], hs_events_parameters[];
+    hs_frames_parameters[], hs_events_parameters[], hs_explain_parameters[];
 
 // The arrays of parameters of an endpoint, without those of the filter. Returns their number.
-enum { HS_PARAMETER_ARRAYS = 6 };
+enum { HS_PARAMETER_ARRAYS = 7 };
 size_t hs_endpoint__parameters(const struct hs_endpoint *endpoint,
                                const struct hs_rest_parameter *arrays[HS_PARAMETER_ARRAYS]);
 

@@ -55,6 +55,15 @@ const struct hs_rest_parameter hs_events_parameters[] = {
     {0},
 };
 
+const struct hs_rest_parameter hs_explain_parameters[] = {
+    {.name = "explain",
+     .kind = HS_REST_NUMBER,
+     .most = 1,
+     .default_value = "0",
+     .help = "1: in place of the answer, which indexes it was read from, as an object of the schema Explanation"},
+    {0},
+};
+
 const struct hs_endpoint hs_endpoints[] = {
     {.path = "/", .summary = "The endpoints", .type = TEXT, .write = hs_answer__overview, .uncached = true},
     {.path = "/openapi.json",
@@ -396,5 +405,7 @@ size_t hs_endpoint__parameters(const struct hs_endpoint *endpoint,
         arrays[count++] = hs_events_parameters;
     if (endpoint->takes & HS_TAKES_FILTER && !hs_events__are_samples(endpoint->events))
         arrays[count++] = hs_at_parameters;
+    if (!endpoint->uncached)
+        arrays[count++] = hs_explain_parameters;
     return count;
 }

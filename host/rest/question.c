@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/query/planner.h"
 #include "host/report/events.h"
 #include "host/rest/ask.h"
 #include "host/rest/unknown.h"
@@ -395,6 +396,18 @@ int hs_question__check(struct hs_question *question)
 
 // ---- what is kept ---------------------------------------------------------------------------------------------------
 
+struct question_making {
+    const struct hs_cache_maker *maker;
+    bool made;
+};
+
+static int make_noting(void *context, void **value, size_t *bytes, struct hs_error *error)
+{
+    struct question_making *making = context;
+    making->made = true;
+    return making->maker->make(making->maker->context, value, bytes, error);
+}
+
 int hs_question__cached(struct hs_question *question, const struct hs_rest_state *state, const char *key,
                         const struct hs_cache_maker *maker, void **value)
 {
@@ -404,10 +417,14 @@ int hs_question__cached(struct hs_question *question, const struct hs_rest_state
         return hs_error__set(&question->error, EOVERFLOW, "the query needs too much at once");
     if (asprintf(&whole, "%s%s", state->key, key) < 0)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
-    int result = hs_cache__get(question->rest->cache, whole, maker, &cached, &question->error);
+    struct question_making making = {maker, false};
+    const struct hs_cache_maker noting = {make_noting, &making, maker->destroy};
+    int result = hs_cache__get(question->rest->cache, whole, &noting, &cached, &question->error);
     free(whole);
     if (result)
         return result;
+    if (!making.made)
+        hs_explanation__add(question->control.explanation, key, HS_BY_CACHE);
     question->held[question->held_count++] = cached;
     *value = hs_cached__value(cached);
     return 0;
@@ -417,6 +434,7 @@ struct question_adding {
     struct hs_question *question;
     const struct hs_rest_state *state;
     const struct hs_filter *filter;
+    struct hs_plan plan; // of a table
 };
 
 static void free_totals(void *value)
@@ -447,7 +465,7 @@ int hs_question__totals_of(struct hs_question *question, const struct hs_rest_st
 {
     char *key = NULL;
     void *value = NULL;
-    struct question_adding adding = {question, state, filter};
+    struct question_adding adding = {.question = question, .state = state, .filter = filter};
     const struct hs_cache_maker maker = {add_up, &adding, free_totals};
     if (asprintf(&key, "totals?%d&%s", (int)question->events, filter_key) < 0)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
@@ -493,8 +511,8 @@ static int make_table(void *context, void **value, size_t *bytes, struct hs_erro
     struct hs_packed *table = calloc(1, sizeof(*table));
     if (!table)
         return hs_error__set(error, ENOMEM, "out of memory");
-    int result =
-        hs_query__stack_totals_column(adding->state->store, adding->filter, &adding->question->control, table, error);
+    int result = hs_query__stack_totals_column(adding->state->store, adding->filter, &adding->question->control,
+                                               &adding->plan, table, error);
     if (result) {
         free(table);
         return result;
@@ -510,13 +528,14 @@ int hs_question__stack_totals_of(struct hs_question *question, const struct hs_r
 {
     char *key = NULL;
     void *value = NULL;
-    struct question_adding adding = {question, state, filter};
+    struct question_adding adding = {.question = question, .state = state, .filter = filter};
     const struct hs_cache_maker maker = {make_table, &adding, free_table};
     *stacks = (struct hs_stack_totals){0};
     if (question->events != HS_EVENTS_HEAP)
         return hs_question__totals_of(question, state, filter, filter_key, &stacks->totals);
-    stacks->table = hs_stack_totals_column__for(state->store, filter);
-    if (stacks->table) {
+    adding.plan = hs_planner__choose(&question->control, state->store, filter, HS_ASKED_TOTALS);
+    if (adding.plan.by == HS_BY_STACK_TOTALS) {
+        stacks->table = adding.plan.stack_totals;
         stacks->stacks = filter->stacks;
         return 0;
     }

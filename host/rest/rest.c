@@ -3,6 +3,7 @@
 
 #include "host/query/drop_pages.h"
 #include "host/rest/ask.h"
+#include "host/rest/explain.h"
 #include "host/rest/question.h"
 #include "host/rest/sending.h"
 #include "host/webui/webui.h"
@@ -29,6 +30,7 @@ struct rest_kept {
 struct answering {
     struct hs_question question;
     char *key;
+    struct hs_explanation explanation;
 };
 
 static void free_question(struct hs_question *question)
@@ -128,6 +130,8 @@ static int write_answer(void *context, FILE *out)
 {
     struct answering *answering = context;
     struct hs_question *question = &answering->question;
+    if (question->control.explanation)
+        return hs_explain__write(question, &answering->explanation, out);
     return answering->key ? write_and_keep(answering, out) : question->endpoint->write(question, out);
 }
 
@@ -185,9 +189,7 @@ static int find_state(struct hs_question *question)
     question->store = question->state->store;
     question->symbols = question->state->symbols;
     question->control.drops_pages = hs_columns__are_large(hs_store__columns(question->store));
-    question->control.rollups = hs_indexes__rollups(question->state->indexes);
-    question->control.events = hs_indexes__events(question->state->indexes);
-    question->control.lifetimes = hs_indexes__sorted_index(question->state->indexes, HS_ROW_BY_LIFETIME);
+    question->control.indexes = question->state->indexes;
     return 0;
 }
 
@@ -246,7 +248,9 @@ static int prepare(struct answering *answering, const struct hs_http_request *re
         result = question->endpoint->hold(question);
     if (result)
         return result;
-    if (question->trace && !question->endpoint->uncached) {
+    if (hs_explain__is_wanted(question)) {
+        question->control.explanation = &answering->explanation;
+    } else if (question->trace && !question->endpoint->uncached) {
         answering->key = name_answer(question);
         if (answering->key && hs_sending__knows(question, request, answering->key, answer))
             return 0;
@@ -286,7 +290,7 @@ static void serve(void *context, const struct hs_http_request *request, struct h
         return;
     }
     answer->status = 200;
-    answer->type = question->type;
+    answer->type = question->control.explanation ? "application/json" : question->type;
     answer->writer = (struct hs_stream_writer){write_answer, free_answering, answering};
 }
 

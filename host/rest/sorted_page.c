@@ -3,7 +3,7 @@
 
 #include "host/query/order.h"
 #include "host/query/page_scan.h"
-#include "host/query/scan.h"
+#include "host/query/planner.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -70,75 +70,36 @@ static int count_before(void *context, void **value, size_t *bytes, struct hs_er
 
 // ---- how many rows match -------------------------------------------------------------------------------------------
 
-// Whether the filter asks for nothing but keys of the sorted index.
-static bool asks_only_keys(const struct hs_filter *filter, const struct hs_sorted_index *sorted_index,
-                           struct hs_bounds *keys)
-{
-    struct hs_filter rest = *filter;
-    if (!sorted_index || filter->domains != HS_FILTER_HEAP || filter->stacks.words)
-        return false;
-    if (hs_sorted_index__by(sorted_index) == HS_ROW_BY_ADDRESS) {
-        *keys = (struct hs_bounds){filter->address_min, filter->address_max};
-        rest.address_min = 0;
-        rest.address_max = UINT64_MAX;
-    } else {
-        *keys = (struct hs_bounds){filter->lifetime_min, filter->lifetime_max};
-        rest.lifetime_min = 0;
-        rest.lifetime_max = UINT64_MAX;
-        if (filter->unfreed_live_forever || !hs_sorted_index__has_lifetimes(sorted_index))
-            return false;
-    }
-    return hs_filter__asks_only_stacks(&rest);
-}
+struct counting {
+    const struct hs_question *question;
+    struct hs_plan plan;
+};
 
 static int count_matches(void *context, void **value, size_t *bytes, struct hs_error *error)
 {
-    static const enum hs_row_key keys[] = {HS_ROW_BY_ADDRESS, HS_ROW_BY_LIFETIME};
-    const struct hs_sorted_page *page = context;
-    const struct hs_question *question = page->question;
-    struct hs_bounds bounds;
+    const struct counting *counting = context;
+    const struct hs_question *question = counting->question;
     uint64_t *count = malloc(sizeof(*count));
     if (!count)
         return hs_error__set(error, ENOMEM, "out of memory");
-    const struct hs_dictionary *dictionary = hs_indexes__dictionary(question->state->indexes);
     *value = count;
     *bytes = sizeof(*count);
-    if (hs_dictionary__knows(dictionary, question->store, &question->filter)) {
-        *count = hs_dictionary__count(dictionary, &question->filter);
-        return 0;
-    }
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-        const struct hs_sorted_index *sorted_index = hs_indexes__sorted_index(question->state->indexes, keys[i]);
-        if (!asks_only_keys(&question->filter, sorted_index, &bounds))
-            continue;
-        *count = hs_sorted_index__within(sorted_index, bounds);
-        return 0;
-    }
-    int result = hs_query__count(question->store, &question->filter, &question->control, count, error);
+    int result = hs_query__count_as_planned(question->store, &question->filter, &question->control, &counting->plan,
+                                            count, error);
     if (result)
         free(count);
     return result;
 }
 
-// Whether the number of matches can be found without reading all rows.
-static bool is_countable(const struct hs_question *question)
-{
-    const struct hs_indexes *indexes = question->state->indexes;
-    const struct hs_filter *filter = &question->filter;
-    struct hs_bounds keys;
-    return hs_dictionary__knows(hs_indexes__dictionary(indexes), question->store, filter) ||
-           hs_rollups__know(question->control.rollups, question->store, filter) ||
-           hs_rollups__know_lifetimes(question->control.rollups, question->control.lifetimes, question->store,
-                                      filter) ||
-           asks_only_keys(filter, hs_indexes__sorted_index(indexes, HS_ROW_BY_ADDRESS), &keys) ||
-           asks_only_keys(filter, hs_indexes__sorted_index(indexes, HS_ROW_BY_LIFETIME), &keys);
-}
-
 static int find_total(struct hs_sorted_page *page)
 {
-    const struct hs_cache_maker maker = {count_matches, page, free};
+    const struct hs_question *question = page->question;
+    struct counting counting = {
+        question, hs_planner__choose(&question->control, question->store, &question->filter, HS_ASKED_COUNT)};
+    const struct hs_cache_maker maker = {count_matches, &counting, free};
     void *value = NULL;
-    if (!is_countable(page->question))
+    // All rows would be read: then what matches is kept, too.
+    if (counting.plan.by == HS_BY_SCAN)
         return find_set(page);
     int result = find(page, "count", (int)page->question->filter.domains, &maker, &value);
     page->total = result ? 0 : *(const uint64_t *)value;
@@ -150,8 +111,13 @@ static int find_total(struct hs_sorted_page *page)
 int hs_sorted_page__find(struct hs_sorted_page *page, struct hs_question *question, enum hs_row_key key)
 {
     const bool of_heap = question->filter.domains == HS_FILTER_HEAP;
-    *page = (struct hs_sorted_page){.question = question, .key = key, .is_filtered = question->restricted || !of_heap};
-    page->sorted_index = of_heap ? hs_indexes__sorted_index(question->state->indexes, key) : NULL;
+    const enum hs_asked asked = (enum hs_asked)(HS_ASKED_PAGE + key);
+    const struct hs_plan plan = hs_planner__choose(&question->control, question->store, &question->filter, asked);
+    *page = (struct hs_sorted_page){.question = question,
+                                    .key = key,
+                                    .sorted_index = plan.sorted_index,
+                                    .rank_counts = plan.rank_counts,
+                                    .is_filtered = question->restricted || !of_heap};
     page->is_there = page->sorted_index || (page->is_filtered && key == HS_ROW_BY_TIME);
     return page->is_there && page->is_filtered ? find_total(page) : 0;
 }
@@ -207,25 +173,31 @@ int hs_sorted_page__rows(struct hs_sorted_page *page, bool descending, uint64_t 
                          struct hs_rows *rows, struct hs_error *error)
 {
     const struct hs_question *question = page->question;
-    const struct hs_rank_counts *rank_counts =
-        page->sorted_index ? hs_indexes__rank_counts(question->state->indexes, page->key) : NULL;
-    const bool is_known =
-        rank_counts && hs_dictionary__knows(rank_counts->dictionary, question->store, &question->filter);
+    const struct hs_query_control *control = &question->control;
     const struct hs_page_scan near = {.store = question->store,
                                       .filter = &question->filter,
                                       .set = page->set,
-                                      .rank_counts = is_known ? rank_counts : NULL,
+                                      .rank_counts = page->rank_counts,
                                       .total = page->total,
                                       .descending = descending,
                                       .skip = skip,
                                       .limit = limit};
-    if (!page->is_filtered)
+    if (!page->is_filtered) {
+        hs_query__explain(control, HS_ASKED_PAGE, HS_BY_SORTED_INDEX);
         return hs_sorted_index__rows(page->sorted_index, NULL, NULL, descending, skip, limit, rows, error);
-    if (page->set && !page->sorted_index)
+    }
+    if (page->set && !page->sorted_index) {
+        hs_query__explain(control, HS_ASKED_PAGE, HS_BY_ROW_SET);
         return hs_row_set__rows(page->set, descending, skip, limit, rows, error);
+    }
     int result = hs_page_scan__rows(&near, page->sorted_index, rows, error);
+    const bool is_of_few = page->sorted_index && page->total <= FEW;
+    hs_query__explain(control, HS_ASKED_PAGE,
+                      result != -E2BIG ? (page->rank_counts ? HS_BY_RANK_COUNTS : HS_BY_PAGE_SCAN)
+                      : is_of_few      ? HS_BY_SORTED_ROWS
+                                       : HS_BY_ROW_SET);
     if (result != -E2BIG)
         return result;
-    return page->sorted_index && page->total <= FEW ? find_among_few(page, descending, skip, limit, rows, error)
-                                                    : find_far_rows(page, descending, skip, limit, rows, error);
+    return is_of_few ? find_among_few(page, descending, skip, limit, rows, error)
+                     : find_far_rows(page, descending, skip, limit, rows, error);
 }

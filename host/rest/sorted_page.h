@@ -10,6 +10,7 @@ struct hs_sorted_page {
     struct hs_question *question;
     enum hs_row_key key;
     const struct hs_sorted_index *sorted_index; // NULL: sorted by time, or there is no index
+    const struct hs_rank_counts *rank_counts;   // of that index, if they know the filter; NULL: none
     bool is_there;                              // else use hs_query__rows
     bool is_filtered;
     uint64_t total;               // with a filter: number of rows that match

@@ -6,7 +6,7 @@
 #define HEAPSONDE_HOST_REST_TRACES_H
 
 #include "host/filter/filter.h"
-#include "host/rest/indexes.h"
+#include "host/query/indexes.h"
 #include "host/store/store.h"
 #include "host/symbols/trace_symbols.h"
 

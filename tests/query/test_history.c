@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Peaks and timelines, against what happened, sorted by time.
-#include "host/query/event_log.h"
+#include "host/query/indexes.h"
 #include "host/query/order.h"
 #include "tests/format/check_random.h"
 #include "tests/query/random_store.h"
@@ -201,7 +201,8 @@ static void check_log(uint64_t coarseness, bool by_stacks, struct random_state *
         hs_event_log_limits.vast = 1 + hs_row__size(hs_store__columns(store), random_below(random, rows));
     ck_assert_msg(!hs_dictionary__make(&dictionary, store, NULL, &error), "%s", error.message);
     ck_assert_msg(!hs_event_log__make(&log, dictionary, NULL, &error), "%s", error.message);
-    const struct hs_query_control control = {.threads = (unsigned)random_below(random, 4), .events = log};
+    const struct hs_indexes indexes = {.store = store, .events = log};
+    const struct hs_query_control control = {.threads = (unsigned)random_below(random, 4), .indexes = &indexes};
     uint32_t *row = malloc((rows + 1) * sizeof(*row));
     struct happening *happening = malloc((2 * rows + 1) * sizeof(*happening));
     for (unsigned round = 0; round < 12; round++) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Totals and counts, against sums of one row after another.
-#include "host/query/rollups.h"
+#include "host/query/planner.h"
 #include "host/query/scan.h"
-#include "host/query/sorted_index.h"
 #include "host/query/stack_totals_column.h"
 #include "tests/format/check_random.h"
 #include "tests/query/random_store.h"
@@ -95,7 +94,8 @@ static void check_table(const struct hs_filter *filter, const struct hs_query_co
     struct hs_total total;
     const struct hs_set any = {0};
     size_t found = 0;
-    ck_assert_int_eq(hs_query__stack_totals_column(store, filter, control, &table, NULL), 0);
+    const struct hs_plan plan = hs_planner__choose(control, store, filter, HS_ASKED_TOTALS);
+    ck_assert_int_eq(hs_query__stack_totals_column(store, filter, control, &plan, &table, NULL), 0);
     ck_assert_uint_eq(hs_stack_totals_column__count(&table), totals->count);
     ck_assert_int_eq(hs_stack_totals_column__each_total(&table, &any, compare_total, &all), 0);
     ck_assert_int_eq(
@@ -216,7 +216,8 @@ START_TEST(sums_of_rollups_are_those_of_all_rows)
     struct hs_sorted_index *lifetimes;
     open_trace(random_next(&random), 100);
     ck_assert_int_eq(hs_sorted_index__make(&lifetimes, store, HS_ROW_BY_LIFETIME, NULL, NULL), 0);
-    struct hs_query_control control = {.lifetimes = lifetimes};
+    struct hs_indexes indexes = {.store = store, .sorted_index[HS_ROW_BY_LIFETIME] = lifetimes};
+    const struct hs_query_control control = {.indexes = &indexes};
     uint32_t *row = malloc((rows + 1) * sizeof(*row));
     for (unsigned round = 0; round < 40; round++) {
         struct hs_filter filter;
@@ -231,7 +232,7 @@ START_TEST(sums_of_rollups_are_those_of_all_rows)
         if (random_below(&random, 2))
             filter.streams = (struct hs_set){&streams, 64};
         ck_assert(hs_rollups__know(rollups, store, &filter) == (by_streams || !filter.streams.words));
-        control.rollups = rollups;
+        indexes.rollups = rollups;
         check_counted_totals(&filter, &control, row);
         // With classes of lifetimes, unless there were too many.
         choose_filter_of_lifetimes(&filter, &random);
