@@ -5,6 +5,7 @@
 #include "host/report/events.h"
 #include "host/rest/answers.h"
 #include "host/rest/entries.h"
+#include "host/rest/transforms.h"
 #include "host/rest/tree_columns.h"
 #include "host/rest/write.h"
 
@@ -56,7 +57,7 @@
                 "what is left out"                                                                                     \
     }
 
-const struct hs_rest_parameter hs_call_tree_parameters[] = {CUTS, FORMATS, BELOW, {0}};
+const struct hs_rest_parameter hs_call_tree_parameters[] = {CUTS, FORMATS, BELOW, HS_TRANSFORM_PARAMETERS, {0}};
 const struct hs_rest_parameter hs_sandwich_parameters[] = {
     {.name = "function",
      .kind = HS_REST_TEXT,
@@ -73,6 +74,7 @@ const struct hs_rest_parameter hs_sandwich_parameters[] = {
      .help = "if several functions have this name: the place where it is declared, as in answers"},
     CUTS,
     FORMATS,
+    HS_TRANSFORM_PARAMETERS,
     {0},
 };
 
@@ -140,7 +142,7 @@ static int start(struct hs_question *question, struct trees **trees)
     question->work = *trees;
     question->free_work = free_trees;
     (*trees)->growth =
-        (struct hs_function_growth){.symbols = question->symbols,
+        (struct hs_function_growth){.table = {.symbols = question->symbols},
                                     .cut = {.depth = (unsigned)hs_question__number(question, "depth", 200),
                                             .least = hs_question__real(question, "least", 0.1),
                                             .children = hs_question__number(question, "children", 1000)},
@@ -189,7 +191,7 @@ static int grow_downwards(struct trees *trees, const struct hs_node_tree *nodes)
 static int grow_upwards(struct trees *trees, const struct hs_stack_values *stacks)
 {
     struct hs_function_start *starts = calloc(stacks->count + 1, sizeof(*starts));
-    const size_t nodes = trees->growth.symbols->node_count;
+    const size_t nodes = hs_frame_table__count(&trees->growth.table);
     if (!starts)
         return -ENOMEM;
     for (size_t i = 0; i < stacks->count; i++) {
@@ -210,7 +212,7 @@ static int grow_halves(const struct hs_question *question, struct trees *trees, 
                                                                            : HS_ENTRIES_BY_FUNCTION,
                                              .name = hs_question__text(question, "function"),
                                              .declared = hs_question__text(question, "declared")};
-    int failed = hs_entries__find(question->symbols, nodes, &wanted, &callees, &count);
+    int failed = hs_entries__find(&trees->growth.table, nodes, &wanted, &callees, &count);
     if (failed)
         return failed;
     callers = calloc(count + 1, sizeof(*callers));
@@ -234,10 +236,18 @@ static int grow_inverted(const struct hs_question *question, struct trees *trees
     return grow_upwards(trees, stacks);
 }
 
+static int make_nodes(struct hs_node_tree *nodes, const struct hs_question *question, const struct trees *trees,
+                      const struct hs_stack_values *stacks)
+{
+    const struct hs_transformed *transformed = trees->growth.table.transformed;
+    return transformed ? hs_node_tree__make_of(nodes, transformed->node, transformed->count, stacks->at, stacks->count)
+                       : hs_node_tree__make(nodes, question->store, stacks->at, stacks->count);
+}
+
 static int grow_calls(const struct hs_question *question, struct trees *trees, const struct hs_stack_values *stacks)
 {
     struct hs_node_tree nodes;
-    int failed = hs_node_tree__make(&nodes, question->store, stacks->at, stacks->count);
+    int failed = make_nodes(&nodes, question, trees, stacks);
     if (!failed)
         failed = grow_downwards(trees, &nodes);
     hs_node_tree__free(&nodes);
@@ -247,22 +257,43 @@ static int grow_calls(const struct hs_question *question, struct trees *trees, c
 static int grow_sandwich(const struct hs_question *question, struct trees *trees, const struct hs_stack_values *stacks)
 {
     struct hs_node_tree nodes;
-    int failed = hs_node_tree__make(&nodes, question->store, stacks->at, stacks->count);
+    int failed = make_nodes(&nodes, question, trees, stacks);
     if (!failed)
         failed = grow_halves(question, trees, &nodes);
     hs_node_tree__free(&nodes);
     return failed;
 }
 
+static int grow_transformed(struct hs_question *question, struct trees *trees, const struct hs_stack_values *stacks,
+                            cost_grower grow_cost)
+{
+    struct hs_node_tree nodes;
+    struct hs_transformed transformed = {0};
+    int result = fail(question, hs_node_tree__make(&nodes, question->store, stacks->at, stacks->count));
+    if (!result)
+        result = hs_transformed__make(&transformed, question, &nodes);
+    hs_node_tree__free(&nodes);
+    if (!result) {
+        const struct hs_stack_values values = {.at = transformed.own, .count = transformed.own_count};
+        trees->growth.table.transformed = &transformed;
+        result = fail(question, grow_cost(question, trees, &values));
+        trees->growth.table.transformed = NULL;
+    }
+    hs_transformed__free(&transformed);
+    return result;
+}
+
 static int prepare(struct hs_question *question, cost_grower grow_cost)
 {
     struct trees *trees;
     int result = start(question, &trees);
+    const bool transforms = hs_transforms__any(question);
     for (; !result && trees->now < trees->costs[0].count; trees->now++) {
         struct hs_stack_values stacks;
         result = hs_question__values(question, trees->costs[0].cost[trees->now], &stacks);
         if (!result)
-            result = fail(question, grow_cost(question, trees, &stacks));
+            result = transforms ? grow_transformed(question, trees, &stacks, grow_cost)
+                                : fail(question, grow_cost(question, trees, &stacks));
         hs_stack_values__free(&stacks);
     }
     return result;
