@@ -5,6 +5,7 @@
 #include "host/report/events.h"
 #include "host/rest/answers.h"
 #include "host/rest/entries.h"
+#include "host/rest/thread_parts.h"
 #include "host/rest/transforms.h"
 #include "host/rest/tree_columns.h"
 #include "host/rest/write.h"
@@ -23,6 +24,13 @@
     {                                                                                                                  \
         .name = "format", .kind = HS_REST_CHOICE, .choices = "nested columns", .default_value = "nested",              \
         .help = "nested objects, or an array for each property, with parents before their children"                    \
+    }
+
+#define SPLIT                                                                                                          \
+    {                                                                                                                  \
+        .name = "split", .kind = HS_REST_CHOICE, .choices = "none thread", .default_value = "none",                    \
+        .help = "a part of its own for each thread that allocated, as the outermost frame; the largest 24 threads, "   \
+                "and one part for all others"                                                                          \
     }
 
 #define BELOW                                                                                                          \
@@ -57,7 +65,7 @@
                 "what is left out"                                                                                     \
     }
 
-const struct hs_rest_parameter hs_call_tree_parameters[] = {CUTS, FORMATS, BELOW, HS_TRANSFORM_PARAMETERS, {0}};
+const struct hs_rest_parameter hs_call_tree_parameters[] = {CUTS, FORMATS, BELOW, SPLIT, HS_TRANSFORM_PARAMETERS, {0}};
 const struct hs_rest_parameter hs_sandwich_parameters[] = {
     {.name = "function",
      .kind = HS_REST_TEXT,
@@ -74,6 +82,7 @@ const struct hs_rest_parameter hs_sandwich_parameters[] = {
      .help = "if several functions have this name: the place where it is declared, as in answers"},
     CUTS,
     FORMATS,
+    SPLIT,
     HS_TRANSFORM_PARAMETERS,
     {0},
 };
@@ -85,7 +94,13 @@ struct trees {
     struct hs_function_growth growth;
     uint32_t *path;
     size_t most; // nodes
+    struct hs_thread_parts threads;
 };
+
+static bool by_thread(const struct hs_question *question)
+{
+    return !strcmp(hs_question__text(question, "split"), "thread");
+}
 
 static void free_trees(void *work)
 {
@@ -94,6 +109,7 @@ static void free_trees(void *work)
     hs_function_tree__free(&trees->tree[1]);
     hs_function_costs__free(&trees->costs[0]);
     hs_function_costs__free(&trees->costs[1]);
+    hs_thread_parts__free(&trees->threads);
     free(trees->path);
     free(trees);
 }
@@ -264,15 +280,38 @@ static int grow_sandwich(const struct hs_question *question, struct trees *trees
     return failed;
 }
 
+// All stacks, or those of each thread under a frame of its own.
+static int transform(struct hs_question *question, struct trees *trees, const struct hs_stack_values *stacks,
+                     struct hs_transformer *transformer)
+{
+    const enum hs_cost cost = trees->costs[0].cost[trees->now];
+    struct hs_thread_parts *threads = &trees->threads;
+    int result = 0;
+    if (!by_thread(question))
+        return hs_transformer__add(transformer, stacks, NULL);
+    if (!trees->now)
+        result = hs_thread_parts__choose(threads, question, cost);
+    for (size_t i = 0; i <= threads->count && !result; i++) {
+        struct hs_stack_values part;
+        result = hs_thread_parts__values(threads, i, question, cost, stacks, &part);
+        if (!result && part.count)
+            result = hs_transformer__add(transformer, &part, &threads->frame[i]);
+        hs_stack_values__free(&part);
+    }
+    return result;
+}
+
 static int grow_transformed(struct hs_question *question, struct trees *trees, const struct hs_stack_values *stacks,
                             cost_grower grow_cost)
 {
-    struct hs_node_tree nodes;
+    struct hs_transformer *transformer;
     struct hs_transformed transformed = {0};
-    int result = fail(question, hs_node_tree__make(&nodes, question->store, stacks->at, stacks->count));
+    int result = hs_transformer__create(&transformer, question);
     if (!result)
-        result = hs_transformed__make(&transformed, question, &nodes);
-    hs_node_tree__free(&nodes);
+        result = transform(question, trees, stacks, transformer);
+    if (!result)
+        hs_transformer__end(transformer, &transformed);
+    hs_transformer__destroy(transformer);
     if (!result) {
         const struct hs_stack_values values = {.at = transformed.own, .count = transformed.own_count};
         trees->growth.table.transformed = &transformed;
@@ -287,7 +326,7 @@ static int prepare(struct hs_question *question, cost_grower grow_cost)
 {
     struct trees *trees;
     int result = start(question, &trees);
-    const bool transforms = hs_transforms__any(question);
+    const bool transforms = by_thread(question) || hs_transforms__any(question);
     for (; !result && trees->now < trees->costs[0].count; trees->now++) {
         struct hs_stack_values stacks;
         result = hs_question__values(question, trees->costs[0].cost[trees->now], &stacks);

@@ -19,10 +19,10 @@ struct transforms_names {
     size_t slots; // a power of two
 };
 
-struct transforming {
+struct hs_transformer {
     struct hs_question *question;
     const struct hs_node_tree *nodes;
-    struct hs_transformed *to;
+    struct hs_transformed made, *to;
     struct transforms_names functions, libraries;
     bool has_root, without_recursion;
     size_t room;
@@ -98,7 +98,7 @@ static const char *library_of(const struct hs_frame *frame)
     return frame->module ? frame->module : "";
 }
 
-static int find_names(struct transforming *transforming)
+static int find_names(struct hs_transformer *transforming)
 {
     struct hs_question *question = transforming->question;
     int failed = 0;
@@ -117,7 +117,7 @@ static int find_names(struct transforming *transforming)
     return failed;
 }
 
-static int judge_functions(struct transforming *transforming, const char *parameter, uint8_t verdict)
+static int judge_functions(struct hs_transformer *transforming, const char *parameter, uint8_t verdict)
 {
     struct hs_question *question = transforming->question;
     struct transforms_names *names = &transforming->functions;
@@ -139,7 +139,7 @@ static int judge_functions(struct transforming *transforming, const char *parame
     return result;
 }
 
-static int judge_libraries(struct transforming *transforming, const char *parameter, uint8_t verdict)
+static int judge_libraries(struct hs_transformer *transforming, const char *parameter, uint8_t verdict)
 {
     struct transforms_names *names = &transforming->libraries;
     const char *text = hs_question__text(transforming->question, parameter);
@@ -155,7 +155,7 @@ static int judge_libraries(struct transforming *transforming, const char *parame
     return 0;
 }
 
-static int judge(struct transforming *transforming)
+static int judge(struct hs_transformer *transforming)
 {
     struct transforms_names *functions = &transforming->functions, *libraries = &transforming->libraries;
     functions->verdict = calloc(functions->count, 1);
@@ -176,7 +176,7 @@ static int judge(struct transforming *transforming)
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
-static uint32_t *slot_of(const struct transforming *transforming, uint32_t parent, const char *identity)
+static uint32_t *slot_of(const struct hs_transformer *transforming, uint32_t parent, const char *identity)
 {
     const struct hs_transformed *to = transforming->to;
     const uint64_t key = ((uint64_t)(uintptr_t)identity ^ (uint64_t)parent << 40 ^ parent) * 0x9e3779b97f4a7c15u;
@@ -189,7 +189,7 @@ static uint32_t *slot_of(const struct transforming *transforming, uint32_t paren
     return &transforming->slot[i];
 }
 
-static int grow(struct transforming *transforming)
+static int grow(struct hs_transformer *transforming)
 {
     struct hs_transformed *to = transforming->to;
     const size_t room = transforming->room ? 2 * transforming->room : 1024;
@@ -237,7 +237,7 @@ static bool is_in_same_library(const struct hs_transformed *to, uint32_t node, c
     return node && library_of(to->frames[node].frame) == library_of(frame);
 }
 
-static int enter(struct transforming *transforming, const struct hs_frame *frame, uint32_t *now, uint8_t *state)
+static int enter(struct hs_transformer *transforming, const struct hs_frame *frame, uint32_t *now, uint8_t *state)
 {
     struct hs_transformed *to = transforming->to;
     const uint8_t function = verdict_of(&transforming->functions, frame->function);
@@ -265,7 +265,7 @@ static int enter(struct transforming *transforming, const struct hs_frame *frame
     return 0;
 }
 
-static int enter_node(struct transforming *transforming, uint32_t at)
+static int enter_node(struct hs_transformer *transforming, uint32_t at)
 {
     const struct hs_node_tree *nodes = transforming->nodes;
     const uint32_t parent = hs_node_tree__parent(nodes, at);
@@ -280,7 +280,7 @@ static int enter_node(struct transforming *transforming, uint32_t at)
     return failed;
 }
 
-static void add_own(struct transforming *transforming, uint32_t at)
+static void add_own(struct hs_transformer *transforming, uint32_t at)
 {
     const struct hs_value own = hs_node_tree__own(transforming->nodes, at);
     struct hs_stack_value *to = &transforming->to->own[transforming->now[at]];
@@ -290,16 +290,33 @@ static void add_own(struct transforming *transforming, uint32_t at)
     to->value.count += own.count;
 }
 
-static int enter_all(struct transforming *transforming)
+// The node of a part's own frame; 0: none.
+static int enter_part(struct hs_transformer *transforming, const struct hs_frame *frame, uint32_t *node)
+{
+    *node = 0;
+    if (!frame)
+        return 0;
+    if (transforming->to->count == transforming->room && grow(transforming))
+        return -ENOMEM;
+    uint32_t *slot = slot_of(transforming, 0, hs_frame__identity(frame));
+    if (!*slot) {
+        *slot = (uint32_t)transforming->to->count;
+        add_node(transforming->to, 0, frame);
+    }
+    *node = *slot;
+    return 0;
+}
+
+static int enter_all(struct hs_transformer *transforming, const struct hs_frame *frame)
 {
     const struct hs_node_tree *nodes = transforming->nodes;
     const int *cancel = transforming->question->control.cancel;
     transforming->now = calloc(nodes->count, sizeof(*transforming->now));
     transforming->state = calloc(nodes->count, sizeof(*transforming->state));
-    int failed = transforming->now && transforming->state ? grow(transforming) : -ENOMEM;
+    int failed =
+        transforming->now && transforming->state ? enter_part(transforming, frame, transforming->now) : -ENOMEM;
     if (failed)
         return failed;
-    add_node(transforming->to, 0, NULL);
     transforming->state[0] = transforming->has_root ? OUTSIDE : 0;
     add_own(transforming, 0);
     for (uint32_t at = 1; at < nodes->count && !failed; at++) {
@@ -324,35 +341,70 @@ static void free_names(struct transforms_names *names)
     free(names->name);
     free(names->verdict);
     free(names->slot);
+    *names = (struct transforms_names){0};
 }
 
-int hs_transformed__make(struct hs_transformed *transformed, struct hs_question *question,
-                         const struct hs_node_tree *nodes)
+static int say(struct hs_question *question, int failed)
 {
-    struct transforming transforming = {.question = question, .nodes = nodes, .to = transformed};
-    *transformed = (struct hs_transformed){0};
-    transforming.has_root = hs_question__text(question, "root_function");
-    transforming.without_recursion = hs_question__flag(question, "collapse_recursion");
-    int result = find_names(&transforming);
-    if (!result)
-        result = judge(&transforming);
-    if (!result)
-        result = enter_all(&transforming);
-    if (!result)
-        keep_values(transformed);
-    free_names(&transforming.functions);
-    free_names(&transforming.libraries);
-    free(transforming.slot);
-    free(transforming.now);
-    free(transforming.state);
-    if (!result)
-        return 0;
-    hs_transformed__free(transformed);
-    if (result == -ECANCELED)
+    if (!failed || question->error.message[0])
+        return failed;
+    if (failed == -ECANCELED)
         return hs_error__set(&question->error, ECANCELED, "cancelled");
-    return question->error.message[0]
-               ? result
-               : hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less");
+    return hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less");
+}
+
+int hs_transformer__create(struct hs_transformer **transformer, struct hs_question *question)
+{
+    struct hs_transformer *made = *transformer = calloc(1, sizeof(*made));
+    if (!made)
+        return say(question, -ENOMEM);
+    made->question = question;
+    made->to = &made->made;
+    made->has_root = hs_question__text(question, "root_function");
+    made->without_recursion = hs_question__flag(question, "collapse_recursion");
+    if (grow(made))
+        return say(question, -ENOMEM);
+    add_node(made->to, 0, NULL);
+    return 0;
+}
+
+int hs_transformer__add(struct hs_transformer *transformer, const struct hs_stack_values *values,
+                        const struct hs_frame *frame)
+{
+    struct hs_question *question = transformer->question;
+    struct hs_node_tree nodes;
+    int failed = hs_node_tree__make(&nodes, question->store, values->at, values->count);
+    transformer->nodes = &nodes;
+    if (!failed)
+        failed = find_names(transformer);
+    if (!failed)
+        failed = judge(transformer);
+    if (!failed)
+        failed = enter_all(transformer, frame);
+    hs_node_tree__free(&nodes);
+    free_names(&transformer->functions);
+    free_names(&transformer->libraries);
+    free(transformer->now);
+    free(transformer->state);
+    transformer->now = NULL;
+    transformer->state = NULL;
+    return say(question, failed);
+}
+
+void hs_transformer__end(struct hs_transformer *transformer, struct hs_transformed *transformed)
+{
+    keep_values(transformer->to);
+    *transformed = transformer->made;
+    transformer->made = (struct hs_transformed){0};
+}
+
+void hs_transformer__destroy(struct hs_transformer *transformer)
+{
+    if (!transformer)
+        return;
+    hs_transformed__free(&transformer->made);
+    free(transformer->slot);
+    free(transformer);
 }
 
 void hs_transformed__free(struct hs_transformed *transformed)

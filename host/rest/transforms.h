@@ -33,9 +33,16 @@
     }
 
 bool hs_transforms__any(const struct hs_question *question);
-// The transformed stacks of a tree of nodes. 0, or a negative errno with the question's error set.
-int hs_transformed__make(struct hs_transformed *transformed, struct hs_question *question,
-                         const struct hs_node_tree *nodes);
+
+struct hs_transformer;
+
+// Makes transformed stacks of one part of the stacks after the other; `frame` is put before all frames of a part, and
+// no transform is applied to it (NULL: nothing). Each returns 0, or a negative errno with the question's error set.
+int hs_transformer__create(struct hs_transformer **transformer, struct hs_question *question);
+int hs_transformer__add(struct hs_transformer *transformer, const struct hs_stack_values *values,
+                        const struct hs_frame *frame);
+void hs_transformer__end(struct hs_transformer *transformer, struct hs_transformed *transformed);
+void hs_transformer__destroy(struct hs_transformer *transformer);
 void hs_transformed__free(struct hs_transformed *transformed);
 
 #endif

@@ -240,6 +240,25 @@ class Trees(TestCase):
                         any(a.frames != b.frames for a, b in zip(left, rows))
         self.assertGreater(changed, 4)
 
+    def test_threads_within_trees(self):
+        names = {entry["thread"]: f"{entry['name'] or 'thread'} {entry['thread']}"
+                 for entry in self.server.data("summary")["thread_list"]}
+        seen = set()
+        for parameters, rows in self.filters():
+            if any("library" in frame and "function" not in frame for row in rows for frame in row.frames):
+                continue
+            transforms = self.random.choice([{}, self.random_transforms()])
+            left = [(row, self.transformed(row.frames, transforms)) for row in rows]
+            left = [types.SimpleNamespace(frames=[{"function": names[row.thread]}] + frames, size=row.size, time=row.time)
+                    for row, frames in left if frames is not None]
+            seen |= {row.frames[0]["function"] for row in left}
+            for what in ("call_tree", "inverted_tree"):
+                with self.subTest(what=what, transforms=transforms, **parameters):
+                    root = tree_of(left, self.name, what == "inverted_tree")
+                    answer = self.server.data(what, split="thread", least=0, **transforms, **parameters)
+                    self.same_functions(answer, root, 0)
+        self.assertGreater(len(seen), 1)
+
     def test_transforms_of_a_sandwich(self):
         plain, merged = (self.server.data("sandwich", function="f", least=0, **more)
                          for more in ({}, {"merge_function": "^main$"}))
