@@ -355,6 +355,53 @@ export function criteria({ page, view, count, programs, command, environment, br
       }
   }, { of });
 
+  page("rows in sight are asked for first, and a request goes on as long as its rows are wanted", async (page, go) => {
+    const skips = [], all = 100000, time = { secs: 0, fract_nsecs: 0 };
+    let release;
+    const held = new Promise((resolve) => { release = resolve; });
+    await page.route((url) => url.pathname.endsWith("/allocations"), async (route) => {
+      const skip = Number(new URL(route.request().url()).searchParams.get("skip"));
+      skips.push(skip);
+      if (skip)
+        await held;
+      const allocations = Array.from({ length: 100 }, (_, i) => ({ id: skip + i, address_s: (skip + i).toString(16).padStart(16, "0"), size: 1, extra_space: 0,
+        thread: 1, backtrace_id: 1, backtrace: [], timestamp: time, timestamp_relative: time }));
+      await route.fulfill({ json: { allocations, total_count: all } }).catch(() => {});
+    });
+    await go(cpp("blocks"));
+    const scroll = (row) => page.$eval(".table-pane", (pane, top) => { pane.scrollTop = top; }, row * 24);
+    const asked = (skip) => page.waitForRequest((request) => request.url().includes(`skip=${skip}&`));
+    const [visible] = [asked(5000), scroll(5005)];
+    await visible;
+    const [ahead] = [asked(5100), scroll(5070)];
+    await ahead;
+    release();
+    await page.waitForFunction(() => document.querySelectorAll(".table tbody tr").length > 20 && !document.querySelector(".table .missing"));
+    const later = skips.filter((skip) => skip);
+    assert.equal(later[0], 5000, later.join());
+    assert.equal(later.filter((skip) => skip === 5000).length, 1, later.join());
+  }, { of });
+
+  page("every view names a command that prints what it shows as text", async (page, go) => {
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const trees = ["flame", "cost=live&merge_function=^odd&split=thread"], sandwich = ["functions", "function=main&cost=allocated"];
+    for (const [name, query] of [...programs.views.filter((one) => one !== "export").map((one) => [one, "size_min=20"]), trees, sandwich, ["functions", "by=requester"]]) {
+      await go(cpp(name, query));
+      await page.getByRole("button", { name: "Copy command" }).click();
+      const words = (await clipboard(page)).match(/'[^']*'|\S+/g).map((word) => word.replace(/^'(.*)'$/, "$1"));
+      assert.deepEqual(words.slice(0, 1), ["heapsonde"]);
+      const text = execFileSync(command, words.slice(1), { cwd: programs.folder, encoding: "utf8" });
+      assert.ok(text.length > 10 && !/^[[{]/.test(text), `${name}: ${words.join(" ")}: ${text.slice(0, 100)}`);
+    }
+    await go(cpp(...trees));
+    await page.getByRole("button", { name: "Copy command" }).click();
+    const words = (await clipboard(page)).match(/'[^']*'|\S+/g).map((word) => word.replace(/^'(.*)'$/, "$1"));
+    const text = execFileSync(command, words.slice(1), { cwd: programs.folder, encoding: "utf8" });
+    const [blocks] = text.match(/\d+ +everything/);
+    assert.equal(parseInt(blocks), (await total(page))[1]);
+    assert.doesNotMatch(text, /odd\(/);
+  }, { of });
+
   page("A19: threads are together, chosen by a visible control, and apart by a switch", async (page, go) => {
     await go(cpp("flame", "cost=allocated"));
     const { thread_list: threads } = await data("summary"), before = await total(page);

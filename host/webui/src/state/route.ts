@@ -15,7 +15,7 @@ const OWN = new Set(["cost", "by", "sort_by", "order", "events", "function", "co
 // Transforms of trees have REST's names, but may occur several times.
 export type Transform = "root_function" | "merge_function" | "merge_library" | "collapse_function" | "collapse_library";
 export const TRANSFORMS: Transform[] = ["root_function", "merge_function", "merge_library", "collapse_function", "collapse_library"];
-const OF_TREES = [...TRANSFORMS, "collapse_recursion", "split"];
+export const OF_TREES = [...TRANSFORMS, "collapse_recursion", "split"];
 
 // The pages of other recorders whose traces people used before.
 const OLD: Record<string, string> = { overview: "overview", allocations: "stacks", console: "overview" };
