@@ -53,7 +53,7 @@ export function StackSwitches({ route, summary }: { route: Route; summary: Summa
         to={(value) => address(changed(route, { collapse_recursion: value === "1" ? "true" : undefined, ...ANOTHER_TREE }))}
         choices={[{ value: "0", name: "Each call", title: "show each call of a recursion as a box of its own" },
                   { value: "1", name: "Recursion collapsed", title: "show each function at most once per stack, also if other functions are between its calls" }]} />
-      {summary.thread_list.length > 1 && events.name === "heap" && summary.holds !== "sums" &&
+      {(summary.thread_list.length > 1 || route.parameters.has("split")) && events.name === "heap" && summary.holds !== "sums" &&
         <Choice label="Threads" now={route.parameters.get("split") === "thread" ? "thread" : "none"}
           to={(value) => address(changed(route, { split: value === "thread" ? value : undefined, ...ANOTHER_TREE }))}
           choices={[{ value: "none", name: "Threads together" }, { value: "thread", name: "By thread", title: "a part of its own for each thread that allocated" }]} />}

@@ -35,13 +35,14 @@ function List({ route, summary }: ViewProps) {
   const whole = sum[cost]?.[speech.unit === "bytes" ? 0 : 1] ?? 0;
   const pick = (pair: [number, number] | undefined): number => pair?.[speech.unit === "bytes" ? 0 : 1] ?? 0;
   const amount = (part: "self" | "total", title: string): Column<TotalsRow>[] => [
-    { name: part === "self" ? "Itself" : "With calls", sort: `${part}.${cost}.${speech.unit}`, number: true, title,
+    { name: part === "total" ? "With calls" : by.startsWith("requester") ? "Requested" : "Itself", sort: `${part}.${cost}.${speech.unit}`, number: true, title,
       cell: (row) => <span title={row[part][cost] && `${exactBytes(row[part][cost]![0])} in ${count(row[part][cost]![1])}`}>{speech.value(pick(row[part][cost]))}</span> },
     { name: "Share", sort: `${part}.${cost}.${speech.unit}`, number: true, title: "of all matching blocks", cell: (row) => share(pick(row[part][cost]), whole) },
   ];
   const other: Cost[] = events.costs.filter((one) => one !== cost);
   const columns: Column<TotalsRow>[] = [
-    ...amount("self", "allocated by the function itself"), ...amount("total", "allocated by it and its callees"),
+    ...amount("self", by.startsWith("requester") ? "requested by it" : "allocated by the function itself"),
+    ...(by.startsWith("requester") ? [] : amount("total", "allocated by it and its callees")),
     { name: ofFunctions ? "Function" : ofLibraries ? "Library" : by === "source" ? "File" : "Line", sort: "key", wide: true,
       cell: (row) => name(ofFunctions ? shortName(row.key) : by === "line" ? `${plain(row.key)}:${row.line}` : plain(row.key), by === "line" ? `${row.key}:${row.line}` : row.key) },
     ...(ofLibraries ? [] : [{ name: "Library", sort: "library", cell: (row: TotalsRow) => row.library ? plain(row.library) : "" }]),
