@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/answer_text.h"
 #include "host/cli/commands.h"
 #include "host/cli/foreign.h"
 #include "host/cli/progress.h"
@@ -126,6 +127,23 @@ static int read_traces(struct hs_rest *rest, const struct hs_arguments *argument
     return result == -EEXIST && has_base ? 0 : result;
 }
 
+// The answer as text for people.
+static int ask_for_text(struct hs_rest *rest, const char *address, struct hs_error *error)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    int result = hs_rest__ask(rest, address, out, error);
+    if (fclose(out) && !result)
+        result = hs_error__set(error, ENOMEM, "out of memory");
+    if (!result && hs_answer_text__write(text, length, stdout))
+        result = hs_error__set(error, ENOMEM, "the answer could not be written as text");
+    free(text);
+    return result;
+}
+
 static int answer(const struct hs_arguments *arguments, const struct hs_symbols_options *symbols, char **address)
 {
     struct hs_error error = {.message = ""};
@@ -134,7 +152,8 @@ static int answer(const struct hs_arguments *arguments, const struct hs_symbols_
     if (!result)
         result = read_traces(rest, arguments, address, &error);
     if (!result)
-        result = hs_rest__ask(rest, *address, stdout, &error);
+        result = hs_arguments__flag(arguments, "text") ? ask_for_text(rest, *address, &error)
+                                                       : hs_rest__ask(rest, *address, stdout, &error);
     if (!result && fflush(stdout))
         result = hs_error__set(&error, errno, "standard output: %s", strerror(errno));
     if (result < 0)
@@ -163,7 +182,11 @@ static int ask(const struct hs_arguments *arguments)
     return status;
 }
 
-static const struct hs_option options[] = {HS_SYMBOL_OPTIONS, HS_MEMORY_OPTION, {0}};
+static const struct hs_option options[] = {
+    {.name = "text", .kind = HS_OPTION_FLAG, .help = "print tables and trees for people instead of JSON"},
+    HS_SYMBOL_OPTIONS,
+    HS_MEMORY_OPTION,
+    {0}};
 
 const struct hs_command hs_command_ask = {
     .name = "ask",
@@ -173,7 +196,8 @@ const struct hs_command hs_command_ask = {
         "Prints the answer that 'heapsonde server' would give, without a server. QUESTION is the part of the server's "
         "path after /data/ID/, with or without a query; the following words are further parameters. Example: heapsonde "
         "ask trace.dat totals by=library sort_by=self.live.bytes. The base of 'diff' is another trace's file. Nearly "
-        "all answers are JSON with sizes in bytes. Without a question, it lists all questions. docs/server.md and "
+        "all answers are JSON with sizes in bytes; --text prints tables and trees for people. Without a question, it "
+        "lists all questions. docs/server.md and "
         "'heapsonde server --openapi' describe the answers.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,

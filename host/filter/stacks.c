@@ -57,8 +57,7 @@ static int judge_regex(struct hs_stack_question *question, enum hs_parameter_id 
     return hs_pattern__match_all(given->pattern, names->name, names->count, *verdicts, question->control, error);
 }
 
-// A library is called by its path, or by what stands behind the last slash.
-static bool is_library(const char *path, const char *wanted)
+bool hs_library__matches(const char *path, const char *wanted)
 {
     const char *slash = strrchr(path, '/');
     return !fnmatch(wanted, strchr(wanted, '/') || !slash ? path : slash + 1, 0);
@@ -75,7 +74,7 @@ static int judge_libraries(struct hs_stack_question *question, enum hs_parameter
         return hs_error__set(error, ENOMEM, "%s: out of memory", hs_parameters[id].name);
     for (size_t i = 0; i < parameters->count; i++) {
         for (size_t name = 1; parameters->given[i].id == id && name < names->count; name++)
-            (*verdicts)[name] |= is_library(names->name[name], parameters->given[i].text);
+            (*verdicts)[name] |= hs_library__matches(names->name[name], parameters->given[i].text);
     }
     return 0;
 }

@@ -236,41 +236,30 @@ int hs_answer__allocations(struct hs_question *question, FILE *out)
 struct raw {
     struct hs_json json;
     struct hs_question *question;
-    FILE *out;
-    uint64_t skip, count; // what is still to be left out, and to be written
+    struct hs_array_page page;
 };
 
 static int write_raw(void *context, const struct hs_store *store, uint64_t row)
 {
     struct raw *raw = context;
     size_t count;
-    if (raw->skip) {
-        raw->skip--;
-        return 0;
-    }
-    if (!raw->count)
-        return 1;
-    raw->count--;
+    const enum hs_array_page_step step = hs_array_page__next(&raw->page);
+    if (step != HS_ARRAY_PAGE_WRITE)
+        return step == HS_ARRAY_PAGE_END;
     uint32_t *nodes = hs_write__nodes(raw->question, hs_row__stack(hs_store__columns(store), row), &count);
-    hs_json__open_object(&raw->json, NULL);
     hs_json__open_array(&raw->json, "backtrace");
     for (size_t i = 0; nodes && i < count; i++)
         hs_write__hexadecimal(&raw->json, NULL, hs_write__call_address(raw->question, nodes[i]));
     hs_json__close_array(&raw->json);
-    hs_json__close_object(&raw->json);
     free(nodes);
-    return ferror(raw->out) ? -EPIPE : 0;
+    return ferror(raw->page.out) ? -EPIPE : 0;
 }
 
 int hs_answer__raw_allocations(struct hs_question *question, FILE *out)
 {
-    struct raw raw = {.question = question,
-                      .out = out,
-                      .skip = hs_question__number(question, "skip", 0),
-                      .count = hs_question__number(question, "count", UINT64_MAX)};
-    hs_json__start(&raw.json, out, false);
-    hs_json__open_array(&raw.json, NULL);
+    struct raw raw = {.question = question};
+    raw.page = hs_array_page__start(question, out, &raw.json);
     int result = hs_query__each(question->store, NULL, &question->control, write_raw, &raw, &question->error);
-    hs_json__close_array(&raw.json);
+    hs_array_page__end(&raw.page);
     return result < 0 ? result : 0;
 }

@@ -38,7 +38,6 @@ hs_prepare_function hs_prepare__timeline_by;
 hs_answer_function hs_answer__timeline_by;
 // stacks.c
 extern const struct hs_rest_parameter hs_part_parameters[];
-extern const struct hs_rest_parameter hs_list_parameters[];
 extern const struct hs_rest_parameter hs_ascii_tree_parameters[];
 hs_prepare_function hs_prepare__stacks;
 hs_answer_function hs_answer__stacks;

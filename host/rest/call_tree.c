@@ -5,6 +5,8 @@
 #include "host/report/events.h"
 #include "host/rest/answers.h"
 #include "host/rest/entries.h"
+#include "host/rest/thread_parts.h"
+#include "host/rest/transforms.h"
 #include "host/rest/tree_columns.h"
 #include "host/rest/write.h"
 
@@ -22,6 +24,13 @@
     {                                                                                                                  \
         .name = "format", .kind = HS_REST_CHOICE, .choices = "nested columns", .default_value = "nested",              \
         .help = "nested objects, or an array for each property, with parents before their children"                    \
+    }
+
+#define SPLIT                                                                                                          \
+    {                                                                                                                  \
+        .name = "split", .kind = HS_REST_CHOICE, .choices = "none thread", .default_value = "none",                    \
+        .help = "a part of its own for each thread that allocated, as the outermost frame; the largest 24 threads, "   \
+                "and one part for all others"                                                                          \
     }
 
 #define BELOW                                                                                                          \
@@ -56,7 +65,7 @@
                 "what is left out"                                                                                     \
     }
 
-const struct hs_rest_parameter hs_call_tree_parameters[] = {CUTS, FORMATS, BELOW, {0}};
+const struct hs_rest_parameter hs_call_tree_parameters[] = {CUTS, FORMATS, BELOW, SPLIT, HS_TRANSFORM_PARAMETERS, {0}};
 const struct hs_rest_parameter hs_sandwich_parameters[] = {
     {.name = "function",
      .kind = HS_REST_TEXT,
@@ -73,6 +82,8 @@ const struct hs_rest_parameter hs_sandwich_parameters[] = {
      .help = "if several functions have this name: the place where it is declared, as in answers"},
     CUTS,
     FORMATS,
+    SPLIT,
+    HS_TRANSFORM_PARAMETERS,
     {0},
 };
 
@@ -83,7 +94,13 @@ struct trees {
     struct hs_function_growth growth;
     uint32_t *path;
     size_t most; // nodes
+    struct hs_thread_parts threads;
 };
+
+static bool by_thread(const struct hs_question *question)
+{
+    return !strcmp(hs_question__text(question, "split"), "thread");
+}
 
 static void free_trees(void *work)
 {
@@ -92,6 +109,7 @@ static void free_trees(void *work)
     hs_function_tree__free(&trees->tree[1]);
     hs_function_costs__free(&trees->costs[0]);
     hs_function_costs__free(&trees->costs[1]);
+    hs_thread_parts__free(&trees->threads);
     free(trees->path);
     free(trees);
 }
@@ -140,7 +158,7 @@ static int start(struct hs_question *question, struct trees **trees)
     question->work = *trees;
     question->free_work = free_trees;
     (*trees)->growth =
-        (struct hs_function_growth){.symbols = question->symbols,
+        (struct hs_function_growth){.table = {.symbols = question->symbols},
                                     .cut = {.depth = (unsigned)hs_question__number(question, "depth", 200),
                                             .least = hs_question__real(question, "least", 0.1),
                                             .children = hs_question__number(question, "children", 1000)},
@@ -189,7 +207,7 @@ static int grow_downwards(struct trees *trees, const struct hs_node_tree *nodes)
 static int grow_upwards(struct trees *trees, const struct hs_stack_values *stacks)
 {
     struct hs_function_start *starts = calloc(stacks->count + 1, sizeof(*starts));
-    const size_t nodes = trees->growth.symbols->node_count;
+    const size_t nodes = hs_frame_table__count(&trees->growth.table);
     if (!starts)
         return -ENOMEM;
     for (size_t i = 0; i < stacks->count; i++) {
@@ -210,7 +228,7 @@ static int grow_halves(const struct hs_question *question, struct trees *trees, 
                                                                            : HS_ENTRIES_BY_FUNCTION,
                                              .name = hs_question__text(question, "function"),
                                              .declared = hs_question__text(question, "declared")};
-    int failed = hs_entries__find(question->symbols, nodes, &wanted, &callees, &count);
+    int failed = hs_entries__find(&trees->growth.table, nodes, &wanted, &callees, &count);
     if (failed)
         return failed;
     callers = calloc(count + 1, sizeof(*callers));
@@ -234,10 +252,18 @@ static int grow_inverted(const struct hs_question *question, struct trees *trees
     return grow_upwards(trees, stacks);
 }
 
+static int make_nodes(struct hs_node_tree *nodes, const struct hs_question *question, const struct trees *trees,
+                      const struct hs_stack_values *stacks)
+{
+    const struct hs_transformed *transformed = trees->growth.table.transformed;
+    return transformed ? hs_node_tree__make_of(nodes, transformed->node, transformed->count, stacks->at, stacks->count)
+                       : hs_node_tree__make(nodes, question->store, stacks->at, stacks->count);
+}
+
 static int grow_calls(const struct hs_question *question, struct trees *trees, const struct hs_stack_values *stacks)
 {
     struct hs_node_tree nodes;
-    int failed = hs_node_tree__make(&nodes, question->store, stacks->at, stacks->count);
+    int failed = make_nodes(&nodes, question, trees, stacks);
     if (!failed)
         failed = grow_downwards(trees, &nodes);
     hs_node_tree__free(&nodes);
@@ -247,22 +273,66 @@ static int grow_calls(const struct hs_question *question, struct trees *trees, c
 static int grow_sandwich(const struct hs_question *question, struct trees *trees, const struct hs_stack_values *stacks)
 {
     struct hs_node_tree nodes;
-    int failed = hs_node_tree__make(&nodes, question->store, stacks->at, stacks->count);
+    int failed = make_nodes(&nodes, question, trees, stacks);
     if (!failed)
         failed = grow_halves(question, trees, &nodes);
     hs_node_tree__free(&nodes);
     return failed;
 }
 
+// All stacks, or those of each thread under a frame of its own.
+static int transform(struct hs_question *question, struct trees *trees, const struct hs_stack_values *stacks,
+                     struct hs_transformer *transformer)
+{
+    const enum hs_cost cost = trees->costs[0].cost[trees->now];
+    struct hs_thread_parts *threads = &trees->threads;
+    int result = 0;
+    if (!by_thread(question))
+        return hs_transformer__add(transformer, stacks, NULL);
+    if (!trees->now)
+        result = hs_thread_parts__choose(threads, question, cost);
+    for (size_t i = 0; i <= threads->count && !result; i++) {
+        struct hs_stack_values part;
+        result = hs_thread_parts__values(threads, i, question, cost, stacks, &part);
+        if (!result && part.count)
+            result = hs_transformer__add(transformer, &part, &threads->frame[i]);
+        hs_stack_values__free(&part);
+    }
+    return result;
+}
+
+static int grow_transformed(struct hs_question *question, struct trees *trees, const struct hs_stack_values *stacks,
+                            cost_grower grow_cost)
+{
+    struct hs_transformer *transformer;
+    struct hs_transformed transformed = {0};
+    int result = hs_transformer__create(&transformer, question);
+    if (!result)
+        result = transform(question, trees, stacks, transformer);
+    if (!result)
+        hs_transformer__end(transformer, &transformed);
+    hs_transformer__destroy(transformer);
+    if (!result) {
+        const struct hs_stack_values values = {.at = transformed.own, .count = transformed.own_count};
+        trees->growth.table.transformed = &transformed;
+        result = fail(question, grow_cost(question, trees, &values));
+        trees->growth.table.transformed = NULL;
+    }
+    hs_transformed__free(&transformed);
+    return result;
+}
+
 static int prepare(struct hs_question *question, cost_grower grow_cost)
 {
     struct trees *trees;
     int result = start(question, &trees);
+    const bool transforms = by_thread(question) || hs_transforms__any(question);
     for (; !result && trees->now < trees->costs[0].count; trees->now++) {
         struct hs_stack_values stacks;
         result = hs_question__values(question, trees->costs[0].cost[trees->now], &stacks);
         if (!result)
-            result = fail(question, grow_cost(question, trees, &stacks));
+            result = transforms ? grow_transformed(question, trees, &stacks, grow_cost)
+                                : fail(question, grow_cost(question, trees, &stacks));
         hs_stack_values__free(&stacks);
     }
     return result;

@@ -10,7 +10,7 @@
 enum entries_known { NOT_KNOWN, HAS_NOT, HAS };
 
 struct entries_finding {
-    struct hs_trace_symbols *symbols;
+    const struct hs_frame_table *table;
     const struct hs_node_tree *nodes;
     const struct hs_entries_wanted *wanted;
     uint64_t *inside; // a bit for each node: what is wanted is at it or further out
@@ -83,11 +83,11 @@ static bool is_inside(const struct entries_finding *finding, uint32_t at)
 
 static int look_at(struct entries_finding *finding, uint32_t at)
 {
-    const uint32_t node = finding->nodes->node[at], place = hs_trace_symbols__place(finding->symbols, node);
+    const uint32_t node = finding->nodes->node[at], place = hs_frame_table__place(finding->table, node);
     bool inside = is_inside(finding, hs_node_tree__parent(finding->nodes, at));
     int failed = inside ? 0 : make_room(finding, place);
     if (!inside && !failed && finding->known[place] != HAS_NOT) {
-        const int32_t frame = frame_of(finding, hs_trace_symbols__node(finding->symbols, node));
+        const int32_t frame = frame_of(finding, hs_frame_table__node(finding->table, node));
         inside = frame >= 0;
         finding->known[place] = inside ? HAS : HAS_NOT;
         failed = inside ? add_entry(finding, at, frame) : 0;
@@ -96,10 +96,10 @@ static int look_at(struct entries_finding *finding, uint32_t at)
     return failed;
 }
 
-int hs_entries__find(struct hs_trace_symbols *symbols, const struct hs_node_tree *nodes,
+int hs_entries__find(const struct hs_frame_table *table, const struct hs_node_tree *nodes,
                      const struct hs_entries_wanted *wanted, struct hs_function_start **entries, size_t *count)
 {
-    struct entries_finding finding = {.symbols = symbols, .nodes = nodes, .wanted = wanted};
+    struct entries_finding finding = {.table = table, .nodes = nodes, .wanted = wanted};
     finding.inside = calloc(nodes->count / 64 + 1, sizeof(*finding.inside));
     int failed = finding.inside ? 0 : -ENOMEM;
     for (uint32_t at = 1; at < nodes->count && !failed; at++)

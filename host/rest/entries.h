@@ -16,7 +16,7 @@ struct hs_entries_wanted {
 };
 
 // Nodes as numbered in the tree of nodes. The array is to be freed. 0 or -ENOMEM.
-int hs_entries__find(struct hs_trace_symbols *symbols, const struct hs_node_tree *nodes,
+int hs_entries__find(const struct hs_frame_table *table, const struct hs_node_tree *nodes,
                      const struct hs_entries_wanted *wanted, struct hs_function_start **entries, size_t *count);
 
 #endif

@@ -17,15 +17,23 @@ void hs_sum_rows__free(struct hs_sum_rows *rows)
 
 // ---- rows -----------------------------------------------------------------------------------------------------------
 
+// What requested the memory: one frame of each stack, the same as in reports.
+static bool is_requester(enum hs_sum_by by)
+{
+    return by == HS_SUM_BY_SITE || by == HS_SUM_BY_REQUESTER || by == HS_SUM_BY_REQUESTER_LIBRARY;
+}
+
 // Equal texts are equal pointers. What has no such property is in no row.
 static const char *text_of(enum hs_sum_by by, const struct hs_frame *frame)
 {
     switch (by) {
     case HS_SUM_BY_SITE:
+    case HS_SUM_BY_REQUESTER:
         return hs_frame__identity(frame);
     case HS_SUM_BY_FUNCTION:
         return frame->function;
     case HS_SUM_BY_LIBRARY:
+    case HS_SUM_BY_REQUESTER_LIBRARY:
         return frame->module && *frame->module ? frame->module : NULL;
     default:
         return frame->file;
@@ -162,7 +170,7 @@ static const struct hs_frame *innermost(const struct hs_sum_rows *rows, struct h
 {
     const struct hs_frame *frame;
     uint32_t depth;
-    if (rows->by != HS_SUM_BY_SITE)
+    if (!is_requester(rows->by))
         return stack ? &hs_trace_symbols__node(symbols, stack)->frame[0] : NULL;
     return hs_frames__of_stack(symbols, stack, true, &frame, 1, &depth) ? frame : NULL;
 }
@@ -206,8 +214,8 @@ static int add_cost(struct hs_sum_rows *rows, struct hs_question *question, enum
     int result = hs_question__values(question, cost, &stacks);
     if (result)
         return result;
-    result = rows->by == HS_SUM_BY_SITE || rows->self_only ? add_innermost(rows, question, &stacks, cost)
-                                                           : add_functions(rows, question, &stacks, cost);
+    result = is_requester(rows->by) || rows->self_only ? add_innermost(rows, question, &stacks, cost)
+                                                       : add_functions(rows, question, &stacks, cost);
     hs_stack_values__free(&stacks);
     if (result == -ECANCELED)
         return hs_error__set(&question->error, ECANCELED, "cancelled");

@@ -69,17 +69,17 @@ static uint32_t go_to(const struct function_costs_adding *adding, uint32_t node,
 
 static void add_outwards(const struct function_costs_adding *adding, const struct hs_function_start *start)
 {
-    struct hs_trace_symbols *symbols = adding->growth->symbols;
+    const struct hs_frame_table *table = &adding->growth->table;
     struct hs_function_start member = *start;
     uint32_t node = 0;
     add(&adding->values[0].all, &member.value);
     for (;;) {
-        hs_function_start__move_outwards(symbols, &member);
+        hs_function_start__move_outwards(table, &member);
         if (!member.at) {
             add(&adding->values[node].self, &member.value);
             return;
         }
-        const struct hs_frames *frames = hs_trace_symbols__of_place(symbols, member.group);
+        const struct hs_frames *frames = hs_frame_table__of_place(table, member.group);
         node = go_to(adding, node, &frames->frame[member.frame], &member.value);
         if (!node)
             return;
@@ -106,7 +106,7 @@ static int add_step(struct function_costs_adding *adding, struct function_costs_
 {
     const struct hs_node_tree *nodes = adding->growth->nodes;
     if (step.frame > 0) {
-        const struct hs_frames *frames = hs_trace_symbols__node(adding->growth->symbols, nodes->node[step.at]);
+        const struct hs_frames *frames = hs_frame_table__node(&adding->growth->table, nodes->node[step.at]);
         while (step.frame > 0) {
             step.node = go_to(adding, step.node, &frames->frame[--step.frame], &step.value);
             if (!step.node)
@@ -117,7 +117,7 @@ static int add_step(struct function_costs_adding *adding, struct function_costs_
     add(&adding->values[step.node].self, &own);
     int failed = 0;
     for (uint32_t child = nodes->child[step.at]; child && !failed; child = nodes->sibling[child]) {
-        const struct hs_frames *frames = hs_trace_symbols__node(adding->growth->symbols, nodes->node[child]);
+        const struct hs_frames *frames = hs_frame_table__node(&adding->growth->table, nodes->node[child]);
         failed =
             push(adding,
                  (struct function_costs_step){

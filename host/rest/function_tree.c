@@ -149,16 +149,16 @@ static void take_step(struct function_tree_growing *growing, struct function_tre
 // ---- outwards -------------------------------------------------------------------------------------------------------
 
 // A member has one step at most and becomes it.
-void hs_function_start__move_outwards(struct hs_trace_symbols *symbols, struct hs_function_start *member)
+void hs_function_start__move_outwards(const struct hs_frame_table *table, struct hs_function_start *member)
 {
-    const struct hs_frames *frames = member->at ? hs_trace_symbols__node(symbols, member->at) : NULL;
+    const struct hs_frames *frames = member->at ? hs_frame_table__node(table, member->at) : NULL;
     if (frames && member->frame + 1 < (int32_t)frames->count) {
         member->frame++;
     } else {
-        member->at = hs_trace_symbols__parent(symbols, member->at);
+        member->at = hs_frame_table__parent(table, member->at);
         member->frame = 0;
     }
-    member->group = member->at ? hs_trace_symbols__place(symbols, member->at) : 0;
+    member->group = member->at ? hs_frame_table__place(table, member->at) : 0;
 }
 
 // Nodes lie all over: they are fetched some members before they are needed.
@@ -175,7 +175,7 @@ static void look_ahead(const struct hs_trace_symbols *symbols, const struct hs_f
 
 // Some members: each is moved by itself.
 struct function_tree_part {
-    struct hs_trace_symbols *symbols;
+    const struct hs_frame_table *table;
     struct hs_function_start *member;
     size_t count;
     pthread_t thread;
@@ -185,8 +185,9 @@ static void *move_part(void *argument)
 {
     const struct function_tree_part *part = argument;
     for (size_t i = 0; i < part->count; i++) {
-        look_ahead(part->symbols, &part->member[i], part->count - i);
-        hs_function_start__move_outwards(part->symbols, &part->member[i]);
+        if (!part->table->transformed)
+            look_ahead(part->table->symbols, &part->member[i], part->count - i);
+        hs_function_start__move_outwards(part->table, &part->member[i]);
     }
     return NULL;
 }
@@ -197,9 +198,9 @@ static void move_all(struct function_tree_growing *growing, const struct functio
     enum { MANY = 1 << 16 };
     struct hs_function_start *member = growing->now.member + range->begin;
     const size_t count = range->end - range->begin, half = count > MANY ? count / 2 : 0;
-    struct function_tree_part first = {.symbols = growing->growth->symbols, .member = member, .count = half};
+    struct function_tree_part first = {.table = &growing->growth->table, .member = member, .count = half};
     struct function_tree_part second = {
-        .symbols = growing->growth->symbols, .member = member + half, .count = count - half};
+        .table = &growing->growth->table, .member = member + half, .count = count - half};
     const bool helped = half && !pthread_create(&first.thread, NULL, move_part, &first);
     move_part(&second);
     if (helped)
@@ -210,7 +211,7 @@ static void move_all(struct function_tree_growing *growing, const struct functio
 
 static void count_outwards(struct function_tree_growing *growing, const struct function_tree_range *range)
 {
-    struct hs_trace_symbols *symbols = growing->growth->symbols;
+    const struct hs_frame_table *table = &growing->growth->table;
     move_all(growing, range);
     for (size_t i = range->begin; i < range->end && !growing->failed; i++) {
         struct hs_function_start *member = &growing->now.member[i];
@@ -218,7 +219,7 @@ static void count_outwards(struct function_tree_growing *growing, const struct f
             add(&growing->self, &member->value);
             continue;
         }
-        const struct hs_frames *frames = hs_trace_symbols__of_place(symbols, member->group);
+        const struct hs_frames *frames = hs_frame_table__of_place(table, member->group);
         const struct function_tree_group *group = count_step(growing, member, &frames->frame[member->frame]);
         member->group = group ? (uint32_t)(group - growing->group) + 1 : 0;
     }
@@ -269,17 +270,17 @@ static void step_to(struct function_tree_growing *growing, struct hs_function_st
 static void step_inwards(struct function_tree_growing *growing, const struct hs_function_start *member,
                          step_visitor visit)
 {
-    struct hs_trace_symbols *symbols = growing->growth->symbols;
+    const struct hs_frame_table *table = &growing->growth->table;
     const struct hs_node_tree *nodes = growing->growth->nodes;
     struct hs_function_start step = *member;
     struct hs_value own = nodes->passing[member->at];
     if (member->frame > 0) {
         step.frame--;
-        step_to(growing, step, hs_trace_symbols__node(symbols, nodes->node[member->at]), visit);
+        step_to(growing, step, hs_frame_table__node(table, nodes->node[member->at]), visit);
         return;
     }
     for (uint32_t child = nodes->child[member->at]; child; child = nodes->sibling[child]) {
-        const struct hs_frames *frames = hs_trace_symbols__node(symbols, nodes->node[child]);
+        const struct hs_frames *frames = hs_frame_table__node(table, nodes->node[child]);
         step = (struct hs_function_start){.at = child,
                                           .frame = (int32_t)frames->count - 1,
                                           .first = nodes->first[child],
@@ -461,7 +462,7 @@ static int plant(struct function_tree_growing *growing, struct hs_function_start
     struct hs_function_tree *tree = growing->tree;
     growing->now = (struct members){starts, count, count};
     if (!growing->growth->nodes)
-        growing->place = calloc(growing->growth->symbols->node_count + 1, sizeof(*growing->place));
+        growing->place = calloc(hs_frame_table__count(&growing->growth->table) + 1, sizeof(*growing->place));
     if (!growing->growth->nodes && !growing->place)
         return -ENOMEM;
     if (MAKE_ROOM(growing, tree->at, tree->room, 1) || grow_slots(growing) ||

@@ -5,8 +5,8 @@
 #ifndef HEAPSONDE_HOST_REST_FUNCTION_TREE_H
 #define HEAPSONDE_HOST_REST_FUNCTION_TREE_H
 
+#include "host/rest/frame_table.h"
 #include "host/rest/node_tree.h"
-#include "host/symbols/trace_symbols.h"
 
 struct hs_function_node {
     const struct hs_frame *frame; // of the least stack that passes through the node; NULL: the root
@@ -40,7 +40,7 @@ struct hs_function_start {
 };
 
 struct hs_function_growth {
-    struct hs_trace_symbols *symbols;
+    struct hs_frame_table table;
     const struct hs_node_tree *nodes; // NULL: outwards, from callees to callers; else inwards
     struct hs_function_cut cut;
     const int *cancel; // may be NULL
@@ -51,7 +51,7 @@ struct hs_function_growth {
 int hs_function_tree__grow(struct hs_function_tree *tree, const struct hs_function_growth *growth,
                            struct hs_function_start *starts, size_t count);
 // To the next frame outwards; `group` is the place of its node then. At node 0 there is none.
-void hs_function_start__move_outwards(struct hs_trace_symbols *symbols, struct hs_function_start *member);
+void hs_function_start__move_outwards(const struct hs_frame_table *table, struct hs_function_start *member);
 // Leaves out all but the largest nodes. 0 or -ENOMEM.
 int hs_function_tree__prune(struct hs_function_tree *tree, size_t most);
 void hs_function_tree__free(struct hs_function_tree *tree);

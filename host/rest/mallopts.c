@@ -2,6 +2,7 @@
 //
 // /mallopts: calls of mallopt.
 #include "host/rest/answers.h"
+#include "host/rest/paging.h"
 #include "host/rest/write.h"
 
 static const char *name_of(int32_t parameter)
@@ -16,34 +17,34 @@ int hs_prepare__mallopts(struct hs_question *question)
     return hs_rest_state__prepare_frame_counts(question->state, &question->error);
 }
 
+static void write_call(struct hs_json *json, const struct hs_question *question, const struct hs_side_event *event)
+{
+    const char *name = name_of(event->parameter);
+    hs_write__time(json, "timestamp", question->store, event->time);
+    hs_json__number(json, "thread", hs_write__thread(question->store, event->stream));
+    hs_json__number(json, "backtrace_id", event->stack);
+    hs_write__backtrace(json, "backtrace", question, event->stack);
+    hs_json__signed(json, "raw_param", event->parameter);
+    if (name)
+        hs_json__string(json, "param", name);
+    hs_json__signed(json, "value", event->value);
+    hs_json__signed(json, "result", event->result);
+}
+
 int hs_answer__mallopts(struct hs_question *question, FILE *out)
 {
     struct hs_json json;
     size_t count = 0;
-    uint64_t skip = hs_question__number(question, "skip", 0), most = hs_question__number(question, "count", UINT64_MAX);
     const struct hs_side_event *events = hs_store__side_events(question->store, &count);
-    hs_json__start(&json, out, false);
-    hs_json__open_array(&json, NULL);
-    for (size_t i = 0; i < count && most && !ferror(out); i++) {
-        const struct hs_side_event *event = &events[i];
-        if (event->kind != HS_SIDE_MALLOPT || skip) {
-            skip -= event->kind == HS_SIDE_MALLOPT;
+    struct hs_array_page page = hs_array_page__start(question, out, &json);
+    enum hs_array_page_step step = HS_ARRAY_PAGE_SKIP;
+    for (size_t i = 0; i < count && step != HS_ARRAY_PAGE_END; i++) {
+        if (events[i].kind != HS_SIDE_MALLOPT)
             continue;
-        }
-        most--;
-        const char *name = name_of(event->parameter);
-        hs_json__open_object(&json, NULL);
-        hs_write__time(&json, "timestamp", question->store, event->time);
-        hs_json__number(&json, "thread", hs_write__thread(question->store, event->stream));
-        hs_json__number(&json, "backtrace_id", event->stack);
-        hs_write__backtrace(&json, "backtrace", question, event->stack);
-        hs_json__signed(&json, "raw_param", event->parameter);
-        if (name)
-            hs_json__string(&json, "param", name);
-        hs_json__signed(&json, "value", event->value);
-        hs_json__signed(&json, "result", event->result);
-        hs_json__close_object(&json);
+        step = hs_array_page__next(&page);
+        if (step == HS_ARRAY_PAGE_WRITE)
+            write_call(&json, question, &events[i]);
     }
-    hs_json__close_array(&json);
+    hs_array_page__end(&page);
     return 0;
 }

@@ -82,8 +82,15 @@ static void add_up(struct hs_node_tree *tree, const struct hs_stack_value *stack
 int hs_node_tree__make(struct hs_node_tree *tree, const struct hs_store *store, const struct hs_stack_value *stacks,
                        size_t count)
 {
-    *tree = (struct hs_node_tree){0};
-    tree->nodes = hs_store__nodes(store, &tree->node_count);
+    size_t node_count;
+    const struct hs_node *nodes = hs_store__nodes(store, &node_count);
+    return hs_node_tree__make_of(tree, nodes, node_count, stacks, count);
+}
+
+int hs_node_tree__make_of(struct hs_node_tree *tree, const struct hs_node *nodes, size_t node_count,
+                          const struct hs_stack_value *stacks, size_t count)
+{
+    *tree = (struct hs_node_tree){.nodes = nodes, .node_count = node_count};
     int failed = mark_nodes(tree, stacks, count);
     if (failed) {
         hs_node_tree__free(tree);

@@ -33,6 +33,9 @@ struct hs_stack_value {
 // The stacks are in the order of their ids. 0 or -ENOMEM.
 int hs_node_tree__make(struct hs_node_tree *tree, const struct hs_store *store, const struct hs_stack_value *stacks,
                        size_t count);
+// The same of another table, which must stay.
+int hs_node_tree__make_of(struct hs_node_tree *tree, const struct hs_node *nodes, size_t node_count,
+                          const struct hs_stack_value *stacks, size_t count);
 void hs_node_tree__free(struct hs_node_tree *tree);
 
 // The new number of a contained node of the stack table; 0 for a node that the store does not have.

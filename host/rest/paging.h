@@ -24,4 +24,22 @@ bool hs_paging__next(struct hs_paging *paging, uint64_t *place);
 // Called after the list. Writes `next_skip` if the answer ended because it had become long.
 void hs_paging__end(const struct hs_paging *paging, struct hs_json *json);
 
+// The same for answers that are bare arrays of objects: the last entry of a page that ended has the field `next_skip`,
+// which clients that do not know it do not see.
+struct hs_array_page {
+    const struct hs_question *question;
+    FILE *out;
+    struct hs_json *json;
+    uint64_t at, skip, count; // index of the next entry; entries to leave out; to write at most
+    bool counted, open;       // the request has a count; the object of the last entry is open
+};
+
+enum hs_array_page_step { HS_ARRAY_PAGE_SKIP, HS_ARRAY_PAGE_WRITE, HS_ARRAY_PAGE_END };
+
+// Opens the array.
+struct hs_array_page hs_array_page__start(const struct hs_question *question, FILE *out, struct hs_json *json);
+// Called for each entry. To be written: its object is open, and its fields follow.
+enum hs_array_page_step hs_array_page__next(struct hs_array_page *page);
+void hs_array_page__end(struct hs_array_page *page);
+
 #endif

@@ -11,13 +11,15 @@ enum hs_sum_by {
     HS_SUM_BY_LIBRARY,
     HS_SUM_BY_SOURCE,
     HS_SUM_BY_LINE,
-    HS_SUM_BY_SITE, // the line that requested the memory, as in reports: allocator frames are skipped
+    HS_SUM_BY_SITE,      // the line that requested the memory, as in reports: allocator frames are skipped
+    HS_SUM_BY_REQUESTER, // the function of that line
+    HS_SUM_BY_REQUESTER_LIBRARY,
     HS_SUM_BY_THREAD,
     HS_SUM_BY_SIZE,
     HS_SUM_BY_LIFETIME,
     HS_SUM_BY_KIND
 };
-#define HS_SUM_BY_CHOICES "function library source line site thread size lifetime kind"
+#define HS_SUM_BY_CHOICES "function library source line site requester requester_library thread size lifetime kind"
 
 struct hs_sum_row {
     const struct hs_frame *frame; // one of the frames of the row; NULL: a row of blocks

@@ -20,7 +20,8 @@ const struct hs_rest_parameter hs_totals_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = HS_SUM_BY_CHOICES,
      .default_value = "function",
-     .help = "the kind of rows; a site is the line that requested the memory, sizes and lifetimes are powers of two"},
+     .help = "the kind of rows; a site is the line that requested the memory, as in reports, a requester its function; "
+             "sizes and lifetimes are powers of two"},
     {.name = "contains", .kind = HS_REST_TEXT, .help = "only rows whose name contains this, in upper or lower case"},
     {.name = "cost",
      .kind = HS_REST_CHOICE,
@@ -134,8 +135,10 @@ static const char *name_of(const struct totals *totals, const struct hs_sum_row 
     switch (totals->rows->by) {
     case HS_SUM_BY_FUNCTION:
     case HS_SUM_BY_SITE:
+    case HS_SUM_BY_REQUESTER:
         return row->frame->function;
     case HS_SUM_BY_LIBRARY:
+    case HS_SUM_BY_REQUESTER_LIBRARY:
         return hs_base_name(row->frame->module);
     case HS_SUM_BY_SOURCE:
     case HS_SUM_BY_LINE:
@@ -257,7 +260,7 @@ static void write_frame(struct hs_json *json, const struct totals *totals, const
 {
     const struct hs_frame *frame = row->frame;
     hs_json__string(json, "library", frame->module && *frame->module ? hs_base_name(frame->module) : NULL);
-    if (totals->rows->by == HS_SUM_BY_LIBRARY)
+    if (totals->rows->by == HS_SUM_BY_LIBRARY || totals->rows->by == HS_SUM_BY_REQUESTER_LIBRARY)
         return;
     hs_json__string(json, "source", frame->file);
     if (totals->rows->by == HS_SUM_BY_LINE || totals->rows->by == HS_SUM_BY_SITE)
@@ -285,9 +288,10 @@ static void write_row(struct hs_json *json, const struct totals *totals, const s
     const enum hs_sum_by by = totals->rows->by;
     const char *name = name_of(totals, row);
     hs_json__open_object(json, NULL);
-    hs_json__string(
-        json, "key",
-        by == HS_SUM_BY_FUNCTION || by == HS_SUM_BY_SITE ? hs_write__function(totals->question, name, &memory) : name);
+    hs_json__string(json, "key",
+                    by == HS_SUM_BY_FUNCTION || by == HS_SUM_BY_SITE || by == HS_SUM_BY_REQUESTER
+                        ? hs_write__function(totals->question, name, &memory)
+                        : name);
     free(memory);
     if (row->frame)
         write_frame(json, totals, row);

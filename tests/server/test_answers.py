@@ -329,6 +329,33 @@ class RandomTrace(Answers, TestCase):
         self.assertEqual({(option["value"], option["result"]) for option in options}, {(7, 1)})
 
 
+class BareArrays(TestCase):
+    def follow(self, server, what):
+        """All pages of a bare array, the lengths of their answers, and where they began."""
+        entries, lengths, skip = [], [], 0
+        while skip is not None:
+            page = server.text(f"/data/last/{what}", skip=skip)
+            lengths.append(len(page))
+            page = json.loads(page)
+            self.assertTrue(page)
+            self.assertFalse(any("next_skip" in entry for entry in page[:-1]))
+            skip = page[-1].pop("next_skip", None)
+            entries += page
+            self.assertIn(skip, (None, len(entries)))
+        return entries, lengths
+
+    def test_bare_arrays_are_bounded(self):
+        server = self.serve(self.random_trace("many.dat", 3, 120000))
+        for what in ("raw_allocations", "mallopts"):
+            whole = server.data(what, count=10**9)
+            entries, lengths = self.follow(server, what)
+            self.assertEqual(entries, whole)
+            self.assertLessEqual(max(lengths), 4 << 20)
+            if what == "raw_allocations":
+                self.assertGreater(len(lengths), 1)
+                self.assertNotIn("next_skip", server.text(f"/data/last/{what}", count=3))
+
+
 class HugeTrace(RandomTrace):
     """Of blocks whose sizes are too large to add up as the trace has them."""
     ROUNDS = 10

@@ -36,6 +36,42 @@ class Asked(Endpoints, TestCase):
                 self.same(self.filled(path).removeprefix("/data/last/"), **QUESTIONS.get(path, {}))
         self.same("export/collapsed", cost="live")
 
+    def text(self, question, *words):
+        asked = subprocess.run([COMMAND, "ask", "--text", self.trace, question, *words], capture_output=True, timeout=150)
+        self.assertEqual((asked.returncode, asked.stderr), (0, b""), question)
+        return asked.stdout.decode()
+
+    def test_text_of_every_question(self):
+        for path in self.description["paths"]:
+            what = path.removeprefix("/data/{id}/")
+            if what == path or what == "live" or what.endswith("{name}") or "{format}" in path:
+                continue
+            words = [f"{name}={value}" for name, value in QUESTIONS.get(path, {}).items()]
+            text = self.text(self.filled(path).removeprefix("/data/last/"), *words)
+            self.assertTrue(text, what)
+            self.assertNotIn(text[0], "{[", what)
+        self.assertEqual(self.text("export/collapsed"), self.ask("export/collapsed").stdout.decode())
+
+    def test_text_has_the_rows_of_the_answer(self):
+        words = "by=function", "cost=live", "sort_by=self.live.bytes", "order=dsc", "count=6"
+        lines = self.text("totals", *words).split("\nrows\n")[1].splitlines()
+        rows = self.server.data("totals", **dict(word.split("=") for word in words))["rows"]
+        self.assertEqual(len(lines), len(rows) + 1)
+        self.assertEqual(lines[0].split(), ["key", "library", "source", "self.live", "total.live"])
+        for line, row in zip(lines[1:], rows):
+            self.assertTrue(line.startswith(row["key"]), line)
+            self.assertIn(f" in {row['total']['live'][1]}", line)
+
+        def names(node, depth):
+            yield depth, node.get("function", "everything")
+            for child in node["children"]:
+                yield from names(child, depth + 1)
+        tree = [line[25:] for line in self.text("call_tree", "least=0").splitlines()]
+        expected = list(names(self.server.data("call_tree", least=0), 0))
+        self.assertEqual([((len(line) - len(line.lstrip())) // 2, line.lstrip()) for line in tree], expected)
+        series = self.text("timeline", "width=7").splitlines()
+        self.assertEqual(len([line for line in series if line[:1].isdigit()]), len(self.server.data("timeline", width=7)["xs"]))
+
     def test_filters(self):
         model, random = Model(self.server), seeded()
         for _ in range(12):

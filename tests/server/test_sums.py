@@ -73,6 +73,21 @@ class Sums(TestCase):
         for (site, cost), expected in sums.items():
             self.assertEqual((rows[site]["self"][cost], rows[site]["total"][cost]), (expected, expected))
 
+    def test_requesters(self):
+        """Of every site, the function; and its library."""
+        sites = self.server.data("totals", by="site")
+        for by, key in (("requester", lambda row: (row["key"], row["library"], row["source"])),
+                        ("requester_library", lambda row: row["library"])):
+            answer, sums = self.server.data("totals", by=by), {}
+            for row in sites["rows"]:
+                if key(row) is not None:
+                    for cost in COSTS:
+                        to = sums.setdefault(key(row), {}).setdefault(cost, [0, 0])
+                        sums[key(row)][cost] = [a + b for a, b in zip(to, row["self"][cost])]
+            self.assertEqual({key(row): row["self"] for row in answer["rows"]}, sums, by)
+            self.assertEqual([row["total"] for row in answer["rows"]], [row["self"] for row in answer["rows"]])
+            self.assertEqual(answer["sum"], sites["sum"])
+
     def test_blocks(self):
         def lifetime(block):
             if "deallocation" not in block:

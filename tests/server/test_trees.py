@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Trees, texts, timelines and exports against the slow model, over random traces."""
+import fnmatch
+import itertools
 import json
+import re
+import types
 import unittest
 
 from client import TestCase, seeded
@@ -174,6 +178,115 @@ class Trees(TestCase):
                         root = tree_of(rows, self.name, what == "inverted_tree")
                         self.same_functions(self.server.data(what, least=least, **parameters), root,
                                             root.size * least // 100)
+
+    def library(self, frame):
+        return frame.get("library", "").rsplit("/", 1)[-1]
+
+    def transformed(self, frames, transforms):
+        """The frames that transforms leave of a stack; None: nothing of it is meant."""
+        def function(name, frame):
+            return name in transforms and re.search(transforms[name], self.name(frame))
+
+        def library(name, frame):
+            return name in transforms and any(fnmatch.fnmatchcase(self.library(frame), word)
+                                              for word in transforms[name].split(","))
+        if "root_function" in transforms:
+            frames = list(itertools.dropwhile(lambda frame: not function("root_function", frame), frames))
+            if not frames:
+                return None
+        kept = []
+        for frame in frames:
+            if function("merge_function", frame) or library("merge_library", frame):
+                continue
+            if library("collapse_library", frame) and kept and frame.get("library") == kept[-1].get("library"):
+                continue
+            names = [self.name(outer) for outer in kept]
+            if "collapse_recursion" in transforms and self.name(frame) in names:
+                del kept[names.index(self.name(frame)) + 1:]
+            else:
+                kept.append(frame)
+            if function("collapse_function", frame):
+                break
+        return kept
+
+    def random_transforms(self):
+        names = sorted({self.name(frame) for row in self.model.rows for frame in row.frames if "function" in frame})
+        libraries = sorted({self.library(frame) for row in self.model.rows for frame in row.frames} - {""})
+
+        def function():
+            return "^" + re.escape(self.random.choice(names)) + "$"
+
+        def library():
+            return self.random.choice([self.random.choice(libraries), "*o*", "no such one,*.so*"])
+        choices = {"root_function": function, "merge_function": function, "merge_library": library,
+                   "collapse_function": function, "collapse_library": library, "collapse_recursion": lambda: "true"}
+        given = self.random.sample(sorted(choices), self.random.choice([1, 1, 2, 3]))
+        return {name: choices[name]() for name in given}
+
+    def test_transforms(self):
+        changed = 0
+        for parameters, rows in itertools.chain(self.filters(), self.filters()):
+            if any("library" in frame and "function" not in frame for row in rows for frame in row.frames):
+                continue
+            transforms = self.random_transforms()
+            left = [(row, self.transformed(row.frames, transforms)) for row in rows]
+            left = [types.SimpleNamespace(frames=frames, size=row.size, time=row.time)
+                    for row, frames in left if frames is not None]
+            for what in ("call_tree", "inverted_tree"):
+                with self.subTest(what=what, transforms=transforms, **parameters):
+                    root = tree_of(left, self.name, what == "inverted_tree")
+                    self.same_functions(self.server.data(what, least=0, **transforms, **parameters), root, 0)
+                    changed += root.size != sum(row.size for row in rows) or \
+                        any(a.frames != b.frames for a, b in zip(left, rows))
+        self.assertGreater(changed, 4)
+
+    def test_threads_within_trees(self):
+        names = {entry["thread"]: f"{entry['name'] or 'thread'} {entry['thread']}"
+                 for entry in self.server.data("summary")["thread_list"]}
+        seen = set()
+        for parameters, rows in self.filters():
+            if any("library" in frame and "function" not in frame for row in rows for frame in row.frames):
+                continue
+            transforms = self.random.choice([{}, self.random_transforms()])
+            left = [(row, self.transformed(row.frames, transforms)) for row in rows]
+            left = [types.SimpleNamespace(frames=[{"function": names[row.thread]}] + frames, size=row.size, time=row.time)
+                    for row, frames in left if frames is not None]
+            seen |= {row.frames[0]["function"] for row in left}
+            for what in ("call_tree", "inverted_tree"):
+                with self.subTest(what=what, transforms=transforms, **parameters):
+                    root = tree_of(left, self.name, what == "inverted_tree")
+                    answer = self.server.data(what, split="thread", least=0, **transforms, **parameters)
+                    self.same_functions(answer, root, 0)
+        self.assertGreater(len(seen), 1)
+
+    def test_transforms_of_a_sandwich(self):
+        plain, merged = (self.server.data("sandwich", function="f", least=0, **more)
+                         for more in ({}, {"merge_function": "^main$"}))
+        self.assertIn("'function': 'main'", str(plain["callers"]))
+        self.assertNotIn("'function': 'main'", str(merged["callers"]))
+        for half in plain:
+            self.assertEqual((plain[half]["size"], plain[half]["count"]), (merged[half]["size"], merged[half]["count"]))
+
+    def test_transforms_of_several_costs(self):
+        both = self.server.data("call_tree", least=0, cost="allocated,live", collapse_recursion="true",
+                                merge_function="^g$")
+        live = self.server.data("call_tree", least=0, cost="live", collapse_recursion="true", merge_function="^g$")
+        self.assertEqual(both["costs"]["live"], {name: live[name] for name in both["costs"]["live"]})
+
+        def sums(node, of, path=()):
+            path += (node.get("function"),)
+            yield path, of(node)
+            for child in node["children"]:
+                yield from sums(child, of, path)
+        keys = both["costs"]["live"]
+        found = sums(both, lambda node: node["costs"]["live"])
+        self.assertEqual({path: costs for path, costs in found if costs["count"] or len(path) == 1},
+                         dict(sums(live, lambda node: {key: node[key] for key in keys})))
+
+    def test_a_transform_that_is_wrong(self):
+        status, _, body = self.server.ask("/data/last/call_tree", merge_function="(")
+        self.assertEqual(status, 400)
+        self.assertIn(b"merge_function", body)
 
     def test_trees_are_cut(self):
         def depth(node):

@@ -314,6 +314,118 @@ export function criteria({ page, view, count, programs, command, environment, br
     }
   }, { of });
 
+  page("A17: trees are changed by keys and menus; each change is a chip, an address and a question", async (page, go) => {
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await go(cpp("flame", "cost=allocated"));
+    const before = await total(page), root = () => page.waitForFunction(() => document.querySelector(".flame canvas[data-ready]") && !document.querySelector("[data-state=loading], .stale"));
+    for (const [item, key, name, value] of [["Merge it into its callers", "m", "merge_function", "^even"], ["Collapse its callees", "c", "collapse_function", "^even"],
+                                            ["Merge program into its callers", "M", "merge_library", "program"], ["Start the tree at it", "f", "root_function", "^even"]])
+      for (const way of ["menu", "key"]) {
+        await go(cpp("flame", "cost=allocated"));
+        assert.ok(await pointAt(page, (function_) => function_.startsWith("even")));
+        if (way === "menu") {
+          await page.mouse.down({ button: "right" });
+          await page.mouse.up({ button: "right" });
+          await page.getByRole("menuitem", { name: item }).click();
+        } else {
+          await page.mouse.down();
+          await page.mouse.up();
+          await page.waitForSelector(".inspector");
+          await settled(page);
+          await page.focus(".flame-pane");
+          await page.keyboard.press(key);
+        }
+        await hashHas(page, name + "=");
+        await settled(page);
+        await root();
+        const given = asked(page).get(name), rest = await data(`call_tree?cost=allocated&${name}=${encodeURIComponent(given)}`);
+        assert.match(given, new RegExp(value.replace("^", "^\\^")));
+        assert.deepEqual(await total(page), [rest.size, rest.count]);
+        const nodes = await data(`call_tree?cost=allocated&format=columns&nodes=20000&least=0.001&depth=10000&children=100000&${name}=${encodeURIComponent(given)}`);
+        assert.equal(Number(await page.getAttribute(".flame canvas", "data-ready")), nodes.nodes);
+        await page.getByRole("button", { name: "Copy curl" }).click();
+        assert.deepEqual(await (await fetch(/'(http[^']*)'/.exec(await clipboard(page))[1])).json(), rest);
+        await page.locator(".rail a", { hasText: "Call tree" }).click();
+        await page.waitForSelector(".view-tree table");
+        assert.deepEqual(await total(page), [rest.size, rest.count]);
+        await page.locator(".transforms a.chip").click();
+        await page.waitForFunction((text) => !location.hash.includes(text), name);
+        await settled(page);
+        assert.deepEqual(await total(page), before);
+      }
+  }, { of });
+
+  page("rows in sight are asked for first, and a request goes on as long as its rows are wanted", async (page, go) => {
+    const skips = [], all = 100000, time = { secs: 0, fract_nsecs: 0 };
+    let release;
+    const held = new Promise((resolve) => { release = resolve; });
+    await page.route((url) => url.pathname.endsWith("/allocations"), async (route) => {
+      const skip = Number(new URL(route.request().url()).searchParams.get("skip"));
+      skips.push(skip);
+      if (skip)
+        await held;
+      const allocations = Array.from({ length: 100 }, (_, i) => ({ id: skip + i, address_s: (skip + i).toString(16).padStart(16, "0"), size: 1, extra_space: 0,
+        thread: 1, backtrace_id: 1, backtrace: [], timestamp: time, timestamp_relative: time }));
+      await route.fulfill({ json: { allocations, total_count: all } }).catch(() => {});
+    });
+    await go(cpp("blocks"));
+    const scroll = (row) => page.$eval(".table-pane", (pane, top) => { pane.scrollTop = top; }, row * 24);
+    const asked = (skip) => page.waitForRequest((request) => request.url().includes(`skip=${skip}&`));
+    const [visible] = [asked(5000), scroll(5005)];
+    await visible;
+    const [ahead] = [asked(5100), scroll(5070)];
+    await ahead;
+    release();
+    await page.waitForFunction(() => document.querySelectorAll(".table tbody tr").length > 20 && !document.querySelector(".table .missing"));
+    const later = skips.filter((skip) => skip);
+    assert.equal(later[0], 5000, later.join());
+    assert.equal(later.filter((skip) => skip === 5000).length, 1, later.join());
+  }, { of });
+
+  page("every view names a command that prints what it shows as text", async (page, go) => {
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const trees = ["flame", "cost=live&merge_function=^odd&split=thread"], sandwich = ["functions", "function=main&cost=allocated"];
+    for (const [name, query] of [...programs.views.filter((one) => one !== "export").map((one) => [one, "size_min=20"]), trees, sandwich, ["functions", "by=requester"]]) {
+      await go(cpp(name, query));
+      await page.getByRole("button", { name: "Copy command" }).click();
+      const words = (await clipboard(page)).match(/'[^']*'|\S+/g).map((word) => word.replace(/^'(.*)'$/, "$1"));
+      assert.deepEqual(words.slice(0, 1), ["heapsonde"]);
+      const text = execFileSync(command, words.slice(1), { cwd: programs.folder, encoding: "utf8" });
+      assert.ok(text.length > 10 && !/^[[{]/.test(text), `${name}: ${words.join(" ")}: ${text.slice(0, 100)}`);
+    }
+    await go(cpp(...trees));
+    await page.getByRole("button", { name: "Copy command" }).click();
+    const words = (await clipboard(page)).match(/'[^']*'|\S+/g).map((word) => word.replace(/^'(.*)'$/, "$1"));
+    const text = execFileSync(command, words.slice(1), { cwd: programs.folder, encoding: "utf8" });
+    const [blocks] = text.match(/\d+ +everything/);
+    assert.equal(parseInt(blocks), (await total(page))[1]);
+    assert.doesNotMatch(text, /odd\(/);
+  }, { of });
+
+  page("A19: threads are together, chosen by a visible control, and apart by a switch", async (page, go) => {
+    await go(cpp("flame", "cost=allocated"));
+    const { thread_list: threads } = await data("summary"), before = await total(page);
+    assert.ok(threads.length > 1 && await page.locator(".threads select").isVisible());
+    const sums = Object.fromEntries((await data("totals?by=thread")).rows.map((row) => [`${row.key || "thread"} ${row.thread}`, row.total.allocated]));
+    for (const name of ["flame", "tree"]) {
+      await go(cpp(name, "cost=allocated"));
+      await page.getByRole("link", { name: "By thread" }).click();
+      await hashHas(page, "split=thread");
+      await settled(page);
+      assert.deepEqual(await total(page), before);
+    }
+    const rows = await page.$$eval(".view-tree tbody tr", (all) => all.filter((row) => row.querySelector(".indent").textContent.length === 2)
+      .map((row) => [row.querySelector(".node").title, Number(row.cells[0].title.replace(/\D/g, ""))]));
+    assert.deepEqual(Object.fromEntries(rows), Object.fromEntries(Object.entries(sums).map(([name, [size]]) => [name, size])));
+    await page.getByRole("link", { name: "Threads together" }).click();
+    await page.waitForFunction(() => !location.hash.includes("split"));
+    await page.locator(".threads select").selectOption(String(threads[1].thread));
+    await hashHas(page, "thread=");
+    await settled(page);
+    const one = await data(`call_tree?cost=allocated&thread=${threads[1].thread}`);
+    assert.deepEqual(await total(page), [one.size, one.count]);
+  }, { of });
+
   page("A18: names, stacks, rows, pictures, commands, questions and links are copied", async (page, go) => {
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await go(cpp("flame", "cost=allocated&size_min=100"));

@@ -44,7 +44,25 @@ const blankRows = (page) => page.evaluate(async () => {
   return times;
 });
 
-const frames = (page) => page.evaluate(async () => {
+// Until pages in the middle of a sorted list come at once: the server's indexes are there then. Milliseconds.
+async function indexed(server, total) {
+  const began = performance.now();
+  for (let quick = 0, i = 0; quick < 5 && performance.now() - began < 120000; i++) {
+    const asked = performance.now();
+    await server.json(`/data/last/allocations?sort_by=size&order=dsc&count=1&frames=none&skip=${Math.floor(total * (i * 7 % 20) / 20) + i}`);
+    quick = performance.now() - asked < 100 ? quick + 1 : 0;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  return performance.now() - began;
+}
+
+// The 95th percentile of 60 frames, and the processor time of one on average.
+const frames = async (page, work) => {
+  const before = await work(), slow = await drawn(page);
+  return { slow, worked: (await work() - before) / 60 };
+};
+
+const drawn = (page) => page.evaluate(async () => {
   const pane = document.querySelector(".flame-pane"), times = [];
   for (let i = 0; i < 60; i++) {
     pane.scrollTop = i % 2 * 200;
@@ -55,6 +73,41 @@ const frames = (page) => page.evaluate(async () => {
   }
   return times.sort((a, b) => a - b)[56];
 });
+
+// A tree of so many functions, more than the page asks for: what the drawing can take.
+function largeTree(nodes) {
+  const empty = () => new Array(nodes).fill(0), tree = { nodes, left_out: false, strings: [], parent: empty(), name: empty(), library: empty(), source: empty(),
+    declared: empty(), line: empty(), size: empty(), count: empty(), self_size: empty(), self_count: empty() };
+  for (let i = 0; i < 4000; i++)
+    tree.strings.push(i % 50 ? `function_${i}(int, char const*)` : `/usr/lib/libone${i}.so`);
+  for (let node = 0; node < nodes; node++) {
+    tree.parent[node] = node ? Math.floor((node - 1) / 4) : -1;
+    tree.name[node] = node ? 1 + node * 7919 % 3999 : -1;
+    tree.library[node] = node ? node % 80 * 50 : -1;
+    tree.source[node] = tree.declared[node] = -1;
+  }
+  for (let node = nodes - 1; node >= 0; node--) {
+    if (4 * node + 1 >= nodes)
+      tree.self_size[node] = tree.size[node] = tree.self_count[node] = tree.count[node] = 1;
+    if (node) {
+      tree.size[tree.parent[node]] += tree.size[node];
+      tree.count[tree.parent[node]] += tree.count[node];
+    }
+  }
+  return JSON.stringify(tree);
+}
+
+async function measureLargeTree(page, hash, work) {
+  const body = largeTree(500000), isTree = (url) => url.pathname.endsWith("/call_tree");
+  await page.route(isTree, (route) => route.fulfill({ contentType: "application/json", body }));
+  await page.evaluate((to) => { location.hash = to; }, hash("flame") + "?cost=temporary");
+  await page.waitForSelector(".flame canvas[data-ready='500000']");
+  const { slow, worked } = await frames(page, work), boxes = await page.getAttribute(".flame canvas", "data-boxes");
+  say("a frame of 500,000 boxes, 95th percentile", slow, "ms", 16, `${worked.toFixed(1)} ms of the processor; ${boxes} of them are drawn`);
+  const before = await work(), search = await searched(page, "function_1");
+  say("search in 500,000 boxes", search, "ms", 100, `${(await work() - before).toFixed(0)} ms of the processor`);
+  await page.unroute(isTree);
+}
 
 const searched = (page, text) => page.evaluate((wanted) => new Promise((resolve) => {
   const field = document.querySelector(".search"), began = performance.now();
@@ -73,9 +126,10 @@ try {
   const work = async () => (await session.send("Performance.getMetrics")).metrics.find(({ name }) => name === "TaskDuration").value * 1000;
   const [trace] = await server.json("/list");
   const answers = [];
+  let largeTrees = false; // of this measurement, not of the server
   page.on("response", async (response) => {
     const body = await response.body().catch(() => undefined);
-    if (body)
+    if (body && !largeTrees)
       answers.push([new URL(response.url()).pathname, body.length]);
   });
   // What had come when the numbers were there, without the page itself and the icon of its tab.
@@ -113,13 +167,18 @@ try {
   for (const [name, times] of again)
     say(`${name}, again`, middle(times.map(({ took }) => took)), "ms", 150, `${middle(times.map(({ worked }) => worked)).toFixed(0)} ms of the processor`);
 
+  const { total_count: total } = await server.json("/data/last/allocations?count=1&frames=none");
+  say("until pages in the middle of a sorted list come at once", await indexed(server, total), "ms");
   await timed("blocks");
   const blank = await blankRows(page);
   say("blank rows of blocks after a jump, the longest", Math.max(...blank), "ms", 200, `half of them below ${middle(blank).toFixed(0)} ms`);
   await timed("flame");
-  say(`a frame of ${await page.getAttribute(".flame canvas", "data-ready")} boxes, 95th percentile`, await frames(page), "ms", 16);
+  const { slow, worked } = await frames(page, work);
+  say(`a frame of ${await page.getAttribute(".flame canvas", "data-ready")} boxes, 95th percentile`, slow, "ms", 16, `${worked.toFixed(1)} ms of the processor`);
   const before = await work(), search = await searched(page, "parse");
   say("search in them", search, "ms", 100, `${(await work() - before).toFixed(0)} ms of the processor`);
+  largeTrees = true;
+  await measureLargeTree(page, hash, work);
   await session.send("HeapProfiler.collectGarbage");
   say("the page's memory", (await session.send("Runtime.getHeapUsage")).usedSize / 2 ** 20, "MiB", 200);
   say("the server's memory at most", mostMemory(server.pid), "MiB", 2048);

@@ -186,15 +186,32 @@ page("collapsed recursion changes no sum, and no function is below itself", asyn
     assert.ok(!way.includes(name), `${name} below itself`);
     way.push(name);
   }
-  // A function's outermost calls have all that its sums have.
-  const { rows: sums } = await data("totals?by=function&cost=allocated");
-  await go(view("flame", "cost=allocated&ui.recursion=1"));
-  for (const row of sums.slice(0, 3)) {
-    await page.fill(".search", "/^" + row.key.replace(/[^\w]/g, ".") + "$/");
-    await page.waitForFunction(() => Number(document.querySelector(".hits")?.dataset.hits) > 0);
-    assert.equal(Number(await page.getAttribute(".hits", "data-sum")), row.total.allocated[0], row.key);
+  // The same tree over REST; no function is below itself there, so its boxes add up.
+  const sums = new Map(), add = (node) => {
+    sums.set(node.function, (sums.get(node.function) ?? 0) + node.size);
+    node.children.forEach(add);
+  };
+  (await data("call_tree?cost=allocated&collapse_recursion=true&least=0")).children.forEach(add);
+  await go(view("flame", "cost=allocated&collapse_recursion=true"));
+  assert.ok(sums.size > 3);
+  for (const [name, size] of [...sums].filter(([one]) => !one.startsWith("0x")).slice(0, 5)) {
+    await page.fill(".search", "/^" + name.replace(/[^\w]/g, ".") + "$/");
+    await page.waitForFunction((wanted) => Number(document.querySelector(".hits")?.dataset.sum) === wanted, size);
   }
 });
+
+page("the overview names who requested memory, as reports do", async (page, go) => {
+  const names = async (title) => page.$$eval(`[aria-label="${title}"] tbody .name`, (all) => all.map((one) => one.title));
+  const { cpp } = programs, asked = (what) => programs.server.json(`/data/${cpp}/totals?${what}&order=dsc&count=8&cost=peak&sort_by=self.peak.bytes`);
+  await page.goto(`${programs.server.address}/${view("overview", "", cpp)}`);
+  await settled(page);
+  const shown = await names("Functions at the peak");
+  assert.deepEqual(shown, (await asked("by=requester")).rows.filter((row) => row.self.peak[0]).map((row) => row.key));
+  assert.ok((await asked("by=function")).rows.some((row) => /^operator new|allocate\(/.test(row.key)));
+  assert.ok(!shown.some((name) => /^operator new|allocate\(/.test(name)), shown.join());
+  assert.ok(shown.includes("odd(int)"));
+  assert.equal((await names("Libraries at the peak"))[0], "program");
+}, { of: () => programs.server });
 
 page("zoom is an address: Back, Forward and reload", async (page, go) => {
   await go(view("flame", "cost=allocated"));

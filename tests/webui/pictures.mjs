@@ -6,7 +6,7 @@ import { launch, open, serve, settled } from "./browser.mjs";
 
 const [folder, ...traces] = process.argv.slice(2);
 const out = resolve(folder);
-const WIDTHS = [[1440, 900], [1024, 768], [390, 844]];
+const WIDTHS = [[1440, 900], [768, 1024], [390, 844]];
 const only = process.env.VIEWS?.split(",");
 
 mkdirSync(out, { recursive: true });
@@ -20,6 +20,7 @@ try {
   const [map] = (await server.json(`/data/${trace.id}/maps?count=1&sort_by=size&order=dsc`)).maps;
   const views = {
     traces: "#/", overview: "overview", flame: "flame", zoomed: "flame?ui.zoom=0.0.0&ui.sel=0.0.0.0.0.0&ui.search=eval", up: "flame?ui.up=1&cost=allocated&ui.inverted=1",
+    changed: "flame?split=thread&collapse_recursion=true&merge_library=libc.so.6&merge_function=%5Emain%24", requesters: "functions?by=requester",
     tree: "tree", functions: "functions", libraries: "functions?by=library", sandwich: `functions?function=${encodeURIComponent(rows.at(-1)?.key ?? "main")}`,
     stacks: `stacks?ui.stack=${group?.backtrace_id ?? 1}`, blocks: "blocks", sizes: "sizes", threads: "threads", timeline: "timeline", generations: "generations",
     maps: "maps", mapping: `maps?ui.map=${map?.id ?? 0}`, statics: "statics", recording: "recording", export: "export", nothing: "flame?size_min=1T", wrong: "blocks?size_min=nonsense",

@@ -11,7 +11,7 @@ import { Login } from "./parts/login";
 import { copy } from "./parts/menu";
 import { Boundary, Pane, curl } from "./parts/pane";
 import { Strip } from "./parts/strip";
-import { address, changed, filterOf, go, question, type Route, toView, useRoute } from "./state/route";
+import { address, changed, filterOf, go, question, type Route, toView, useRoute, transformsOf } from "./state/route";
 import { baseName, plain } from "./text/format";
 import { commandOf, VIEWS } from "./views/table";
 import { TracesView } from "./views/traces";
@@ -147,17 +147,18 @@ function Trace({ route, row }: { route: Route; row: ListRow }) {
 
 function Foot({ route, summary, view }: { route: Route; summary: Summary; view: (typeof VIEWS)[number] }) {
   const { cost, events } = lookedAt(route, summary);
-  const command = commandOf(view, route, summary, cost, filterOf(route));
+  const tree = question(route, route.parameters.get("ui.inverted") === "1" ? "inverted_tree" : "call_tree", { cost, events: events.name === "heap" ? undefined : events.name, ...transformsOf(route) });
   const asked: Record<string, string> = {
     overview: question(route, "summary"), stacks: question(route, "allocation_groups", { sort_by: "only_matched.size", order: "dsc", count: 20 }),
     blocks: question(route, "allocations", { sort_by: "size", order: "dsc", count: 20 }), timeline: question(route, "timeline"),
-    functions: question(route, "totals", { sort_by: `self.${cost}.bytes`, order: "dsc", count: 20 }), recording: question(route, "recording"),
-    flame: question(route, "call_tree", { cost, events: events.name === "heap" ? undefined : events.name }),
-    tree: question(route, "call_tree", { cost, events: events.name === "heap" ? undefined : events.name }),
+    functions: route.parameters.get("function")
+      ? question(route, "sandwich", { function: route.parameters.get("function")!, by: route.parameters.get("by") ?? undefined, cost, events: events.name === "heap" ? undefined : events.name })
+      : question(route, "totals", { by: route.parameters.get("by") ?? undefined, sort_by: `self.${cost}.bytes`, order: "dsc", count: 20, events: events.name === "heap" ? undefined : events.name }), recording: question(route, "recording"),
+    flame: tree, tree,
     sizes: question(route, "totals", { by: "size" }), threads: question(route, "totals", { by: "thread" }),
     generations: question(route, "generations", { parts: 10 }), maps: question(route, "maps"), statics: question(route, "dynamic_statics", {}, false),
   };
-  const path = asked[view.name];
+  const path = asked[view.name], command = commandOf(view, route, summary, cost, filterOf(route), path);
   return (
     <footer class="foot-bar">
       {command && <><code title="the command that prints this view">{command}</code><button type="button" onClick={() => copy(command)}>Copy command</button></>}

@@ -143,8 +143,12 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
     else if (event.key === "." || event.key === "ContextMenu") {
       const box = pane.current!.getBoundingClientRect();
       setMenu({ of: model, node: from, x: box.left + 40, y: box.top + 40 });
-    } else
-      return;
+    } else {
+      const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : actions(model, from).find(({ key }) => key === event.key);
+      if (!action)
+        return;
+      action.run();
+    }
     event.preventDefault();
     event.stopPropagation();
     if (event.key.startsWith("Arrow"))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The actions for a function, in all parts of the page.
-import { type Model, nameOf, pathOf, stackOf } from "../canvas/model";
-import { changed, exactly, go, type Route, toView } from "../state/route";
-import { isUnnamed } from "../text/format";
+import { libraryOf, type Model, nameOf, pathOf, stackOf } from "../canvas/model";
+import { changed, exactly, go, type Route, toView, type Transform, transformed } from "../state/route";
+import { baseName, isUnnamed } from "../text/format";
 import { copy, type MenuItem } from "./menu";
 
 export function functionActions(route: Route, name: string): MenuItem[] {
@@ -32,10 +32,25 @@ function throughIt(route: Route, name: string): MenuItem[] {
   ];
 }
 
+// Of a box or a row of a tree: other trees. The keys are those of other profilers.
+export function transformActions(route: Route, model: Model, node: number): MenuItem[] {
+  const name = exactly(nameOf(model, node)), library = baseName(libraryOf(model, node));
+  const to = (transform: Transform, value: string) => () => go(transformed(route, transform, value));
+  return [
+    { name: "Start the tree at it", key: "f", run: to("root_function", name) },
+    { name: "Merge it into its callers", key: "m", run: to("merge_function", name) },
+    { name: "Collapse its callees", key: "c", run: to("collapse_function", name) },
+    ...(library ? [
+      { name: `Merge ${library} into its callers`, key: "M", run: to("merge_library", library) },
+      { name: `Collapse calls within ${library}`, key: "C", run: to("collapse_library", library) },
+    ] : []),
+  ];
+}
+
 export function nodeActions(route: Route) {
   return (model: Model, node: number): MenuItem[] => [
     { name: "Zoom in", run: () => go(changed(route, { "ui.zoom": pathOf(model, node).join(".") || undefined })) },
-    ...(node ? functionActions(route, nameOf(model, node)) : []),
+    ...(node ? [...functionActions(route, nameOf(model, node)), ...transformActions(route, model, node)] : []),
     { name: "Copy the stack", run: () => copy(stackOf(model, node).join("\n") + "\n") },
     { name: "Copy a link", run: () => copy(location.href) },
   ];

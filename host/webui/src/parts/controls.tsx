@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Switches for what is shown: links to the address with that choice.
 import type { Cost, EventsKind, Summary } from "../data/types";
-import { bytes, count, counted, duration, plain } from "../text/format";
+import { bytes, count, counted, duration, plain, shortName } from "../text/format";
 import type { Speech } from "../canvas/flame";
 import { COSTS, EVENTS, filterName } from "../text/words";
-import { address, changed, type Changes, filterOf, type Route } from "../state/route";
+import { address, changed, type Changes, filterOf, nameOfExactly, type Route, type Transform, TRANSFORMS, untransformed } from "../state/route";
 
 export function Choice({ label, choices, now, to }: {
   label: string; now: string; to: (value: string) => string;
@@ -42,11 +42,44 @@ export function Nothing({ route, summary }: { route: Route; summary: Summary }) 
     : <p class="empty">The trace has no {what}. Choose another kind above.</p>;
 }
 
-export function Recursion({ route }: { route: Route }) {
-  return <Choice label="Recursion" now={route.parameters.get("ui.recursion") === "1" ? "1" : "0"}
-    to={(value) => address(changed(route, { "ui.recursion": value === "1" ? value : undefined, "ui.zoom": undefined, "ui.open": undefined }))}
-    choices={[{ value: "0", name: "Each call", title: "show each call of a recursion as a box of its own" },
-              { value: "1", name: "Recursion collapsed", title: "show each function at most once per stack, also if other functions are between its calls" }]} />;
+const ANOTHER_TREE: Changes = { "ui.zoom": undefined, "ui.open": undefined };
+
+// What is done to stacks before they are added up.
+export function StackSwitches({ route, summary }: { route: Route; summary: Summary }) {
+  const { events } = lookedAt(route, summary);
+  return (
+    <>
+      <Choice label="Recursion" now={route.parameters.get("collapse_recursion") === "true" ? "1" : "0"}
+        to={(value) => address(changed(route, { collapse_recursion: value === "1" ? "true" : undefined, ...ANOTHER_TREE }))}
+        choices={[{ value: "0", name: "Each call", title: "show each call of a recursion as a box of its own" },
+                  { value: "1", name: "Recursion collapsed", title: "show each function at most once per stack, also if other functions are between its calls" }]} />
+      {(summary.thread_list.length > 1 || route.parameters.has("split")) && events.name === "heap" && summary.holds !== "sums" &&
+        <Choice label="Threads" now={route.parameters.get("split") === "thread" ? "thread" : "none"}
+          to={(value) => address(changed(route, { split: value === "thread" ? value : undefined, ...ANOTHER_TREE }))}
+          choices={[{ value: "none", name: "Threads together" }, { value: "thread", name: "By thread", title: "a part of its own for each thread that allocated" }]} />}
+    </>
+  );
+}
+
+const DONE: Record<Transform, string> = {
+  root_function: "starts at", merge_function: "merged", merge_library: "merged library", collapse_function: "without callees of", collapse_library: "collapsed library",
+};
+
+// The transforms of the tree; each can be removed.
+export function Transforms({ route }: { route: Route }) {
+  const all = TRANSFORMS.flatMap((name) => route.parameters.getAll(name).map((value) => ({ name, value })));
+  if (!all.length)
+    return null;
+  return (
+    <nav class="transforms" aria-label="Changes of the tree">
+      {all.map(({ name, value }) => {
+        const whole = nameOfExactly(value) ?? value;
+        return <a class="chip" key={name + value} href={address(untransformed(route, name, value))} title={`${plain(whole)}\nremove this change of the tree`}>
+          {DONE[name]} <b>{name.endsWith("library") ? plain(whole) : shortName(whole)}</b> <span aria-hidden="true">{"\u2715"}</span><span class="unseen">remove</span>
+        </a>;
+      })}
+    </nav>
+  );
 }
 
 export function Look({ route, summary, units = true }: { route: Route; summary: Summary; units?: boolean }) {

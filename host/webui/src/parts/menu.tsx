@@ -3,7 +3,8 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { plain } from "../text/format";
 
-export interface MenuItem { name: string; run: () => void; hides?: boolean } // hides: with Alt and a click, too
+// hides: with Alt and a click, too; key: in the picture, too
+export interface MenuItem { name: string; run: () => void; hides?: boolean; key?: string }
 
 export function Menu({ x, y, title, items, close }: { x: number; y: number; title: string; items: MenuItem[]; close: () => void }) {
   const list = useRef<HTMLDivElement>(null);
@@ -38,7 +39,7 @@ export function Menu({ x, y, title, items, close }: { x: number; y: number; titl
     <div class="menu" ref={list} role="menu" aria-label={"Actions for " + plain(title)} onKeyDown={key}>
       <p>{plain(title)}</p>
       {items.map((item) => <button type="button" role="menuitem" key={item.name}
-                                   onClick={() => (close(), item.run())}>{item.name}</button>)}
+                                   onClick={() => (close(), item.run())}>{item.name}{item.key && <kbd>{item.key}</kbd>}</button>)}
     </div>
   );
 }

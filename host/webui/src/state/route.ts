@@ -9,7 +9,13 @@ export interface Route {
 }
 
 // Parameters of REST that are not filters.
-const OWN = new Set(["cost", "by", "sort_by", "order", "events", "function", "contains", "strip_template_args", "base", "base_at"]);
+const OWN = new Set(["cost", "by", "sort_by", "order", "events", "function", "contains", "strip_template_args", "base", "base_at",
+                     "root_function", "merge_function", "merge_library", "collapse_function", "collapse_library", "collapse_recursion", "split"]);
+
+// Transforms of trees have REST's names, but may occur several times.
+export type Transform = "root_function" | "merge_function" | "merge_library" | "collapse_function" | "collapse_library";
+export const TRANSFORMS: Transform[] = ["root_function", "merge_function", "merge_library", "collapse_function", "collapse_library"];
+export const OF_TREES = [...TRANSFORMS, "collapse_recursion", "split"];
 
 // The pages of other recorders whose traces people used before.
 const OLD: Record<string, string> = { overview: "overview", allocations: "stacks", console: "overview" };
@@ -18,6 +24,10 @@ export function parse(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#/, "").split(/\?(.*)/s);
   const parts = path.split("/").filter(Boolean);
   const parameters = new URLSearchParams(query);
+  // Older links.
+  if (parameters.get("ui.recursion") === "1")
+    parameters.set("collapse_recursion", "true");
+  parameters.delete("ui.recursion");
   if (parts[0] === "t" && parts[1])
     return { trace: decodeURIComponent(parts[1]), view: parts[2] ?? "overview", parameters };
   if (parts[0] && OLD[parts[0]] && parts[1])
@@ -87,7 +97,45 @@ export function toView(route: Route, view: string, changes: Changes = {}): Route
   for (const name of ["cost", "events", "ui.unit"])
     if (route.parameters.has(name))
       parameters.set(name, route.parameters.get(name)!);
+  if (view === "flame" || view === "tree")
+    for (const name of OF_TREES)
+      for (const value of route.parameters.getAll(name))
+        parameters.append(name, value);
   return changed({ ...route, view, parameters }, changes);
+}
+
+// One value for each transform, as REST takes it.
+export function transformsOf(route: Route): Record<string, string | undefined> {
+  const asked: Record<string, string | undefined> = {};
+  for (const name of OF_TREES) {
+    const values = route.parameters.getAll(name);
+    asked[name] = values.length < 2 ? values[0] : name.endsWith("library") ? values.join(",") : values.map((value) => `(?:${value})`).join("|");
+  }
+  return asked;
+}
+
+// Places in a tree mean nothing in another tree.
+function withoutPlaces(parameters: URLSearchParams): URLSearchParams {
+  for (const name of ["ui.zoom", "ui.sel", "ui.open"])
+    parameters.delete(name);
+  return parameters;
+}
+
+export function transformed(route: Route, name: Transform, value: string): Route {
+  const parameters = withoutPlaces(new URLSearchParams(route.parameters));
+  if (name === "root_function")
+    parameters.delete(name);
+  if (!parameters.getAll(name).includes(value))
+    parameters.append(name, value);
+  return { ...route, parameters };
+}
+
+export function untransformed(route: Route, name: Transform, value: string): Route {
+  const parameters = new URLSearchParams();
+  for (const [other, given] of route.parameters)
+    if (other !== name || given !== value)
+      parameters.append(other, given);
+  return { ...route, parameters: withoutPlaces(parameters) };
 }
 
 export function question(route: Route, what: string, own: Record<string, string | number | undefined> = {}, filtered = true): string {
@@ -97,6 +145,12 @@ export function question(route: Route, what: string, own: Record<string, string 
       query.set(name, String(value));
   const text = query.toString();
   return `/data/${encodeURIComponent(route.trace!)}/${what}${text ? "?" + text : ""}`;
+}
+
+// The name that `exactly` made an expression of; undefined: it is another expression.
+export function nameOfExactly(expression: string): string | undefined {
+  const name = /^\^(.*)\$$/s.exec(expression)?.[1]?.replace(/\\(.)/gs, "$1");
+  return name !== undefined && exactly(name) === expression ? name : undefined;
 }
 
 // A regular expression that matches exactly this name.

@@ -35,6 +35,18 @@ interface Props<Row> {
 
 const HIGH = 24, PAGE = 100, MOST_HIGH = 12_000_000, PAGES = 20, SAVED = 1000;
 
+// The pages of rows that are wanted, the most urgent ones first.
+function pagesAround(top: number, visible: number, down: boolean, total: number): number[] {
+  const ranges = [[top, top + visible], down ? [top + visible, top + 3 * visible] : [top - 2 * visible, top], down ? [top - visible, top] : [top + visible, top + 2 * visible]];
+  const pages = new Set<number>();
+  for (const [from, to] of ranges) {
+    const begin = Math.floor(Math.max(0, from!) / PAGE), end = Math.floor((Math.min(total, to!) - 1) / PAGE);
+    for (let page = begin; page <= end; page++)
+      pages.add(page);
+  }
+  return [...pages];
+}
+
 export function Table<Row>(props: Props<Row>) {
   const pane = useRef<HTMLDivElement>(null);
   const hovered = useHover();
@@ -81,24 +93,41 @@ export function Table<Row>(props: Props<Row>) {
       take(0, answer);
   }, [whole]);
 
+  // Visible rows come first, then those ahead in the direction of scrolling, then those behind.
+  const way = useRef<{ at: number; down: boolean }>({ at: 0, down: true });
+  if (way.current.at !== top)
+    way.current = { at: top, down: top > way.current.at };
   const first = Math.max(0, top - visible), last = Math.min(total ?? Infinity, top + 2 * visible);
-  const wanted = Math.floor(first / PAGE), until = Math.floor(Math.max(0, last - 1) / PAGE);
+  const wanted = Math.floor(first / PAGE);
+  const asked = pagesAround(top, visible, way.current.down, fresh ? total! : 1).filter((page) => !fresh || !pages.has(page));
+  const running = useRef(new Map<number, AbortController>());
+  const abortAll = (): void => {
+    for (const end of running.current.values())
+      end.abort();
+    running.current.clear();
+  };
+  useEffect(() => abortAll, [whole, round]);
+  // A request goes on as long as its rows are wanted, also if others are by now.
   useEffect(() => {
-    const end = new AbortController();
     setProblem(undefined);
-    for (let page = wanted; page <= until && (page === 0 || (fresh && page * PAGE < total!)); page++) {
-      if (fresh && pages.has(page))
+    for (const [page, end] of running.current)
+      if (!asked.includes(page))
+        end.abort(), running.current.delete(page);
+    for (const page of asked) {
+      if (running.current.has(page))
         continue;
+      const end = new AbortController();
+      running.current.set(page, end);
+      const done = (): boolean => running.current.get(page) === end && running.current.delete(page) && !end.signal.aborted;
       askOrKept<unknown>(props.ask(page * PAGE, PAGE), end.signal).then((answer) => {
-        if (!end.signal.aborted)
+        if (done())
           take(page, answer);
       }, (reason: unknown) => {
-        if (!end.signal.aborted)
+        if (done())
           setProblem(reason instanceof Refusal ? reason : new Refusal(0, String(reason)));
       });
     }
-    return () => end.abort();
-  }, [whole, wanted, until, round, fresh]);
+  }, [whole, asked.join(), round]);
 
   const rows = total ?? 0, real = rows * HIGH, space = Math.min(real, MOST_HIGH);
   const scale = real > space ? (real - visible * HIGH) / Math.max(1, space - visible * HIGH) : 1;

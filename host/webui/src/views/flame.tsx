@@ -6,12 +6,12 @@ import { nodeAt, nameOf, pathOf, readPath, searchFilter, valueOf } from "../canv
 import { useAnswer } from "../data/ask";
 import type { Summary, TreeColumns } from "../data/types";
 import { nodeActions } from "../parts/actions";
-import { Choice, Look, lookedAt, Nothing, Recursion } from "../parts/controls";
+import { Choice, Look, lookedAt, Nothing, StackSwitches, Transforms } from "../parts/controls";
 import { captionOf } from "../parts/caption";
 import { Inspector } from "../parts/inspector";
 import { copy } from "../parts/menu";
 import { Pane } from "../parts/pane";
-import { address, changed, go, question, type Route, toView } from "../state/route";
+import { address, changed, go, question, type Route, toView, transformsOf } from "../state/route";
 import { count, counted, exactBytes, share, shortName } from "../text/format";
 import { COSTS } from "../text/words";
 import { useTree } from "./tree_answer";
@@ -32,7 +32,7 @@ export function FlameView({ route, summary }: ViewProps) {
         <Look route={route} summary={summary} />
         <Choice label="Direction" now={inverted ? "1" : "0"} to={(value) => address(changed(route, { "ui.inverted": value === "1" ? value : undefined, "ui.zoom": undefined }))}
           choices={[{ value: "0", name: "Callers first", title: "from main to the allocating functions" }, { value: "1", name: "Allocators first", title: "from the allocating functions to their callers" }]} />
-        <Recursion route={route} />
+        <StackSwitches route={route} summary={summary} />
         <Choice label="Picture" now={up ? "1" : "0"} to={(value) => address(changed(route, { "ui.up": value === "1" ? value : undefined }))}
           choices={[{ value: "0", name: "Icicle", title: "grows downwards" }, { value: "1", name: "Flame", title: "grows upwards" }]} />
         <input type="search" class="search" placeholder="Search: name, /regex/i, lib:, file:" aria-label="Search in the picture" value={search}
@@ -43,6 +43,7 @@ export function FlameView({ route, summary }: ViewProps) {
           }} />
         <Found route={route} summary={summary} search={search} />
       </div>
+      <Transforms route={route} />
       <Pane answer={answer} path={path} empty={(data) => data.size[0] || data.count[0] ? undefined
         : <Nothing route={route} summary={summary} />}>
         {() => model && <>
@@ -52,8 +53,8 @@ export function FlameView({ route, summary }: ViewProps) {
             {speech.thing === "blocks" && <>; {exactBytes(model.columns.size[0]!)} in {counted(model.columns.count[0]!, "blocks")}</>}
             {zoom.length > 0 && <>; shown: {share(valueOf(model, nodeAt(model, zoom), speech.unit), valueOf(model, 0, speech.unit))} of it</>}
             {model.columns.left_out && <span class="faint"> {" \u00b7 "}the {count(model.count - 1)} largest boxes; smaller ones are hatched, zoom in to see them</span>}
-            <SavePicture caption={captionOf(route, summary)} table={address(toView(route, "tree", { "ui.inverted": inverted ? "1" : undefined, "ui.recursion": route.parameters.get("ui.recursion") ?? undefined }))}
-              svg={question(route, "export/flamegraph/flame.svg", { cost, unit: speech.unit, events: events.name === "heap" ? undefined : events.name })} />
+            <SavePicture caption={captionOf(route, summary)} table={address(toView(route, "tree", { "ui.inverted": inverted ? "1" : undefined }))}
+              svg={!inverted && !Object.values(transformsOf(route)).some(Boolean) && question(route, "export/flamegraph/flame.svg", { cost, unit: speech.unit, events: events.name === "heap" ? undefined : events.name })} />
           </p>
           <div class="with-side"><Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={zoom} search={search} flame={up}
             label={`${up ? "Flame" : "Icicle"} graph of ${what}`} actions={nodeActions(route)}
@@ -80,7 +81,7 @@ function Found({ route, summary, search }: { route: Route; summary: Summary; sea
   if (filter)
     asked.parameters.append(...filter);
   const answer = useAnswer<TreeColumns>(filter && question(asked, "call_tree",
-    { format: "columns", nodes: 1, depth: 1, cost, events: events.name === "heap" ? undefined : events.name }));
+    { format: "columns", nodes: 1, depth: 1, cost, root_function: transformsOf(route).root_function, events: events.name === "heap" ? undefined : events.name }));
   const size = answer.data?.size[0] ?? 0, blocks = answer.data?.count[0] ?? 0;
   if (!filter || !answer.data || answer.loading)
     return null;
@@ -105,7 +106,7 @@ function withCaption(canvas: HTMLCanvasElement, caption: string): HTMLCanvasElem
   return made;
 }
 
-function SavePicture({ caption, svg, table }: { caption: string; svg: string; table: string }) {
+function SavePicture({ caption, svg, table }: { caption: string; svg: string | false; table: string }) {
   const save = (): void => {
     const canvas = document.querySelector<HTMLCanvasElement>(".flame canvas");
     canvas && withCaption(canvas, caption).toBlob((blob) => {
@@ -119,7 +120,7 @@ function SavePicture({ caption, svg, table }: { caption: string; svg: string; ta
     });
   };
   return <span class="tools"><button type="button" title={caption} onClick={save}>Save PNG</button>
-    <a class="button" href={svg} download="flame.svg">Save SVG</a>
+    {svg && <a class="button" href={svg} download="flame.svg">Save SVG</a>}
     <button type="button" onClick={() => copy(location.href)}>Copy link</button>
     <a class="button" href={table}>As table</a></span>;
 }

@@ -17,7 +17,9 @@ import { bytes, count, counted, exactBytes, plain, share, shortName } from "../t
 import type { ViewProps } from "./view";
 
 const BY = [{ value: "function", name: "Functions" }, { value: "library", name: "Libraries" },
-            { value: "source", name: "Files" }, { value: "line", name: "Lines" }];
+            { value: "source", name: "Files" }, { value: "line", name: "Lines" },
+            { value: "requester", name: "Requesters", title: "the functions that requested memory, as in reports: functions of allocators and of the standard library are skipped" },
+            { value: "requester_library", name: "Their libraries", title: "the libraries of these functions" }];
 
 export function FunctionsView(props: ViewProps) {
   return props.route.parameters.get("function") ? <Sandwich {...props} /> : <List {...props} />;
@@ -27,28 +29,30 @@ function List({ route, summary }: ViewProps) {
   const { events, cost, speech } = lookedAt(route, summary);
   const by = route.parameters.get("by") ?? "function", contains = route.parameters.get("contains") ?? "";
   const sort = route.parameters.get("sort_by") ?? `self.${cost}.${speech.unit}`, order = route.parameters.get("order") ?? "dsc";
+  const ofFunctions = by === "function" || by === "requester", ofLibraries = by === "library" || by === "requester_library";
   const [sum, setSum] = useState<Totals["sum"]>({});
   const [menu, setMenu] = useState<{ row: TotalsRow; x: number; y: number } | undefined>();
   const whole = sum[cost]?.[speech.unit === "bytes" ? 0 : 1] ?? 0;
   const pick = (pair: [number, number] | undefined): number => pair?.[speech.unit === "bytes" ? 0 : 1] ?? 0;
   const amount = (part: "self" | "total", title: string): Column<TotalsRow>[] => [
-    { name: part === "self" ? "Itself" : "With calls", sort: `${part}.${cost}.${speech.unit}`, number: true, title,
+    { name: part === "total" ? "With calls" : by.startsWith("requester") ? "Requested" : "Itself", sort: `${part}.${cost}.${speech.unit}`, number: true, title,
       cell: (row) => <span title={row[part][cost] && `${exactBytes(row[part][cost]![0])} in ${count(row[part][cost]![1])}`}>{speech.value(pick(row[part][cost]))}</span> },
     { name: "Share", sort: `${part}.${cost}.${speech.unit}`, number: true, title: "of all matching blocks", cell: (row) => share(pick(row[part][cost]), whole) },
   ];
   const other: Cost[] = events.costs.filter((one) => one !== cost);
   const columns: Column<TotalsRow>[] = [
-    ...amount("self", "allocated by the function itself"), ...amount("total", "allocated by it and its callees"),
-    { name: by === "function" ? "Function" : by === "library" ? "Library" : by === "source" ? "File" : "Line", sort: "key", wide: true,
-      cell: (row) => name(by === "function" ? shortName(row.key) : by === "line" ? `${plain(row.key)}:${row.line}` : plain(row.key), by === "line" ? `${row.key}:${row.line}` : row.key) },
-    ...(by === "library" ? [] : [{ name: "Library", sort: "library", cell: (row: TotalsRow) => row.library ? plain(row.library) : "" }]),
+    ...amount("self", by.startsWith("requester") ? "requested by it" : "allocated by the function itself"),
+    ...(by.startsWith("requester") ? [] : amount("total", "allocated by it and its callees")),
+    { name: ofFunctions ? "Function" : ofLibraries ? "Library" : by === "source" ? "File" : "Line", sort: "key", wide: true,
+      cell: (row) => name(ofFunctions ? shortName(row.key) : by === "line" ? `${plain(row.key)}:${row.line}` : plain(row.key), by === "line" ? `${row.key}:${row.line}` : row.key) },
+    ...(ofLibraries ? [] : [{ name: "Library", sort: "library", cell: (row: TotalsRow) => row.library ? plain(row.library) : "" }]),
     ...(events.name === "heap" ? other.map((one): Column<TotalsRow> => ({
       name: { peak: "Peak", live: "Live", allocated: "Allocated", temporary: "Temporary" }[one], sort: `total.${one}.${speech.unit}`, number: true,
       title: COSTS[one].explained + ", of it and its callees", cell: (row) => <span title={row.total[one] && `${exactBytes(row.total[one]![0])} in ${counted(row.total[one]![1], "blocks")}`}>{speech.value(pick(row.total[one]))}</span> })) : []),
   ];
   const open = (row: TotalsRow): void =>
-    by === "function" ? go(changed(route, { function: row.key }))
-      : go(changed(route, by === "library" ? { library: row.key, by: undefined } : { source_regex: exactly(row.key), by: undefined }));
+    ofFunctions ? go(changed(route, { function: row.key, by: undefined }))
+      : go(changed(route, ofLibraries ? { library: row.key, by: undefined } : { source_regex: exactly(row.key), by: undefined }));
   return (
     <>
       <div class="bar">
@@ -66,9 +70,9 @@ function List({ route, summary }: ViewProps) {
           return { rows: totals.rows, total: totals.total_count };
         }}
         onSort={(sort_by, next) => go(changed(route, { sort_by, order: next }))}
-        functionOf={by === "function" ? (row) => row.key : undefined} onOpen={open} onMenu={by === "line" ? undefined : (row, x, y) => setMenu({ row, x, y })}
+        functionOf={ofFunctions ? (row) => row.key : undefined} onOpen={open} onMenu={by === "line" ? undefined : (row, x, y) => setMenu({ row, x, y })}
         empty={contains ? `No name contains \u201c${plain(contains)}\u201d.` : "Nothing matches the filter."} />
-      {menu && <Menu x={menu.x} y={menu.y} title={menu.row.key} items={by === "function" ? functionActions(route, menu.row.key) : partActions(route, by, menu.row.key)} close={() => setMenu(undefined)} />}
+      {menu && <Menu x={menu.x} y={menu.y} title={menu.row.key} items={ofFunctions ? functionActions(changed(route, { by: undefined }), menu.row.key) : partActions(route, ofLibraries ? "library" : by, menu.row.key)} close={() => setMenu(undefined)} />}
     </>
   );
 }

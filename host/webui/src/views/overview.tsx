@@ -36,9 +36,9 @@ export function OverviewView({ route, summary }: ViewProps) {
         </>}
       </Pane>
       <div class="tops">
-        <Top route={route} by="function" cost="peak" title="Functions at the peak" />
-        <Top route={route} by="function" cost="live" title="Functions with live memory at the end" />
-        <Top route={route} by="library" cost="peak" title="Libraries at the peak" />
+        <Top route={route} by="requester" cost="peak" title="Functions at the peak" />
+        <Top route={route} by="requester" cost="live" title="Functions with live memory at the end" />
+        <Top route={route} by="requester_library" cost="peak" title="Libraries at the peak" />
       </div>
       {answer.data && <Resident route={route} now={answer.data} summary={summary} />}
       <p class="faint">{counted(summary.stacks, "different stacks")}.</p>
@@ -110,7 +110,7 @@ function Lost({ now, route }: { now: Summary; route: Route }) {
   return said.length ? <p class="note">{said.join("; ")}. <a href={address(toView(route, "recording"))}>Details</a></p> : null;
 }
 
-function Top({ route, by, cost, title }: { route: Route; by: "function" | "library"; cost: Cost; title: string }) {
+function Top({ route, by, cost, title }: { route: Route; by: "requester" | "requester_library"; cost: Cost; title: string }) {
   const path = question(route, "totals", { by, cost, sort_by: `self.${cost}.bytes`, order: "dsc", count: 8 });
   const answer = useAnswer<Totals>(path);
   return (
@@ -121,12 +121,12 @@ function Top({ route, by, cost, title }: { route: Route; by: "function" | "libra
           {data.rows.filter((row) => row.self[cost]?.[0]).map((row) => <tr key={row.key}>
             <td class="number" title={exactBytes(row.self[cost]![0])}>{bytes(row.self[cost]![0])}</td>
             <td class="number">{share(row.self[cost]![0], data.sum[cost]![0])}</td>
-            <th scope="row" class="wide"><a href={address(by === "function" ? toView(route, "functions", { function: row.key, cost })
-              : toView(route, "flame", { library: row.key, cost }))}>{name(by === "function" ? shortName(row.key) : plain(row.key), row.key)}</a></th>
+            <th scope="row" class="wide"><a href={address(by === "requester" ? toView(route, "functions", { function: row.key, cost })
+              : toView(route, "flame", { library: row.key, cost }))}>{name(by === "requester" ? shortName(row.key) : plain(row.key), row.key)}</a></th>
           </tr>)}
         </tbody></table>}
       </Pane>
-      <a href={address(toView(route, "functions", { cost, by: by === "function" ? undefined : by, sort_by: `self.${cost}.bytes`, order: "dsc" }))}>all</a>
+      <a href={address(toView(route, "functions", { cost, by, sort_by: `self.${cost}.bytes`, order: "dsc" }))}>all</a>
     </section>
   );
 }

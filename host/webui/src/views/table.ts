@@ -3,7 +3,7 @@
 import type { ComponentType } from "preact";
 import type { Summary } from "../data/types";
 import type { Cost } from "../data/types";
-import type { Route } from "../state/route";
+import { OF_TREES, type Route } from "../state/route";
 import { BlocksView } from "./blocks";
 import { ExportView } from "./export";
 import { FlameView } from "./flame";
@@ -47,14 +47,25 @@ export const VIEWS: View[] = [
 
 const quoted = (text: string): string => /^[\w@%+=:,./-]+$/.test(text) ? text : "'" + text.replace(/'/g, "'\\''") + "'";
 
-// The command for the same data; undefined: none, or the text contains characters that are unsafe in a terminal.
-export function commandOf(view: View, route: Route, summary: Summary, cost: Cost, filter: URLSearchParams): string | undefined {
-  if (!view.report || route.parameters.has("events") || filter.has("at") || route.parameters.has("function"))
+// The command for the same data as text: a report where there is one, else the view's question; undefined: none, or the
+// text contains characters that are unsafe in a terminal.
+export function commandOf(view: View, route: Route, summary: Summary, cost: Cost, filter: URLSearchParams, path: string | undefined): string | undefined {
+  const reports = view.report && !["events", "function", ...OF_TREES].some((name) => route.parameters.has(name)) && !filter.has("at") && !(view.name === "functions" && route.parameters.has("by"));
+  if (!reports && !path)
     return undefined;
-  const words = ["heapsonde report", view.report(cost)];
-  for (const [name, value] of filter)
-    words.push(`--${name.replace(/_/g, "-")} ${quoted(value)}`);
+  const words = reports ? ["heapsonde report", view.report!(cost)] : ["heapsonde ask --text"];
+  if (reports)
+    for (const [name, value] of filter)
+      words.push(`--${name.replace(/_/g, "-")} ${quoted(value)}`);
   words.push(quoted(summary.trace));
+  if (!reports)
+    words.push(...wordsOf(path!));
   const text = words.filter(Boolean).join(" ");
   return /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text) ? undefined : text;
+}
+
+// A question as words of `heapsonde ask`.
+function wordsOf(path: string): string[] {
+  const [what = "", query = ""] = path.replace(/^\/data\/[^/]*\//, "").split(/\?(.*)/s);
+  return [what, ...[...new URLSearchParams(query)].map(([name, value]) => quoted(`${name}=${value}`))];
 }

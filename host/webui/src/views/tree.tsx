@@ -2,8 +2,8 @@
 // The call tree as a table: the same numbers as the flame graph, for keyboards and screen readers.
 import { useMemo, useRef, useState } from "preact/hooks";
 import { libraryOf, type Model, nameOf, pathOf, selfOf, sourceOf, valueOf } from "../canvas/model";
-import { functionActions } from "../parts/actions";
-import { Choice, Look, lookedAt, Nothing, Recursion } from "../parts/controls";
+import { functionActions, transformActions } from "../parts/actions";
+import { Choice, Look, lookedAt, Nothing, StackSwitches, Transforms } from "../parts/controls";
 import { hovers, useHover } from "../parts/hover";
 import { Menu } from "../parts/menu";
 import { name } from "../parts/name";
@@ -50,7 +50,7 @@ export function TreeView({ route, summary }: ViewProps) {
   const { answer, path, model } = useTree(plainRoute, summary, 10000);
   const { speech } = lookedAt(route, summary);
   const inverted = route.parameters.get("ui.inverted") === "1";
-  const [menu, setMenu] = useState<{ name: string; x: number; y: number } | undefined>();
+  const [menu, setMenu] = useState<{ node: number; x: number; y: number } | undefined>();
   const asked = route.parameters.get("ui.open");
   const open = useMemo(() => asked === null ? model && opened(model) : new Set(asked.split("~")), [asked, model]);
   const rows = useMemo(() => model && open && rowsOf(model, open), [model, open]);
@@ -75,7 +75,7 @@ export function TreeView({ route, summary }: ViewProps) {
     else if (event.key === "ArrowLeft")
       to = rows!.indexOf(model!.columns.parent[node]!);
     else if (event.key === "." && node)
-      setMenu({ name: nameOf(model!, node), x: 300, y: 200 });
+      setMenu({ node, x: 300, y: 200 });
     else
       return;
     event.preventDefault();
@@ -87,9 +87,10 @@ export function TreeView({ route, summary }: ViewProps) {
         <Look route={route} summary={summary} />
         <Choice label="Direction" now={inverted ? "1" : "0"} to={(value) => address(changed(route, { "ui.inverted": value === "1" ? value : undefined, "ui.open": undefined }))}
           choices={[{ value: "0", name: "Callers first" }, { value: "1", name: "Allocators first" }]} />
-        <Recursion route={route} />
+        <StackSwitches route={route} summary={summary} />
         <button type="button" title="the rows that are shown" onClick={() => table.current && saveTable(table.current, "call-tree.csv")}>Save CSV</button>
       </div>
+      <Transforms route={route} />
       <Pane answer={answer} path={path} empty={(data) => data.size[0] || data.count[0] ? undefined : <Nothing route={route} summary={summary} />}>
         {() => model && rows && <div class="scroll">
           <table class="plain-table" ref={table} data-bytes={model.columns.size[0]} data-count={model.columns.count[0]}>
@@ -99,7 +100,7 @@ export function TreeView({ route, summary }: ViewProps) {
               {rows.map((node, i) => {
                 const depth = model.depth[node]!, is = open!.has(pathOf(model, node).join(".")), whole = valueOf(model, 0, speech.unit);
                 return (
-                  <tr key={node} class={node && nameOf(model, node) === hovered ? "hovered" : ""} {...hovers(node ? nameOf(model, node) : undefined)} onContextMenu={(event) => node && (event.preventDefault(), setMenu({ name: nameOf(model, node), x: event.clientX, y: event.clientY }))}>
+                  <tr key={node} class={node && nameOf(model, node) === hovered ? "hovered" : ""} {...hovers(node ? nameOf(model, node) : undefined)} onContextMenu={(event) => node && (event.preventDefault(), setMenu({ node, x: event.clientX, y: event.clientY }))}>
                     <td class="number" title={exactly(model.columns.size[node]!)}>{speech.value(valueOf(model, node, speech.unit))}</td>
                     <td class="number">{share(valueOf(model, node, speech.unit), whole)}</td>
                     <td class="number" title={exactly(model.columns.self_size[node]!)}>{selfOf(model, node, speech.unit) ? speech.value(selfOf(model, node, speech.unit)) : ""}</td>
@@ -120,7 +121,7 @@ export function TreeView({ route, summary }: ViewProps) {
           {rows.length >= MOST_ROWS && <p class="faint">Only the first {count(MOST_ROWS)} rows are shown; close some of them.</p>}
         </div>}
       </Pane>
-      {menu && <Menu x={menu.x} y={menu.y} title={menu.name} items={functionActions(route, menu.name)} close={() => setMenu(undefined)} />}
+      {menu && model && <Menu x={menu.x} y={menu.y} title={nameOf(model, menu.node)} items={[...functionActions(route, nameOf(model, menu.node)), ...transformActions(route, model, menu.node)]} close={() => setMenu(undefined)} />}
     </>
   );
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The request for a tree of functions, and its answer as a model.
 import { useMemo } from "preact/hooks";
-import { collapseRecursion } from "../canvas/recursion";
 import { makeModel, type Model, readPath } from "../canvas/model";
 import { type Answer, useAnswer } from "../data/ask";
 import type { Summary, TreeColumns } from "../data/types";
 import { lookedAt } from "../parts/controls";
-import { question, type Route } from "../state/route";
+import { question, type Route, transformsOf } from "../state/route";
 
 export const NODES = 20000;
 
@@ -15,7 +14,7 @@ export function treeQuestion(route: Route, summary: Summary, nodes: number, belo
   const inverted = route.parameters.get("ui.inverted") === "1";
   return question(route, inverted ? "inverted_tree" : "call_tree", {
     format: "columns", nodes, least: 20 / nodes, depth: 10000, children: 100000, cost,
-    events: events.name === "heap" ? undefined : events.name, below: below ?? undefined,
+    events: events.name === "heap" ? undefined : events.name, below: below ?? undefined, ...transformsOf(route),
   });
 }
 
@@ -23,11 +22,9 @@ export interface TreeAnswer { answer: Answer<TreeColumns>; path: string; model: 
 
 export function useTree(route: Route, summary: Summary, nodes = NODES): TreeAnswer {
   const zoom = route.parameters.get("ui.zoom");
-  // What is below one node of a tree without recursion is below several nodes of the server's tree.
-  const collapsed = route.parameters.get("ui.recursion") === "1";
-  const path = treeQuestion(route, summary, nodes, readPath(zoom).length && !collapsed ? zoom : null);
+  const path = treeQuestion(route, summary, nodes, readPath(zoom).length ? zoom : null);
   const answer = useAnswer<TreeColumns>(path);
   const below = /[?&]below=([\d.]+)/.exec(answer.of ?? "");
-  const model = useMemo(() => answer.data && makeModel(collapsed ? collapseRecursion(answer.data) : answer.data, below ? readPath(below[1]!) : []), [answer.data, collapsed]);
+  const model = useMemo(() => answer.data && makeModel(answer.data, below ? readPath(below[1]!) : []), [answer.data]);
   return { answer, path, model };
 }

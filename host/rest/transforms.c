@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/rest/transforms.h"
+
+#include "host/filter/pattern.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What a function's or a library's name means.
+enum { IS_ROOT = 1, IS_MERGED = 2, IS_COLLAPSED = 4 };
+
+// Names by pointer: equal names are equal pointers. [0] is not used.
+struct transforms_names {
+    const char **name;
+    uint8_t *verdict;
+    size_t count, room;
+    uint32_t *slot;
+    size_t slots; // a power of two
+};
+
+struct hs_transformer {
+    struct hs_question *question;
+    const struct hs_node_tree *nodes;
+    struct hs_transformed made, *to;
+    struct transforms_names functions, libraries;
+    bool has_root, without_recursion;
+    size_t room;
+    uint32_t *slot; // a node of `to`, by its parent and its function
+    size_t slots;
+    uint32_t *now;  // by node of the tree: the node of `to` that it has led to
+    uint8_t *state; // by the same: OUTSIDE, ENDED
+};
+
+enum { OUTSIDE = 1, ENDED = 2 }; // the root is not reached yet; the rest is left out
+
+bool hs_transforms__any(const struct hs_question *question)
+{
+    static const char *const names[] = {"root_function", "merge_function", "merge_library", "collapse_function",
+                                        "collapse_library"};
+    bool any = hs_question__flag(question, "collapse_recursion");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        any |= hs_question__text(question, names[i]) != NULL;
+    return any;
+}
+
+// ---- names ----------------------------------------------------------------------------------------------------------
+
+static uint32_t *slot_of_name(const struct transforms_names *names, const char *name)
+{
+    size_t i = (size_t)(((uint64_t)(uintptr_t)name * 0x9e3779b97f4a7c15u) >> 32) & (names->slots - 1);
+    while (names->slot[i] && names->name[names->slot[i]] != name)
+        i = (i + 1) & (names->slots - 1);
+    return &names->slot[i];
+}
+
+static int grow_names(struct transforms_names *names)
+{
+    const size_t room = names->room ? 2 * names->room : 1024;
+    const char **name = reallocarray(names->name, room, sizeof(*name));
+    if (name)
+        names->name = name;
+    uint32_t *slot = calloc(2 * room, sizeof(*slot));
+    if (!name || !slot) {
+        free(slot);
+        return -ENOMEM;
+    }
+    free(names->slot);
+    names->slot = slot;
+    names->slots = 2 * room;
+    names->room = room;
+    names->name[0] = "";
+    names->count += !names->count;
+    for (size_t i = 1; i < names->count; i++)
+        *slot_of_name(names, names->name[i]) = (uint32_t)i;
+    return 0;
+}
+
+static int add_name(struct transforms_names *names, const char *name)
+{
+    if (names->count == names->room && grow_names(names))
+        return -ENOMEM;
+    uint32_t *slot = slot_of_name(names, name);
+    if (!*slot) {
+        *slot = (uint32_t)names->count;
+        names->name[names->count++] = name;
+    }
+    return 0;
+}
+
+static uint8_t verdict_of(const struct transforms_names *names, const char *name)
+{
+    return names->verdict[*slot_of_name(names, name)];
+}
+
+static const char *library_of(const struct hs_frame *frame)
+{
+    return frame->module ? frame->module : "";
+}
+
+static int find_names(struct hs_transformer *transforming)
+{
+    struct hs_question *question = transforming->question;
+    int failed = 0;
+    for (uint32_t at = 1; at < transforming->nodes->count && !failed; at++) {
+        const struct hs_frames *frames = hs_trace_symbols__node(question->symbols, transforming->nodes->node[at]);
+        for (uint32_t i = 0; i < frames->count && !failed; i++) {
+            failed = add_name(&transforming->functions, frames->frame[i].function);
+            if (!failed)
+                failed = add_name(&transforming->libraries, library_of(&frames->frame[i]));
+        }
+        if (!(at & 0xffff) && question->control.cancel && __atomic_load_n(question->control.cancel, __ATOMIC_RELAXED))
+            return -ECANCELED;
+    }
+    if (!failed && !transforming->functions.count)
+        failed = grow_names(&transforming->functions) || grow_names(&transforming->libraries) ? -ENOMEM : 0;
+    return failed;
+}
+
+static int judge_functions(struct hs_transformer *transforming, const char *parameter, uint8_t verdict)
+{
+    struct hs_question *question = transforming->question;
+    struct transforms_names *names = &transforming->functions;
+    const char *text = hs_question__text(question, parameter);
+    struct hs_pattern *pattern;
+    if (!text)
+        return 0;
+    int result = hs_pattern__create(parameter, text, &pattern, &question->error);
+    if (result)
+        return result;
+    uint8_t *matches = calloc(names->count, 1);
+    result = matches ? hs_pattern__match_all(pattern, names->name, names->count, matches, &question->control,
+                                             &question->error)
+                     : hs_error__set(&question->error, ENOMEM, "out of memory");
+    for (size_t i = 1; !result && i < names->count; i++)
+        names->verdict[i] |= matches[i] ? verdict : 0;
+    free(matches);
+    hs_pattern__destroy(pattern);
+    return result;
+}
+
+static int judge_libraries(struct hs_transformer *transforming, const char *parameter, uint8_t verdict)
+{
+    struct transforms_names *names = &transforming->libraries;
+    const char *text = hs_question__text(transforming->question, parameter);
+    if (!text)
+        return 0;
+    char *copy = strdup(text), *rest = copy;
+    if (!copy)
+        return hs_error__set(&transforming->question->error, ENOMEM, "out of memory");
+    for (char *word = strsep(&rest, ","); word; word = strsep(&rest, ","))
+        for (size_t i = 1; i < names->count; i++)
+            names->verdict[i] |= hs_library__matches(names->name[i], word) ? verdict : 0;
+    free(copy);
+    return 0;
+}
+
+static int judge(struct hs_transformer *transforming)
+{
+    struct transforms_names *functions = &transforming->functions, *libraries = &transforming->libraries;
+    functions->verdict = calloc(functions->count, 1);
+    libraries->verdict = calloc(libraries->count, 1);
+    if (!functions->verdict || !libraries->verdict)
+        return hs_error__set(&transforming->question->error, ENOMEM, "out of memory");
+    int result = judge_functions(transforming, "root_function", IS_ROOT);
+    if (!result)
+        result = judge_functions(transforming, "merge_function", IS_MERGED);
+    if (!result)
+        result = judge_functions(transforming, "collapse_function", IS_COLLAPSED);
+    if (!result)
+        result = judge_libraries(transforming, "merge_library", IS_MERGED);
+    if (!result)
+        result = judge_libraries(transforming, "collapse_library", IS_COLLAPSED);
+    return result;
+}
+
+// ---- nodes ----------------------------------------------------------------------------------------------------------
+
+static uint32_t *slot_of(const struct hs_transformer *transforming, uint32_t parent, const char *identity)
+{
+    const struct hs_transformed *to = transforming->to;
+    const uint64_t key = ((uint64_t)(uintptr_t)identity ^ (uint64_t)parent << 40 ^ parent) * 0x9e3779b97f4a7c15u;
+    size_t i = (size_t)(key >> 32) & (transforming->slots - 1);
+    for (; transforming->slot[i]; i = (i + 1) & (transforming->slots - 1)) {
+        const uint32_t node = transforming->slot[i];
+        if (to->node[node].parent == parent && hs_frame__identity(to->frames[node].frame) == identity)
+            break;
+    }
+    return &transforming->slot[i];
+}
+
+static int grow(struct hs_transformer *transforming)
+{
+    struct hs_transformed *to = transforming->to;
+    const size_t room = transforming->room ? 2 * transforming->room : 1024;
+    struct hs_node *node = room < UINT32_MAX ? reallocarray(to->node, room, sizeof(*node)) : NULL;
+    if (node)
+        to->node = node;
+    struct hs_frames *frames = node ? reallocarray(to->frames, room, sizeof(*frames)) : NULL;
+    if (frames)
+        to->frames = frames;
+    struct hs_stack_value *own = frames ? reallocarray(to->own, room, sizeof(*own)) : NULL;
+    if (own)
+        to->own = own;
+    uint32_t *slot = own ? calloc(2 * room, sizeof(*slot)) : NULL;
+    if (!slot)
+        return -ENOMEM;
+    free(transforming->slot);
+    transforming->slot = slot;
+    transforming->slots = 2 * room;
+    transforming->room = room;
+    for (uint32_t i = 1; i < to->count; i++)
+        *slot_of(transforming, to->node[i].parent, hs_frame__identity(to->frames[i].frame)) = i;
+    return 0;
+}
+
+static void add_node(struct hs_transformed *to, uint32_t parent, const struct hs_frame *frame)
+{
+    const uint32_t node = (uint32_t)to->count++;
+    to->node[node] = (struct hs_node){.parent = parent};
+    to->frames[node] = (struct hs_frames){.frame = frame, .count = frame != NULL};
+    to->own[node] = (struct hs_stack_value){.stack = node};
+}
+
+// ---- one frame after the other --------------------------------------------------------------------------------------
+
+// The outer call of a function; 0: there is none.
+static uint32_t outer_call(const struct hs_transformed *to, uint32_t node, const char *identity)
+{
+    while (node && hs_frame__identity(to->frames[node].frame) != identity)
+        node = to->node[node].parent;
+    return node;
+}
+
+static bool is_in_same_library(const struct hs_transformed *to, uint32_t node, const struct hs_frame *frame)
+{
+    return node && library_of(to->frames[node].frame) == library_of(frame);
+}
+
+static int enter(struct hs_transformer *transforming, const struct hs_frame *frame, uint32_t *now, uint8_t *state)
+{
+    struct hs_transformed *to = transforming->to;
+    const uint8_t function = verdict_of(&transforming->functions, frame->function);
+    const uint8_t library = verdict_of(&transforming->libraries, library_of(frame));
+    if (function & IS_ROOT)
+        *state &= (uint8_t)~OUTSIDE;
+    if (*state || (function | library) & IS_MERGED || (library & IS_COLLAPSED && is_in_same_library(to, *now, frame)))
+        return 0;
+    if (function & IS_COLLAPSED)
+        *state |= ENDED;
+    const char *identity = hs_frame__identity(frame);
+    const uint32_t outer = transforming->without_recursion ? outer_call(to, *now, identity) : 0;
+    if (outer) {
+        *now = outer;
+        return 0;
+    }
+    if (to->count == transforming->room && grow(transforming))
+        return -ENOMEM;
+    uint32_t *slot = slot_of(transforming, *now, identity);
+    if (!*slot) {
+        *slot = (uint32_t)to->count;
+        add_node(to, *now, frame);
+    }
+    *now = *slot;
+    return 0;
+}
+
+static int enter_node(struct hs_transformer *transforming, uint32_t at)
+{
+    const struct hs_node_tree *nodes = transforming->nodes;
+    const uint32_t parent = hs_node_tree__parent(nodes, at);
+    const struct hs_frames *frames = hs_trace_symbols__node(transforming->question->symbols, nodes->node[at]);
+    uint32_t now = transforming->now[parent];
+    uint8_t state = transforming->state[parent];
+    int failed = 0;
+    for (uint32_t i = frames->count; i-- > 0 && !failed;)
+        failed = enter(transforming, &frames->frame[i], &now, &state);
+    transforming->now[at] = now;
+    transforming->state[at] = state;
+    return failed;
+}
+
+static void add_own(struct hs_transformer *transforming, uint32_t at)
+{
+    const struct hs_value own = hs_node_tree__own(transforming->nodes, at);
+    struct hs_stack_value *to = &transforming->to->own[transforming->now[at]];
+    if (transforming->state[at] & OUTSIDE)
+        return;
+    to->value.bytes += own.bytes;
+    to->value.count += own.count;
+}
+
+// The node of a part's own frame; 0: none.
+static int enter_part(struct hs_transformer *transforming, const struct hs_frame *frame, uint32_t *node)
+{
+    *node = 0;
+    if (!frame)
+        return 0;
+    if (transforming->to->count == transforming->room && grow(transforming))
+        return -ENOMEM;
+    uint32_t *slot = slot_of(transforming, 0, hs_frame__identity(frame));
+    if (!*slot) {
+        *slot = (uint32_t)transforming->to->count;
+        add_node(transforming->to, 0, frame);
+    }
+    *node = *slot;
+    return 0;
+}
+
+static int enter_all(struct hs_transformer *transforming, const struct hs_frame *frame)
+{
+    const struct hs_node_tree *nodes = transforming->nodes;
+    const int *cancel = transforming->question->control.cancel;
+    transforming->now = calloc(nodes->count, sizeof(*transforming->now));
+    transforming->state = calloc(nodes->count, sizeof(*transforming->state));
+    int failed =
+        transforming->now && transforming->state ? enter_part(transforming, frame, transforming->now) : -ENOMEM;
+    if (failed)
+        return failed;
+    transforming->state[0] = transforming->has_root ? OUTSIDE : 0;
+    add_own(transforming, 0);
+    for (uint32_t at = 1; at < nodes->count && !failed; at++) {
+        failed = enter_node(transforming, at);
+        if (!failed)
+            add_own(transforming, at);
+        if (!(at & 0xffff) && cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
+            return -ECANCELED;
+    }
+    return failed;
+}
+
+static void keep_values(struct hs_transformed *to)
+{
+    for (size_t i = 0; i < to->count; i++)
+        if (to->own[i].value.bytes || to->own[i].value.count)
+            to->own[to->own_count++] = to->own[i];
+}
+
+static void free_names(struct transforms_names *names)
+{
+    free(names->name);
+    free(names->verdict);
+    free(names->slot);
+    *names = (struct transforms_names){0};
+}
+
+static int say(struct hs_question *question, int failed)
+{
+    if (!failed || question->error.message[0])
+        return failed;
+    if (failed == -ECANCELED)
+        return hs_error__set(&question->error, ECANCELED, "cancelled");
+    return hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less");
+}
+
+int hs_transformer__create(struct hs_transformer **transformer, struct hs_question *question)
+{
+    struct hs_transformer *made = *transformer = calloc(1, sizeof(*made));
+    if (!made)
+        return say(question, -ENOMEM);
+    made->question = question;
+    made->to = &made->made;
+    made->has_root = hs_question__text(question, "root_function");
+    made->without_recursion = hs_question__flag(question, "collapse_recursion");
+    if (grow(made))
+        return say(question, -ENOMEM);
+    add_node(made->to, 0, NULL);
+    return 0;
+}
+
+int hs_transformer__add(struct hs_transformer *transformer, const struct hs_stack_values *values,
+                        const struct hs_frame *frame)
+{
+    struct hs_question *question = transformer->question;
+    struct hs_node_tree nodes;
+    int failed = hs_node_tree__make(&nodes, question->store, values->at, values->count);
+    transformer->nodes = &nodes;
+    if (!failed)
+        failed = find_names(transformer);
+    if (!failed)
+        failed = judge(transformer);
+    if (!failed)
+        failed = enter_all(transformer, frame);
+    hs_node_tree__free(&nodes);
+    free_names(&transformer->functions);
+    free_names(&transformer->libraries);
+    free(transformer->now);
+    free(transformer->state);
+    transformer->now = NULL;
+    transformer->state = NULL;
+    return say(question, failed);
+}
+
+void hs_transformer__end(struct hs_transformer *transformer, struct hs_transformed *transformed)
+{
+    keep_values(transformer->to);
+    *transformed = transformer->made;
+    transformer->made = (struct hs_transformed){0};
+}
+
+void hs_transformer__destroy(struct hs_transformer *transformer)
+{
+    if (!transformer)
+        return;
+    hs_transformed__free(&transformer->made);
+    free(transformer->slot);
+    free(transformer);
+}
+
+void hs_transformed__free(struct hs_transformed *transformed)
+{
+    free(transformed->node);
+    free(transformed->frames);
+    free(transformed->own);
+    *transformed = (struct hs_transformed){0};
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Transforms of call trees: frames are left out of stacks, or put together, before functions are added up. Transforms
+// are applied from the outermost frame inwards, in this order: root, merge, collapse, recursion.
+#ifndef HEAPSONDE_HOST_REST_TRANSFORMS_H
+#define HEAPSONDE_HOST_REST_TRANSFORMS_H
+
+#include "host/rest/frame_table.h"
+#include "host/rest/question.h"
+
+#define HS_TRANSFORM_PARAMETERS                                                                                        \
+    {.name = "root_function",                                                                                          \
+     .kind = HS_REST_TEXT,                                                                                             \
+     .help = "begin with the outermost function that matches this regular expression; stacks without one are left "    \
+             "out"},                                                                                                   \
+        {.name = "merge_function",                                                                                     \
+         .kind = HS_REST_TEXT,                                                                                         \
+         .help = "leave out the functions that match this regular expression; what they allocate themselves counts "   \
+                 "for their callers"},                                                                                 \
+        {.name = "merge_library",                                                                                      \
+         .kind = HS_REST_TEXT,                                                                                         \
+         .help = "the same for the functions of a library; * and ? are wildcards, several names have commas between"}, \
+        {.name = "collapse_function",                                                                                  \
+         .kind = HS_REST_TEXT,                                                                                         \
+         .help = "leave out what the functions that match this regular expression call; it counts for them"},          \
+        {.name = "collapse_library",                                                                                   \
+         .kind = HS_REST_TEXT,                                                                                         \
+         .help = "of successive calls within such a library, keep the outermost function only; names as for "          \
+                 "merge_library"},                                                                                     \
+    {                                                                                                                  \
+        .name = "collapse_recursion", .kind = HS_REST_FLAG,                                                            \
+        .help = "where a function is called again within its own call, leave out everything between the two calls"     \
+    }
+
+bool hs_transforms__any(const struct hs_question *question);
+
+struct hs_transformer;
+
+// Makes transformed stacks of one part of the stacks after the other; `frame` is put before all frames of a part, and
+// no transform is applied to it (NULL: nothing). Each returns 0, or a negative errno with the question's error set.
+int hs_transformer__create(struct hs_transformer **transformer, struct hs_question *question);
+int hs_transformer__add(struct hs_transformer *transformer, const struct hs_stack_values *values,
+                        const struct hs_frame *frame);
+void hs_transformer__end(struct hs_transformer *transformer, struct hs_transformed *transformed);
+void hs_transformer__destroy(struct hs_transformer *transformer);
+void hs_transformed__free(struct hs_transformed *transformed);
+
+#endif
