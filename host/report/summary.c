@@ -121,7 +121,8 @@ static void print_ending(const struct report_summary_writer *to, const struct hs
                 "the program still runs or was killed; what happened after the last tick, at %s, is missing",
                 hs_text__time(summary->aggregate_until).text);
         else
-            row(to, "ending", "the program still runs or was killed; everything it recorded until then is here");
+            row(to, "ending", "the program still runs or was killed; everything it recorded until then is here%s",
+                summary->ends_with_events ? "; times end at the last event" : "");
         break;
     case HS_STATE_STOPPED:
         print_early_ending(to, summary);
