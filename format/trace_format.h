@@ -51,7 +51,8 @@ enum hs_drop {
     HS_DROP_UNLOADING = 9,     // sample kept, stack lost: code was being unloaded
     HS_DROP_META = 10,         // of a stream: chunks that explain events (META, FILE) for which no room was left
     HS_DROP_NO_REGISTERS = 11, // sample kept, stack lost: the thread was ending, or has no user mode
-    HS_DROP_NO_ROOM = 12, // event kept, stack lost: the thread's stack, or that of a handler, had no room for a walk
+    HS_DROP_NO_ROOM = 12,  // event kept, stack lost: the thread's stack, or that of a handler, had no room for a walk
+    HS_DROP_CHILDREN = 13, // not events: processes that this one forked, and that could not make a trace of their own
     HS_DROP_COUNT = 16
 };
 

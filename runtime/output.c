@@ -44,6 +44,7 @@ static struct {
     struct hs_file_status file;
     uint32_t created; // files created by this process and its fork ancestors: %n
     uint8_t *header;  // HS_FILE_HEADER_SIZE bytes
+    uint8_t *parents; // that of the trace of the process that forked this one, until this one has its own
     uint32_t block_count;
     struct hs_lock lock; // guards `end`, the blocks and the table of slots
     _Atomic bool stopped;
@@ -359,10 +360,23 @@ static int create_file(bool with_pid)
     return 0;
 }
 
+// A process that changed its root or its user may be unable to make a file: then the trace of its parent says so.
+static void leave_parent(bool unrecorded)
+{
+    struct hs_file_header *header = (struct hs_file_header *)output.parents;
+    if (!header)
+        return;
+    if (unrecorded)
+        hs_shared_word__add(&header->live.dropped[HS_DROP_CHILDREN], 1);
+    hs_memory__unmap(header, HS_FILE_HEADER_SIZE);
+    output.parents = NULL;
+}
+
 // A trace that is only streamed has its header in memory, and no file.
 int hs_output__create(uint64_t forked_at)
 {
     int failed = hs_config.output[0] ? create_file(forked_at != 0) : 0;
+    leave_parent(failed != 0);
     if (failed)
         return failed;
     if (!output.mapped)
@@ -560,7 +574,9 @@ void hs_output__abandon(void)
         close_descriptor();
     for (uint32_t i = 0; i < output.block_count; i++)
         hs_memory__unmap(place.blocks[i].memory, (size_t)place.blocks[i].length);
-    if (output.header)
+    if (output.mapped)
+        output.parents = output.header;
+    else if (output.header)
         hs_memory__unmap(output.header, HS_FILE_HEADER_SIZE);
     output.block_count = 0;
     output.header = NULL;

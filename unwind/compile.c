@@ -106,7 +106,7 @@ static uint32_t guess(const struct hs_found_cfi_row *found, uint32_t rule)
     return (rule & ~HS_RULE_KIND_MASK) | HS_RULE_OF_KIND(HS_RULE_GUESSED);
 }
 
-uint32_t hs_rule_compile(const struct hs_found_cfi_row *found)
+uint32_t hs_rule_compile(const struct hs_found_cfi_row *found, bool exact)
 {
     const struct hs_fde *fde = &found->place.fde;
     const struct context context = {&found->place.section, &found->cfi_row, found->address};
@@ -119,7 +119,8 @@ uint32_t hs_rule_compile(const struct hs_found_cfi_row *found)
     if (!classify_cfa(&context, &cfa) || !classify_ra(&context, &ra) || !classify_fp(&context, &fp) ||
         !sp_is_cfa(&context, &cfa))
         return guess(found, hs_rule_odd(HS_ODD_FULL, 0));
-    if (!fde->signal_frame && is_standard(&cfa, &ra, &fp) &&
+    bool may_be_standard = !fde->signal_frame && (!exact || found->guessed);
+    if (may_be_standard && is_standard(&cfa, &ra, &fp) &&
         hs_rule_encode(cfa.base == HS_BASE_FP, cfa.offset, ra.offset, fp.offset, &rule))
         return guess(found, rule);
     struct hs_odd_rule odd = {

@@ -7,7 +7,8 @@
 #include "unwind/cfi_row_find.h"
 
 #pragma GCC visibility push(hidden)
-uint32_t hs_rule_compile(const struct hs_found_cfi_row *found);
+// `exact`: for a frame that was interrupted. Its rule is never a standard one, whose step believes a zero.
+uint32_t hs_rule_compile(const struct hs_found_cfi_row *found, bool exact);
 #pragma GCC visibility pop
 
 #endif

@@ -49,7 +49,7 @@ static uint32_t from_sources(uintptr_t pc, bool exact)
     uint32_t rule;
     switch (hs_cfi_row_find(pc, exact, &found)) {
     case HS_ROW_FOUND:
-        rule = hs_rule_compile(&found);
+        rule = hs_rule_compile(&found, exact);
         hs_cfi_row_release(&found);
         return rule;
     case HS_ROW_BAD:

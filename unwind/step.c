@@ -81,11 +81,14 @@ static HS_COLD int step_by_table(struct hs_walk *walk, const struct hs_odd_rule 
     if (!odd->signal && (cfa < walk->sp || (cfa == walk->sp && odd->ra_base != HS_BASE_LINK)))
         return HS_END_BAD_STACK;
     pc = hs_arch_strip(pc);
+    // Where it was interrupted, a function may have a table that is a word off.
+    if (!pc)
+        return walk->exact ? hs_step_full(walk) : HS_END_ROOT;
     walk->pc = pc;
     walk->sp = cfa;
     walk->fp = fp;
     walk->exact = odd->signal;
-    return pc ? HS_STEP_MORE : HS_END_ROOT;
+    return HS_STEP_MORE;
 }
 
 HS_COLD int hs_step_signal(struct hs_walk *walk, uintptr_t context)

@@ -88,7 +88,7 @@ static void add_ending(FILE *note, const struct hs_recording *recording, const s
 {
     uint64_t dropped = 0;
     for (int i = 0; i < HS_DROP_COUNT; i++)
-        dropped += summary->dropped[i];
+        dropped += i == HS_DROP_CHILDREN ? 0 : summary->dropped[i];
     if (summary->state == HS_STATE_STOPPED)
         fputs("; recording ended early", note);
     else if (dropped)
@@ -125,6 +125,14 @@ static void add_others(FILE *note, const struct hs_recording *recording, const s
         fputs("; it ended by calling the kernel directly; the trace is complete", note);
 }
 
+static void add_unrecorded(FILE *note, const struct hs_summary *summary)
+{
+    const uint64_t children = summary->dropped[HS_DROP_CHILDREN];
+    if (children)
+        fprintf(note, "; %s child process%s could not create a trace (chroot or a change of user?)",
+                hs_text__count(children).text, children == 1 ? "" : "es");
+}
+
 // The last line: the file, what else there is to know in a few words, and what to type next.
 static void print_file(const struct hs_recording *recording, const struct hs_summary *summary,
                        const struct hs_found_traces *found)
@@ -134,6 +142,7 @@ static void print_file(const struct hs_recording *recording, const struct hs_sum
     FILE *stream = open_memstream(&note, &size);
     if (stream) {
         add_ending(stream, recording, summary);
+        add_unrecorded(stream, summary);
         add_others(stream, recording, summary, found);
         fclose(stream);
     }

@@ -57,6 +57,7 @@ static void fill_summary(struct import *import)
     summary->start_monotonic_ns = header->start_monotonic_ns;
     summary->start_realtime_ns = header->start_realtime_ns;
     summary->state = header->live.state;
+    summary->ends_with_events = header->live.state == HS_STATE_RECORDING && !header->live.end_time;
     summary->stop_reason = header->live.stop_reason;
     summary->stop_errno = header->live.stop_errno;
     summary->file_size = info->file_size;

@@ -81,6 +81,7 @@ static const struct {
     [HS_DROP_NO_REGISTERS] = {"no_registers", "samples of threads that were ending: counted, but without their stacks"},
     [HS_DROP_META] = {"meta", "the link left no room for stacks, modules or files: frames may be missing"},
     [HS_DROP_NO_ROOM] = {"no_room", "a stack had no room for looking at it: counted, but without their stacks"},
+    [HS_DROP_CHILDREN] = {"children", "child processes that could not create a trace"},
     [HS_DROP_STACK_TABLE] = {"stack_table", "the stack table was full: counted, but without their stacks"},
 };
 
@@ -97,7 +98,7 @@ const char *hs_drop_explanation(unsigned reason)
 
 const char *hs_drop_unit(unsigned reason)
 {
-    return reason == HS_DROP_META ? "chunks" : "events";
+    return reason == HS_DROP_META ? "chunks" : reason == HS_DROP_CHILDREN ? "processes" : "events";
 }
 
 const char *hs_truncation_name(unsigned reason)

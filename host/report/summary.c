@@ -121,7 +121,8 @@ static void print_ending(const struct report_summary_writer *to, const struct hs
                 "the program still runs or was killed; what happened after the last tick, at %s, is missing",
                 hs_text__time(summary->aggregate_until).text);
         else
-            row(to, "ending", "the program still runs or was killed; everything it recorded until then is here");
+            row(to, "ending", "the program still runs or was killed; everything it recorded until then is here%s",
+                summary->ends_with_events ? "; times end at the last event" : "");
         break;
     case HS_STATE_STOPPED:
         print_early_ending(to, summary);
@@ -184,10 +185,15 @@ static void print_losses(const struct report_summary_writer *to, const struct hs
 {
     const struct hs_summary *summary = hs_store__summary(subject->store);
     for (unsigned i = 0; i < 16; i++) {
-        if (summary->dropped[i])
+        if (summary->dropped[i] && i != HS_DROP_CHILDREN)
             row(to, "dropped", "%s %s: %s", hs_text__count(summary->dropped[i]).text, hs_drop_unit(i),
                 hs_drop_explanation(i));
     }
+    const uint64_t children = summary->dropped[HS_DROP_CHILDREN];
+    if (children)
+        row(to, "unrecorded",
+            "%s child process%s could not create a trace, for example after chroot or a change of user",
+            hs_text__count(children).text, children == 1 ? "" : "es");
     print_cut_stacks(to, subject, cut);
     if (summary->guessed)
         row(to, "guessed", "%s times a stack held a frame that was probable, not proven",

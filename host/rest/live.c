@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_FOLLOWERS = 16, HEARTBEAT_ROUNDS = 20 };
+enum { MOST_FOLLOWERS = 16, STEP_MS = 50, HEARTBEAT_MS = 1000 };
 
 const struct hs_rest_parameter hs_live_parameters[] = {
     {.name = "interval",
@@ -72,19 +72,22 @@ static void write_end(FILE *out, const char *why)
     fflush(out);
 }
 
-// Sleeps in short steps, to notice a closed connection or the end of the server.
-static bool wait(struct hs_question *question, FILE *out, uint64_t milliseconds)
+// Sleeps in short steps, to notice a closed connection or the end of the server. *silent: milliseconds since something
+// was sent; short waits add up to a heartbeat, too.
+static bool wait(struct hs_question *question, FILE *out, uint64_t milliseconds, uint64_t *silent)
 {
-    const struct timespec step = {.tv_nsec = 50 * 1000000};
-    for (uint64_t waited = 0; waited < milliseconds; waited += 50) {
+    const struct timespec step = {.tv_nsec = STEP_MS * 1000000};
+    for (uint64_t waited = 0; waited < milliseconds; waited += STEP_MS) {
         if (__atomic_load_n(question->control.cancel, __ATOMIC_RELAXED))
             return false;
-        if (waited % (50 * HEARTBEAT_ROUNDS) == 0 && waited) {
+        if (*silent >= HEARTBEAT_MS) {
+            *silent = 0;
             fputs(": \n\n", out); // a comment
             if (fflush(out))
                 return false;
         }
         nanosleep(&step, NULL);
+        *silent += STEP_MS;
     }
     return true;
 }
@@ -92,7 +95,7 @@ static bool wait(struct hs_question *question, FILE *out, uint64_t milliseconds)
 int hs_answer__live(struct hs_question *question, FILE *out)
 {
     char last[64] = "";
-    uint64_t interval = hs_question__number(question, "interval", 1000);
+    uint64_t interval = hs_question__number(question, "interval", 1000), silent = 0;
     for (;;) {
         const struct hs_rest_state *state;
         struct hs_error error = {""};
@@ -101,13 +104,15 @@ int hs_answer__live(struct hs_question *question, FILE *out)
             return 0;
         }
         bool grows = hs_rest_state__grows(state);
-        if (strcmp(last, state->key) != 0)
+        if (strcmp(last, state->key) != 0) {
             write_state(out, question->trace, state);
+            silent = 0;
+        }
         snprintf(last, sizeof(last), "%s", state->key);
         hs_rest_state__release(state);
         if (!grows)
             write_end(out, "the trace is complete");
-        if (fflush(out) || !grows || !wait(question, out, interval))
+        if (fflush(out) || !grows || !wait(question, out, interval, &silent))
             return 0;
     }
 }

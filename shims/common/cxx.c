@@ -6,6 +6,7 @@
 // The real operator new may throw, through this frame: nothing is left to undo when it does.
 #include "shims/common/operators.h"
 #include "shims/common/real.h"
+#include "shims/common/symbols.h"
 #include "unwind/capture.h"
 
 #include <stdatomic.h>
@@ -48,6 +49,17 @@ void hs_cxx__forget(void)
     }
 }
 
+size_t (*_Atomic hs_operator__usable_size)(void *block);
+
+// An allocator has its own, whether or not malloc leads to it: a library that was loaded before it may have that.
+static bool is_of_allocator(const void *real)
+{
+    void *usable_size = hs_symbols__find_beside(real, "malloc_usable_size");
+    bool with_malloc = hs_real__same_module(real, (void *)hs_real.malloc);
+    atomic_store(&hs_operator__usable_size, usable_size ? (size_t(*)(void *))usable_size : hs_real.malloc_usable_size);
+    return usable_size || with_malloc;
+}
+
 // There is a real one, since the program would not have been loaded without.
 static operator_function *find_operator(struct operator* operator)
 {
@@ -55,7 +67,7 @@ static operator_function *find_operator(struct operator* operator)
     if (!real && operator->fallback)
         real = hs_real__find(operator->fallback);
     hs_real__resolve();
-    if (!real || !hs_real__same_module(real, (void *)hs_real.malloc))
+    if (!real || !is_of_allocator(real))
         atomic_store(&operator->now, (operator_function *)real);
     atomic_store(&operator->real, (operator_function *)real);
     list(operator);

@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+// Asks for the usable size of a block of the allocator that the operators belong to.
+extern size_t (*_Atomic hs_operator__usable_size)(void *block) __attribute__((visibility("hidden")));
+
 // Around the real operator new, which may throw, and may call hooked functions.
 void hs_operator__enter_new(void);
 void hs_operator__leave_new(const struct hs_registers *caller, void *block, size_t size);

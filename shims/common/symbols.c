@@ -209,13 +209,25 @@ void *hs_symbols__find(const char *name)
     return found ? found : find_from(first, own, name);
 }
 
-uintptr_t hs_symbols__module_of(const void *address)
+// Modules do not interleave: the nearest dynamic section's module whose base is below.
+static const struct link_map *module_of(const void *address)
 {
     const struct r_debug *debug = find_debug();
-    uintptr_t best = 0, wanted = (uintptr_t)address;
-    // Modules do not interleave: the nearest dynamic section's module whose base is below.
+    const struct link_map *best = NULL;
     for (const struct link_map *module = debug ? debug->r_map : NULL; module; module = module->l_next)
-        if (module->l_addr <= wanted && module->l_addr >= best)
-            best = module->l_addr;
+        if (module->l_addr <= (uintptr_t)address && (!best || module->l_addr >= best->l_addr))
+            best = module;
     return best;
+}
+
+void *hs_symbols__find_beside(const void *address, const char *name)
+{
+    const struct link_map *module = module_of(address);
+    return module ? find_in(module, name) : NULL;
+}
+
+uintptr_t hs_symbols__module_of(const void *address)
+{
+    const struct link_map *module = module_of(address);
+    return module ? module->l_addr : 0;
 }

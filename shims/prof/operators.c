@@ -14,7 +14,7 @@ static __thread bool asks __attribute__((tls_model("initial-exec")));
 static size_t usable_size(void *block)
 {
     asks = true;
-    size_t usable = hs_prof_counted_size(hs_real.malloc_usable_size(block));
+    size_t usable = hs_prof_counted_size(hs_operator__usable_size(block));
     asks = false;
     return usable;
 }

@@ -18,7 +18,7 @@ void hs_operator__leave_new(const struct hs_registers *caller, void *block, size
     struct hs_thread *thread = hs_record__enter(HS_MODE_ALLOC);
     if (!thread)
         return;
-    size_t usable = hs_real.malloc_usable_size(block);
+    size_t usable = hs_operator__usable_size(block);
     hs_record__allocation(thread, caller, HS_RECORD_MALLOC, (uintptr_t)block, size, usable ? usable : size);
     hs_record__leave(thread);
 }

@@ -53,7 +53,7 @@ static void try_row(const struct hs_cfi_section *section, const struct hs_fde *f
     struct hs_found_cfi_row found = {.place = {.section = *section, .fde = *fde}, .address = address};
     if (!hs_cfi_row_at(section, fde, address, &found.cfi_row))
         return;
-    sink = hs_rule_compile(&found);
+    sink = hs_rule_compile(&found, false);
     evaluate_row(section, &found.cfi_row);
 }
 

@@ -136,6 +136,15 @@ class Growing(TestCase):
         self.assertEqual(next(events)[0], "end")
         self.assertEqual(list(events), [])
 
+    def test_live_beats_between_short_waits(self):
+        server = self.serve(self.random_trace("still.dat", 9, 500, "c", growing=True))
+        connection = http.client.HTTPConnection(server.host, server.port, timeout=150)
+        self.addCleanup(connection.close)
+        connection.request("GET", "/data/last/live?interval=100")
+        answer = connection.getresponse()
+        while not answer.readline().startswith(b": "):
+            pass
+
     def test_live_ends_with_the_trace(self):
         path = self.random_trace("going.dat", 9, 500, "b", growing=True)
         server = self.serve(path)

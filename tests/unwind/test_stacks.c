@@ -360,6 +360,69 @@ START_TEST(jump_to_nowhere)
 }
 END_TEST
 
+#ifdef __x86_64__
+// Each is interrupted where it reads address 0. The table of the first two says that the return address is a word
+// further up, where a zero is. The code of the first one knows better, that of the second says nothing, and the third
+// is the outermost one of its stack.
+__asm__(".text\n.p2align 4\n.type one_off, @function\none_off:\n    .cfi_startproc\n    .cfi_def_cfa_offset 16\n"
+        "    mov 0, %ecx\n    ret\n    .cfi_endproc\n    .size one_off, . - one_off\n"
+        "    .p2align 4\n.type one_off_unknown, @function\none_off_unknown:\n    .cfi_startproc\n"
+        "    .cfi_def_cfa_offset 16\n    mov %rax, %rsp\n    mov 0, %ecx\n    ret\n    .cfi_endproc\n"
+        "    .size one_off_unknown, . - one_off_unknown\n"
+        "    .p2align 4\n.type outermost, @function\noutermost:\n    .cfi_startproc\n    mov 0, %ecx\n"
+        "    ret\n    .cfi_endproc\n    .size outermost, . - outermost\n"
+        // call_on_zero(function): a zero is above its return address; enter_on_zero: in place of it.
+        "    .p2align 4\n.type call_on_zero, @function\ncall_on_zero:\n    .cfi_startproc\n    push $0\n"
+        "    .cfi_adjust_cfa_offset 8\n    lea -8(%rsp), %rax\n    call *%rdi\n    add $8, %rsp\n"
+        "    .cfi_adjust_cfa_offset -8\n    ret\n    .cfi_endproc\n    .size call_on_zero, . - call_on_zero\n"
+        "    .p2align 4\n.type enter_on_zero, @function\nenter_on_zero:\n    .cfi_startproc\n    push $0\n"
+        "    .cfi_adjust_cfa_offset 8\n    jmp *%rdi\n    .cfi_endproc\n    .size enter_on_zero, . - enter_on_zero");
+void one_off(void) __attribute__((visibility("hidden")));
+void one_off_unknown(void) __attribute__((visibility("hidden")));
+void outermost(void) __attribute__((visibility("hidden")));
+void call_on_zero(void (*function)(void)) __attribute__((visibility("hidden")));
+void enter_on_zero(void (*function)(void)) __attribute__((visibility("hidden")));
+
+static struct {
+    int frames, callers;
+    struct hs_backtrace_info info;
+} interrupted[2];
+
+// Twice: a remembered stack has to end as the first one.
+static sigjmp_buf after_fault;
+
+static void on_fault_in_frame(int number)
+{
+    void *pcs[64];
+    for (int i = 0; i < 2; i++) {
+        interrupted[i].frames = hs_backtrace_reason(pcs, 64, &interrupted[i].info);
+        interrupted[i].callers = 0;
+        for (int frame = 0; frame < interrupted[i].frames; frame++)
+            interrupted[i].callers += (uintptr_t)pcs[frame] - (uintptr_t)call_on_zero < 32;
+    }
+    siglongjmp(after_fault, number); // of the outermost one there is no other way back
+}
+
+static void check_interrupted(void (*call)(void (*function)(void)), void (*function)(void), int end, bool goes_on)
+{
+    if (!sigsetjmp(after_fault, 1))
+        call(function);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(interrupted[i].info.end, end);
+        ck_assert_int_eq(interrupted[i].callers, goes_on);
+    }
+}
+
+START_TEST(a_zero_alone_is_no_end)
+{
+    signal(SIGSEGV, on_fault_in_frame);
+    check_interrupted(call_on_zero, one_off, HS_END_ROOT, true);
+    check_interrupted(call_on_zero, one_off_unknown, HS_END_BAD_STACK, false);
+    check_interrupted(enter_on_zero, outermost, HS_END_ROOT, false);
+}
+END_TEST
+#endif
+
 int main(void)
 {
     Suite *suite = suite_create("stacks");
@@ -374,6 +437,9 @@ int main(void)
     tcase_add_loop_test(cases, signals, 0, 4);
     tcase_add_test(cases, signals_while_walking);
     tcase_add_test(cases, forked_children);
+#ifdef __x86_64__
+    tcase_add_test(cases, a_zero_alone_is_no_end);
+#endif
     tcase_add_test(cases, call_to_nowhere);
     tcase_add_test(cases, jump_to_nowhere);
     suite_add_tcase(suite, cases);

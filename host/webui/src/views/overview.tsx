@@ -100,8 +100,10 @@ function Resident({ route, now, summary }: { route: Route; now: Summary; summary
 
 function Lost({ now, route }: { now: Summary; route: Route }) {
   const sum = (counts: Record<string, number>): number => Object.values(counts).reduce((a, b) => a + b, 0);
+  const { children = 0, ...dropped } = now.dropped;
   const said = [
-    sum(now.dropped) && `${counted(sum(now.dropped), "events")} dropped`,
+    sum(dropped) && `${counted(sum(dropped), "events")} dropped`,
+    children && `${counted(children, "child processes")} without a trace`,
     sum(now.truncated) && `${counted(sum(now.truncated), "stacks")} cut`,
     now.guessed_stacks && `${counted(now.guessed_stacks, "stacks")} with a guessed frame`,
     now.damaged_chunks && `${counted(now.damaged_chunks, "damaged parts")} of the file`,
