@@ -34,6 +34,7 @@ struct hs_finding {
     const char *whole;    // what that is: "the memory that is live at the end"
     uint32_t stack;       // one of the stacks that it is about; 0: it is about the whole program
     char *query;          // parameters of the server and, as options, of the report, that select what it is about
+    char *suppression;    // a line that suppresses it; NULL: it is about the whole program
     const char *view;     // the view of the page that shows it
     bool first;           // it affects everything else, and comes first
 };

@@ -51,6 +51,7 @@ void hs_findings__free(struct hs_findings *findings)
         free(findings->finding[i].text);
         free(findings->finding[i].reason);
         free(findings->finding[i].query);
+        free(findings->finding[i].suppression);
     }
     free(findings->finding);
     *findings = (struct hs_findings){0};
@@ -165,6 +166,7 @@ static void write_json(struct hs_json *json, const struct hs_finding *finding)
         hs_json__null(json, "backtrace_id");
     hs_json__string(json, "view", finding->view);
     hs_json__string(json, "query", finding->query);
+    hs_json__string(json, "suppression", finding->suppression);
     hs_json__close_object(json);
 }
 

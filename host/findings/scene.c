@@ -423,6 +423,7 @@ static void free_strings(struct hs_finding *finding)
     free(finding->text);
     free(finding->reason);
     free(finding->query);
+    free(finding->suppression);
 }
 
 static bool is_small(const struct hs_finding *finding)
@@ -431,10 +432,17 @@ static bool is_small(const struct hs_finding *finding)
                                     finding->bytes < finding->whole_bytes / 100 * HS_FINDING_SMALL_PERCENT);
 }
 
+static char *suppression_of(const struct hs_findings_scene *scene, uint32_t stack)
+{
+    const struct hs_frame *frame = hs_findings_scene__frame(scene, stack);
+    return frame ? hs_finding__text("%s:^%s$", scene->kind->id, frame->function) : NULL;
+}
+
 int hs_findings_scene__add(struct hs_findings_scene *scene, struct hs_finding finding)
 {
     struct hs_findings *all = scene->findings;
     finding.kind = scene->kind;
+    finding.suppression = finding.stack ? suppression_of(scene, finding.stack) : NULL;
     if (!finding.text || !finding.reason || !finding.query) {
         free_strings(&finding);
         return out_of_memory(scene);

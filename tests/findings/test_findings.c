@@ -68,6 +68,18 @@ static const char *member(const json_t *object, const char *name)
     return value;
 }
 
+// The line that a finding proposes suppresses it.
+static void check_suppression(const json_t *finding)
+{
+    const char *line = json_string_value(json_object_get(finding, "suppression"));
+    if (!line)
+        return;
+    write_file(text("%s/proposed", work), line, strlen(line));
+    json_t *said = report("--suppressions proposed");
+    ck_assert_uint_eq(json_array_size(json_object_get(said, "findings")), 0);
+    json_decref(said);
+}
+
 // What a finding links to is there.
 static void check_link(const json_t *finding)
 {
@@ -99,6 +111,7 @@ static void check_plant(enum plant what)
         ck_assert_msg(!strcmp(member(finding, "confidence"), expected[what].confidence), "%s", all);
         ck_assert_ptr_null(strstr(member(finding, "text"), "leaked"));
         check_link(finding);
+        check_suppression(finding);
     }
     json_t *asked = ask("findings");
     ck_assert_msg(json_equal(asked, said), "%s", all);
