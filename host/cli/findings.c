@@ -26,33 +26,56 @@ static int each_total(void *context, hs_total_visitor visit, void *visitor)
     return result;
 }
 
+// What is asked, for the filters of the command.
+struct asking {
+    struct hs_findings_question question;
+    struct hs_query_control control;
+    struct hs_totals own; // opened for the text report, a trace may have nothing but the sum
+};
+
+static int start_asking(struct asking *asking, const struct hs_opened *opened, struct hs_error *error)
+{
+    const struct hs_subject *subject = &opened->subject;
+    *asking = (struct asking){.control = {.drops_pages = true}};
+    if (opened->dump)
+        return hs_error__set(error, ENOTSUP, "%s is a heap dump; this needs a trace, which 'heapsonde run' records",
+                             subject->path);
+    const bool has_totals = !opened->has_digest;
+    asking->question =
+        (struct hs_findings_question){.store = opened->store,
+                                      .symbols = subject->symbols,
+                                      .filter = subject->filter,
+                                      .restricted = subject->restriction,
+                                      .control = &asking->control,
+                                      .peak = subject->peak,
+                                      .peak_time = subject->peak_time,
+                                      .each = each_total,
+                                      .context = has_totals ? (void *)(uintptr_t)&subject->totals : &asking->own};
+    return has_totals ? 0 : hs_query__totals(opened->store, subject->filter, &asking->control, &asking->own, error);
+}
+
 int hs_opened__find(const struct hs_opened *opened, const struct hs_suppressions *suppressions,
                     struct hs_findings *findings, struct hs_error *error)
 {
-    const struct hs_subject *subject = &opened->subject;
-    struct hs_query_control control = {.drops_pages = true};
+    struct asking asking;
     *findings = (struct hs_findings){0};
-    if (opened->dump)
-        return hs_error__set(error, ENOTSUP, "%s is a heap dump; findings need a trace, which 'heapsonde run' records",
-                             subject->path);
-    // Opened for the text report, it may have nothing but the sum.
-    struct hs_totals own = {0};
-    const bool has_totals = !opened->has_digest;
-    int result = has_totals ? 0 : hs_query__totals(opened->store, subject->filter, &control, &own, error);
-    if (result)
-        return result;
-    const struct hs_findings_question question = {.store = opened->store,
-                                                  .symbols = subject->symbols,
-                                                  .filter = subject->filter,
-                                                  .restricted = subject->restriction,
-                                                  .control = &control,
-                                                  .suppressions = suppressions,
-                                                  .peak = subject->peak,
-                                                  .peak_time = subject->peak_time,
-                                                  .each = each_total,
-                                                  .context = (void *)(uintptr_t)(has_totals ? &subject->totals : &own)};
-    result = hs_findings__find(findings, &question, error);
-    hs_totals__free(&own);
+    int result = start_asking(&asking, opened, error);
+    asking.question.suppressions = suppressions;
+    if (!result)
+        result = hs_findings__find(findings, &asking.question, error);
+    hs_totals__free(&asking.own);
+    return result;
+}
+
+int hs_opened__find_growing(const struct hs_opened *opened, size_t most, struct hs_slopes *growing,
+                            struct hs_error *error)
+{
+    struct asking asking;
+    *growing = (struct hs_slopes){0};
+    int result = start_asking(&asking, opened, error);
+    if (!result)
+        result = hs_slopes__find(growing, &asking.question, most, error);
+    hs_totals__free(&asking.own);
     return result;
 }
 

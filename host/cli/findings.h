@@ -7,6 +7,7 @@
 #include "host/cli/subject.h"
 #include "host/filter/condition.h"
 #include "host/findings/findings.h"
+#include "host/findings/slopes.h"
 #include "host/findings/suppressions.h"
 
 // What --suppressions names; NULL without it. Returns 0, or prints a message and returns the exit status.
@@ -15,6 +16,10 @@ int hs_suppressions_option__read(struct hs_suppressions **suppressions, const st
 // The findings of a trace, for the filters of the command. A dump has none: -ENOTSUP.
 int hs_opened__find(const struct hs_opened *opened, const struct hs_suppressions *suppressions,
                     struct hs_findings *findings, struct hs_error *error);
+
+// The same for report --growth.
+int hs_opened__find_growing(const struct hs_opened *opened, size_t most, struct hs_slopes *growing,
+                            struct hs_error *error);
 
 // Words of findings(...): kinds, and the least confidence, which is `likely` if it is not given.
 int hs_findings_words__check(const struct hs_condition *condition, struct hs_error *error); // 0 or -EINVAL

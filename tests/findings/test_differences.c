@@ -99,6 +99,28 @@ START_TEST(a_planted_change_comes_first)
 }
 END_TEST
 
+START_TEST(what_grows_is_ranked)
+{
+    set_up();
+    struct outcome outcome = run("$HEAPSONDE report --sysroot root --growth --json one.dat");
+    ck_assert_msg(!outcome.status, "%s", outcome.errors);
+    json_t *said = json_loads(outcome.output, 0, NULL);
+    const json_t *site = json_array_get(json_object_get(said, "growing"), 0);
+    ck_assert_uint_eq(sites(said, "growing"), 1);
+    ck_assert_str_eq(json_string_value(json_object_get(site, "site")), "planted, called by main");
+    ck_assert_int_eq(number(site, "growing_parts"), number(site, "parts"));
+    // 1000 bytes in each of 100 rounds a second
+    ck_assert_double_eq_tol(json_number_value(json_object_get(site, "bytes_per_second")), 100000, 1);
+    json_decref(said);
+    free_outcome(&outcome);
+    planted__write(text("%s/cache.dat", work), PLANT_CACHE, 1);
+    outcome = run("$HEAPSONDE report --sysroot root --growth cache.dat");
+    ck_assert_str_eq(outcome.output, "Nothing grows any more.\n");
+    free_outcome(&outcome);
+    remove_work();
+}
+END_TEST
+
 static void expect_tree(const char *options, const char *expected)
 {
     struct outcome outcome = run("$HEAPSONDE diff --sysroot root --tree %s", options);
@@ -154,6 +176,7 @@ int main(void)
     tcase_add_test(cases, instants_are_compared);
     tcase_add_test(cases, swapped_differences_are_negated);
     tcase_add_test(cases, a_planted_change_comes_first);
+    tcase_add_test(cases, what_grows_is_ranked);
     tcase_add_test(cases, trees_show_changes);
     tcase_add_test(cases, wrong_options_are_refused);
     return run_cases("differences", cases);
