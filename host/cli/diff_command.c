@@ -5,6 +5,7 @@
 #include "host/dump/compare.h"
 #include "host/dump/write.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define TOP 10
@@ -15,6 +16,9 @@ struct diff_command_side {
     struct hs_opened opened; // the trace that the dump was made of, or the dump of which only a part is wanted
     bool is_opened;
     bool is_trace;
+    const char *path;
+    const char *option, *at; // the option that says when, and what it says; NULL: at the end
+    char *title;             // what the dump is called; NULL: by its path
 };
 
 static int out_of_memory(const struct hs_arguments *arguments)
@@ -23,12 +27,57 @@ static int out_of_memory(const struct hs_arguments *arguments)
     return HS_EXIT_FAILURE;
 }
 
+// ---- instants ------------------------------------------------------------------------------------------------------
+
+static bool is_peak(const struct diff_command_side *side)
+{
+    return !strcmp(side->at, "peak");
+}
+
+// What was live at the instant takes the place of what is live at the end. Everything that matches was live then.
+static void move_to_instant(struct hs_totals *totals, bool is_peak)
+{
+    for (size_t i = 0; i <= totals->count; i++) {
+        struct hs_total *total = i < totals->count ? &totals->total[i] : &totals->sum;
+        total->live_bytes = is_peak ? total->peak_bytes : total->allocated_bytes;
+        total->live_usable = is_peak ? total->peak_usable : total->allocated_usable;
+        total->live_count = is_peak ? total->peak_count : total->allocated_count;
+    }
+}
+
+// The filter of the command, and that the blocks were live at the instant.
+static int take_instant(struct hs_filter_parameters *filter, const struct diff_command_side *side,
+                        const struct hs_arguments *arguments)
+{
+    struct hs_error error = {.message = ""};
+    hs_filter_parameters__init(filter, HS_TIME_UNIT_START);
+    int result = hs_filter_parameters__add(filter, &arguments->filter, &error);
+    if (!result && side->at && !is_peak(side) &&
+        hs_filter_parameters__take(filter, "alive_at", side->at, &error) != HS_PARAMETER_TAKEN)
+        result = -1;
+    if (!result)
+        return HS_EXIT_OK;
+    hs_complain(arguments->command, "--%s %s: %s", side->option, side->at ? side->at : "", error.message);
+    hs_filter_parameters__free(filter);
+    return HS_EXIT_USAGE;
+}
+
+static void name_side(struct diff_command_side *side)
+{
+    if (side->at && side->dump && asprintf(&side->title, "%s at %s", side->path, side->at) >= 0)
+        side->dump->name = side->title;
+}
+
+// ---- sides ---------------------------------------------------------------------------------------------------------
+
 static int open_trace(struct diff_command_side *side, const struct hs_arguments *arguments)
 {
     int status = hs_opened__open(&side->opened, arguments);
     if (status)
         return status;
     side->is_opened = side->is_trace = true;
+    if (side->at)
+        move_to_instant(&side->opened.subject.totals, is_peak(side));
     return hs_dump__of_trace(&side->opened.subject, &side->dump) ? out_of_memory(arguments) : HS_EXIT_OK;
 }
 
@@ -45,12 +94,29 @@ static int open_dump(struct diff_command_side *side, const struct hs_arguments *
     return hs_dump__keep(side->dump, &side->opened.view, &choice) ? out_of_memory(arguments) : HS_EXIT_OK;
 }
 
+// With one operand, both sides are this trace.
 static int open_side(struct diff_command_side *side, const struct hs_arguments *arguments, int which)
 {
     struct hs_arguments one = *arguments;
-    one.operands = arguments->operands + which;
+    one.operands = arguments->operands + (which < arguments->operand_count ? which : 0);
     one.operand_count = 1;
-    return hs_is_trace(one.operands[0]) ? open_trace(side, &one) : open_dump(side, &one);
+    side->path = one.operands[0];
+    side->option = which ? "at" : "base-at";
+    side->at = hs_arguments__text(arguments, side->option, NULL);
+    const bool is_trace = hs_is_trace(side->path);
+    if (!is_trace && side->at) {
+        hs_complain(arguments->command, "--%s: %s is a heap dump, which shows one instant only", side->option,
+                    side->path);
+        return HS_EXIT_USAGE;
+    }
+    int status = take_instant(&one.filter, side, arguments);
+    if (status)
+        return status;
+    status = is_trace ? open_trace(side, &one) : open_dump(side, &one);
+    hs_filter_parameters__free(&one.filter);
+    if (!status)
+        name_side(side);
+    return status;
 }
 
 static void close_side(struct diff_command_side *side)
@@ -59,6 +125,7 @@ static void close_side(struct diff_command_side *side)
         hs_dump__close(side->dump);
     if (side->is_opened)
         hs_opened__close(&side->opened);
+    free(side->title);
 }
 
 // Compares what is in use, unless only allocated totals are known.
@@ -92,7 +159,10 @@ static int write_comparison(FILE *out, const struct hs_arguments *arguments, con
     const char *format = hs_arguments__text(arguments, "format", "text");
     struct hs_compare_options options = {.cost = cost,
                                          .top = (unsigned)hs_arguments__number(arguments, "top", TOP),
-                                         .full_stacks = hs_arguments__flag(arguments, "full-stacks")};
+                                         .full_stacks = hs_arguments__flag(arguments, "full-stacks"),
+                                         .least_percent = hs_arguments__percent(arguments, "min-percent", 0.1)};
+    if (hs_arguments__flag(arguments, "tree"))
+        return hs_compare__tree(out, view, &options);
     if (!strcmp(format, "json"))
         return hs_compare__json(out, view, &options);
     if (!strcmp(format, "collapsed"))
@@ -124,10 +194,34 @@ static int compare(const struct hs_arguments *arguments, struct hs_dump *const *
     return result ? HS_EXIT_FAILURE : status;
 }
 
+// What would have no effect, or what is missing.
+static int check_options(const struct hs_arguments *arguments)
+{
+    const bool instants = hs_arguments__given(arguments, "at") || hs_arguments__given(arguments, "base-at");
+    const char *format = hs_arguments__text(arguments, "format", "text");
+    const char *problem = NULL;
+    if (arguments->operand_count < 2 && !instants)
+        problem = "needs two files (heapsonde diff [OPTIONS] BEFORE AFTER), or --at or --base-at for two instants of "
+                  "one trace";
+    else if (instants && !strcmp(hs_arguments__text(arguments, "cost", "live"), "allocated"))
+        problem = "--at and --base-at compare memory in use; leave out --cost allocated";
+    else if (hs_arguments__flag(arguments, "tree") && strcmp(format, "text") != 0)
+        problem = "--tree is text; leave out --format";
+    else if (hs_arguments__flag(arguments, "tree") &&
+             (hs_arguments__given(arguments, "top") || hs_arguments__flag(arguments, "full-stacks")))
+        problem = "--top and --full-stacks have no effect with --tree; leave one of them out";
+    else if (hs_arguments__given(arguments, "min-percent") && !hs_arguments__flag(arguments, "tree"))
+        problem = "--min-percent needs --tree";
+    if (!problem)
+        return HS_EXIT_OK;
+    hs_complain(arguments->command, "%s", problem);
+    return HS_EXIT_USAGE;
+}
+
 static int check_output(const struct hs_arguments *arguments)
 {
     const char *path = hs_arguments__text(arguments, "output", "-");
-    for (int i = 0; i < 2 && !hs_output__is_standard(path); i++) {
+    for (int i = 0; i < arguments->operand_count && !hs_output__is_standard(path); i++) {
         if (!hs_same_file(path, arguments->operands[i]))
             continue;
         hs_complain(arguments->command, "%s is the input itself; choose another file with -o", path);
@@ -139,7 +233,9 @@ static int check_output(const struct hs_arguments *arguments)
 static int diff(const struct hs_arguments *arguments)
 {
     struct diff_command_side sides[2] = {0};
-    int status = check_output(arguments);
+    int status = check_options(arguments);
+    if (!status)
+        status = check_output(arguments);
     if (!status)
         status = open_side(&sides[0], arguments, 0);
     if (!status)
@@ -176,6 +272,19 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_NUMBER,
      .argument = "N",
      .help = "show this many call sites that grew, and as many that shrank; default 10"},
+    {.name = "at",
+     .kind = HS_OPTION_TEXT,
+     .argument = "TIME",
+     .help = "of a trace AFTER, compare what was live at this time, such as 12s, 50% or peak; default its end"},
+    {.name = "base-at",
+     .kind = HS_OPTION_TEXT,
+     .argument = "TIME",
+     .help = "the same for BEFORE; with one file, both are this trace"},
+    {.name = "tree", .help = "show the changes as a tree of functions, from callers down to callees"},
+    {.name = "min-percent",
+     .kind = HS_OPTION_PERCENT,
+     .argument = "PERCENT",
+     .help = "leave out branches of the tree below this share of all changes; default 0.1"},
     {.name = "full-stacks", .help = "show whole stacks instead of their first frames"},
     HS_SUBJECT_OPTIONS,
     HS_MEMORY_OPTION,
@@ -184,13 +293,14 @@ static const struct hs_option options[] = {
 
 const struct hs_command hs_command_diff = {
     .name = "diff",
-    .synopsis = "[OPTIONS] BEFORE AFTER",
-    .summary = "compare two heap dumps or traces",
+    .synopsis = "[OPTIONS] BEFORE [AFTER]",
+    .summary = "compare two heap dumps, traces, or instants of one trace",
     .description = "Compares two heap dumps, which may be of different formats, runs and machines. A frame is "
                    "identified by its module (build id, or file name) and its offset in the module, not by its "
-                   "address. For a trace, memory in use is memory that is live at its end.",
+                   "address. For a trace, memory in use is memory that is live at its end, or at the time that --at or "
+                   "--base-at gives.",
     .operand = HS_OPERAND_TRACE,
-    .least_operands = 2,
+    .least_operands = 1,
     .most_operands = 2,
     .options = options,
     .run = diff,

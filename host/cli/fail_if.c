@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/fail_if.h"
 
+#include "host/cli/findings.h"
 #include "host/filter/given.h"
 #include "host/report/text.h"
 
@@ -16,6 +17,9 @@ struct question {
     struct hs_opened *opened;
     size_t missing;             // totals whose filter matches no stack
     struct hs_culprit *culprit; // call site to find, or NULL
+    const struct hs_suppressions *suppressions;
+    struct hs_findings findings; // once they were asked for
+    bool has_findings;
 };
 
 // ---- reading -------------------------------------------------------------------------------------------------------
@@ -31,8 +35,10 @@ static int read_conditions(struct hs_fail_if *fail_if, const struct hs_arguments
     for (; fail_if->count < count; fail_if->count++) {
         struct hs_error error = {.message = ""};
         fail_if->condition[fail_if->count] = hs_condition__parse(texts[fail_if->count], &error);
-        if (fail_if->condition[fail_if->count])
+        const bool parsed = fail_if->condition[fail_if->count];
+        if (parsed && !hs_findings_words__check(fail_if->condition[fail_if->count], &error))
             continue;
+        fail_if->count += parsed;
         hs_complain(arguments->command, "--fail-if %s", error.message);
         return HS_EXIT_USAGE;
     }
@@ -46,6 +52,8 @@ int hs_fail_if__read(struct hs_fail_if *fail_if, const struct hs_arguments *argu
     *fail_if = (struct hs_fail_if){0};
     int status = read_conditions(fail_if, arguments, texts, count);
     free((void *)(uintptr_t)texts);
+    if (!status)
+        status = hs_suppressions_option__read(&fail_if->suppressions, arguments);
     if (status)
         hs_fail_if__free(fail_if);
     return status;
@@ -56,6 +64,7 @@ void hs_fail_if__free(struct hs_fail_if *fail_if)
     for (size_t i = 0; i < fail_if->count; i++)
         hs_condition__free(fail_if->condition[i]);
     free(fail_if->condition);
+    hs_suppressions__destroy(fail_if->suppressions);
     *fail_if = (struct hs_fail_if){0};
 }
 
@@ -219,10 +228,24 @@ static int ask_dump(struct question *question, enum hs_condition_total which, co
     return 0;
 }
 
-static int ask(void *context, enum hs_condition_total which, const struct hs_filter_parameters *filter, uint64_t *value,
-               struct hs_error *error)
+static int ask_findings(struct question *question, const char *words, uint64_t *value, struct hs_error *error)
+{
+    if (!question->has_findings) {
+        const int result = hs_opened__find(question->opened, question->suppressions, &question->findings, error);
+        if (result)
+            return result;
+    }
+    question->has_findings = true;
+    *value = hs_findings_words__count(&question->findings, words);
+    return 0;
+}
+
+static int ask(void *context, enum hs_condition_total which, const struct hs_filter_parameters *filter,
+               const char *words, uint64_t *value, struct hs_error *error)
 {
     struct question *question = context;
+    if (which == HS_CONDITION_FINDINGS)
+        return question->culprit ? 0 : ask_findings(question, words, value, error);
     return question->opened->dump ? ask_dump(question, which, filter, value, error)
                                   : ask_trace(question, which, filter, value, error);
 }
@@ -266,7 +289,7 @@ static char *reason_of(const struct hs_condition *condition)
 static void look_for_culprit(const struct question *question, const struct hs_condition *condition,
                              struct hs_culprit *culprit)
 {
-    struct question again = {question->arguments, question->opened, 0, culprit};
+    struct question again = {.arguments = question->arguments, .opened = question->opened, .culprit = culprit};
     struct hs_condition *copy = (struct hs_condition *)(uintptr_t)condition;
     struct hs_error error = {.message = ""};
     if (!question->opened->dump)
@@ -304,7 +327,7 @@ static int check_one(struct question *question, struct hs_condition *condition, 
 int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_arguments *arguments, struct hs_opened *opened,
                       struct hs_verdicts *verdicts)
 {
-    struct question question = {arguments, opened, 0, NULL};
+    struct question question = {.arguments = arguments, .opened = opened, .suppressions = fail_if->suppressions};
     size_t count = 0;
     int status = HS_EXIT_OK;
     const char **texts = hs_arguments__texts(arguments, "fail-if", &count);
@@ -314,5 +337,6 @@ int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_argument
             status = holds < 0 ? HS_EXIT_FAILURE : HS_EXIT_CONDITION;
     }
     free((void *)(uintptr_t)texts);
+    hs_findings__free(&question.findings);
     return status == HS_EXIT_OK && (question.missing || !texts) ? HS_EXIT_FAILURE : status;
 }

@@ -4,6 +4,7 @@
 #ifndef HEAPSONDE_HOST_CLI_FAIL_IF_H
 #define HEAPSONDE_HOST_CLI_FAIL_IF_H
 
+#include "host/cli/findings.h"
 #include "host/cli/subject.h"
 #include "host/cli/verdict.h"
 #include "host/filter/condition.h"
@@ -11,9 +12,10 @@
 struct hs_fail_if {
     struct hs_condition **condition;
     size_t count;
+    struct hs_suppressions *suppressions; // NULL: none
 };
 
-// Parses every --fail-if. Returns 0, or prints a message and returns the exit status.
+// Parses every --fail-if and --suppressions. Returns 0, or prints a message and returns the exit status.
 int hs_fail_if__read(struct hs_fail_if *fail_if, const struct hs_arguments *arguments);
 void hs_fail_if__free(struct hs_fail_if *fail_if);
 
@@ -30,7 +32,7 @@ int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_argument
      .help = "end with status 3 and a message if this condition holds, such as 'live_bytes(function=~\"cache\") > "    \
              "10M or peak_count >= 1000'; see docs/filters.md",                                                        \
      .repeatable = true},                                                                                              \
-        HS_VERDICT_OPTIONS,                                                                                            \
+        HS_SUPPRESSIONS_OPTION, HS_VERDICT_OPTIONS,                                                                    \
     {                                                                                                                  \
         .name = "fail-if-missing", .kind = HS_OPTION_CHOICE, .argument = "WHAT", .choices = "fail ok",                 \
         .help = "if a condition names a function, file or library that is in no stack: end with status 1, or count "   \

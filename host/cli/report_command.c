@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
 #include "host/cli/fail_if.h"
+#include "host/cli/findings.h"
 #include "host/cli/subject.h"
 #include "host/report/missing.h"
 #include "host/report/text.h"
@@ -33,7 +34,8 @@ static unsigned top(const struct hs_arguments *arguments)
 // Whether it is the text report of no more than a digest has.
 static bool can_do_with_digest(const struct hs_arguments *arguments)
 {
-    static const char *const others[] = {"json", "tree", "bottom-up", "full-stacks", "threads", "modules"};
+    static const char *const others[] = {"json",    "tree",    "bottom-up", "full-stacks",
+                                         "threads", "modules", "findings",  "growth"};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         if (hs_arguments__flag(arguments, others[i]))
             return false;
@@ -65,13 +67,65 @@ static int write_report(const struct hs_arguments *arguments, const struct hs_op
 }
 
 // Returns the exit status.
-static int write_asked(const struct hs_arguments *arguments, struct hs_opened *opened)
+static int write_findings(const struct hs_arguments *arguments, const struct hs_opened *opened,
+                          const struct hs_suppressions *suppressions)
+{
+    struct hs_findings findings;
+    struct hs_error error = {.message = ""};
+    struct hs_json json;
+    if (hs_opened__find(opened, suppressions, &findings, &error)) {
+        hs_complain(arguments->command, "%s", error.message);
+        return HS_EXIT_FAILURE;
+    }
+    if (hs_arguments__flag(arguments, "json")) {
+        hs_json__start(&json, stdout, true);
+        hs_json__open_object(&json, NULL);
+        hs_findings__json(&json, &findings);
+        hs_json__close_object(&json);
+        putchar('\n');
+    } else {
+        hs_findings__text(stdout, &findings, opened->subject.path);
+    }
+    hs_findings__free(&findings);
+    return HS_EXIT_OK;
+}
+
+// Returns the exit status.
+static int write_growth(const struct hs_arguments *arguments, const struct hs_opened *opened)
+{
+    struct hs_slopes growing;
+    struct hs_error error = {.message = ""};
+    struct hs_json json;
+    if (hs_opened__find_growing(opened, hs_arguments__number(arguments, "top", TOP_OF_ONE), &growing, &error)) {
+        hs_complain(arguments->command, "%s", error.message);
+        return HS_EXIT_FAILURE;
+    }
+    if (hs_arguments__flag(arguments, "json")) {
+        hs_json__start(&json, stdout, true);
+        hs_json__open_object(&json, NULL);
+        hs_slopes__json(&json, &growing);
+        hs_json__close_object(&json);
+        putchar('\n');
+    } else {
+        hs_slopes__text(stdout, &growing);
+    }
+    hs_slopes__free(&growing);
+    return HS_EXIT_OK;
+}
+
+// Returns the exit status.
+static int write_asked(const struct hs_arguments *arguments, struct hs_opened *opened,
+                       const struct hs_suppressions *suppressions)
 {
     enum hs_cost cost;
     int status = hs_opened__cost(opened, arguments, "sort", &cost);
     if (status)
         return status;
     int result = 0;
+    if (hs_arguments__flag(arguments, "findings"))
+        return write_findings(arguments, opened, suppressions);
+    if (hs_arguments__flag(arguments, "growth"))
+        return write_growth(arguments, opened);
     if (hs_arguments__flag(arguments, "threads"))
         print_threads(opened->subject.store);
     else if (hs_arguments__flag(arguments, "modules"))
@@ -86,8 +140,10 @@ static int write_asked(const struct hs_arguments *arguments, struct hs_opened *o
 
 // The options that have no effect, for each form of a report. The first given form is written.
 static const struct {
-    const char *form, *idle[7];
+    const char *form, *idle[9];
 } forms[] = {
+    {"findings", {"growth", "threads", "modules", "tree", "bottom-up", "full-stacks", "min-percent", "top", "sort"}},
+    {"growth", {"threads", "modules", "tree", "bottom-up", "full-stacks", "min-percent", "sort"}},
     {"threads", {"modules", "json", "tree", "bottom-up", "full-stacks", "min-percent", "top"}},
     {"modules", {"json", "tree", "bottom-up", "full-stacks", "min-percent", "top"}},
     {"json", {"tree", "bottom-up", "full-stacks", "min-percent"}},
@@ -101,7 +157,7 @@ static int refuse_idle(const struct hs_arguments *arguments)
     size_t i = 0;
     while (forms[i].form && !hs_arguments__flag(arguments, forms[i].form))
         i++;
-    for (const char *const *idle = forms[i].idle; idle < forms[i].idle + 7 && *idle; idle++) {
+    for (const char *const *idle = forms[i].idle; idle < forms[i].idle + 9 && *idle; idle++) {
         if (!hs_arguments__given(arguments, *idle))
             continue;
         if (forms[i].form)
@@ -137,7 +193,7 @@ static int report(const struct hs_arguments *arguments)
     status = can_do_with_digest(arguments) ? hs_opened__open_for_text(&opened, arguments)
                                            : hs_opened__open(&opened, arguments);
     if (!status) {
-        status = write_asked(arguments, &opened);
+        status = write_asked(arguments, &opened, fail_if.suppressions);
         fflush(stdout);
         if (!status)
             status = hs_opened__check(&opened, arguments);
@@ -168,6 +224,9 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_PERCENT,
      .argument = "PERCENT",
      .help = "leave out branches of the tree below this share; default 1"},
+    {.name = "findings",
+     .help = "say in sentences what looks wrong: memory that keeps growing, waste, holes, and gaps"},
+    {.name = "growth", .help = "list the call sites whose memory still grows, the fastest first"},
     {.name = "threads", .help = "list the threads"},
     {.name = "modules",
      .help =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
+#include "host/cli/findings.h"
 #include "host/cli/serving.h"
 #include "host/cli/subject.h"
 #include "host/rest/rest.h"
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int serve(const struct hs_arguments *arguments, const struct hs_symbols_options *symbols)
+static int serve(const struct hs_arguments *arguments, const struct hs_symbols_options *symbols,
+                 const struct hs_suppressions *suppressions)
 {
     char listen[160];
     const char *interface = hs_arguments__text(arguments, "interface", "127.0.0.1");
@@ -22,6 +24,7 @@ static int serve(const struct hs_arguments *arguments, const struct hs_symbols_o
                                        .symbols = symbols,
                                        .paths = arguments->operands,
                                        .count = arguments->operand_count,
+                                       .suppressions = suppressions,
                                        .open = hs_arguments__flag(arguments, "open")};
     return hs_serving__run(&serving);
 }
@@ -41,8 +44,13 @@ static int server(const struct hs_arguments *arguments)
         hs_complain(arguments->command, "--port takes a number up to 65535, or 0 for a free one");
         return HS_EXIT_USAGE;
     }
-    int status = hs_symbols_options__read(&symbols, arguments) ? HS_EXIT_FAILURE : serve(arguments, &symbols);
+    struct hs_suppressions *suppressions;
+    int status = hs_suppressions_option__read(&suppressions, arguments);
+    if (status)
+        return status;
+    status = hs_symbols_options__read(&symbols, arguments) ? HS_EXIT_FAILURE : serve(arguments, &symbols, suppressions);
     hs_symbols_options__free(&symbols);
+    hs_suppressions__destroy(suppressions);
     return status;
 }
 
@@ -62,6 +70,7 @@ static const struct hs_option options[] = {
      .argument = "TOKEN",
      .help = "answer only requests with 'Authorization: Bearer TOKEN' or ?token=TOKEN; default HEAPSONDE_TOKEN"},
     {.name = "open", .help = "open the page in the browser: $BROWSER, or what xdg-open starts; never as root"},
+    HS_SUPPRESSIONS_OPTION,
     {.name = "openapi", .help = "print the description of all endpoints (OpenAPI 3.1) and exit"},
     HS_SYMBOL_OPTIONS,
     HS_MEMORY_OPTION,

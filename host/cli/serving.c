@@ -117,6 +117,8 @@ int hs_serving__run(const struct hs_serving *serving)
     block_signals(&reading.signals);
     struct hs_rest *rest = hs_rest__create(serving->symbols, HS_REST_SERVER);
     int failed = rest ? 0 : -ENOMEM;
+    if (rest)
+        hs_rest__suppress(rest, serving->suppressions);
     for (int i = 0; i < serving->count && !failed; i++)
         failed = hs_rest__expect(rest, serving->paths[i]);
     if (failed)

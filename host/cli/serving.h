@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+struct hs_suppressions;
+
 struct hs_serving {
     const struct hs_command *command; // who complains
     const char *listen;               // as hs_http_options.listen
@@ -17,8 +19,9 @@ struct hs_serving {
     const struct hs_symbols_options *symbols;
     char *const *paths;
     int count;
-    bool open; // the browser
-    FILE *out; // where the address is printed; NULL: standard output
+    const struct hs_suppressions *suppressions; // of findings; may be NULL
+    bool open;                                  // the browser
+    FILE *out;                                  // where the address is printed; NULL: standard output
 };
 
 // It listens at once, so that browsers can see how far the reading is; the address is printed when all traces can be

@@ -13,11 +13,15 @@ struct hs_compare_options {
     enum hs_cost cost; // HS_COST_LIVE or HS_COST_ALLOCATED
     unsigned top;      // call sites that grew, and that shrank
     bool full_stacks;
+    double least_percent; // of the tree: changes below this share of all changes are left out
 };
 
 int hs_compare__text(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options);
 int hs_compare__json(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options);
 // "outermost;...;innermost BEFORE AFTER" for each stack that differs.
 int hs_compare__collapsed(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options);
+
+// A tree of functions, callers above callees, with the largest changes first. compare_tree.c
+int hs_compare__tree(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options);
 
 #endif

@@ -16,6 +16,7 @@ struct condition_side {
     bool is_total;
     enum hs_condition_total total;
     struct hs_filter_parameters filter;
+    char words[128]; // of findings
     char number[32]; // as it was given, until the other side says what it is
     uint64_t value;
 };
@@ -101,7 +102,7 @@ static int find_total(struct hs_reader *reader, struct condition_side *side, con
     reader->at = start;
     return hs_reader__complain(
         reader, "no such total; give one of: live_bytes live_count peak_bytes peak_count max_bytes "
-                "allocated_bytes allocated_count temporary_bytes temporary_count freed_bytes freed_count");
+                "allocated_bytes allocated_count temporary_bytes temporary_count freed_bytes freed_count findings");
 }
 
 // The unit of a number, which may stand apart.
@@ -122,6 +123,25 @@ static void take_unit(struct hs_reader *reader, char *number, size_t size)
     }
 }
 
+// What is in the parentheses of `findings`, with commas and without spaces.
+static int take_words(struct hs_reader *reader, char *words, size_t size)
+{
+    char word[32];
+    size_t used = 0;
+    if (!hs_reader__take_sign(reader, "(") || hs_reader__take_sign(reader, ")"))
+        return 0;
+    do {
+        hs_reader__skip_spaces(reader);
+        const int result = hs_reader__take_word(reader, word, sizeof(word), "a kind of finding is missing");
+        if (result)
+            return result;
+        if (used + strlen(word) + 2 > size)
+            return hs_reader__complain(reader, "too many kinds of findings");
+        used += (size_t)snprintf(words + used, size - used, "%s%s", used ? "," : "", word);
+    } while (hs_reader__take_sign(reader, ","));
+    return hs_reader__take_sign(reader, ")") ? 0 : hs_reader__complain(reader, ", or ) is missing");
+}
+
 static int take_side(struct hs_reader *reader, struct condition_side *side)
 {
     char word[32];
@@ -138,6 +158,8 @@ static int take_side(struct hs_reader *reader, struct condition_side *side)
         return 0;
     }
     result = find_total(reader, side, word, start);
+    if (!result && side->total == HS_CONDITION_FINDINGS)
+        return take_words(reader, side->words, sizeof(side->words));
     return result ? result : take_filters(reader, &side->filter);
 }
 
@@ -268,13 +290,24 @@ int hs_condition__evaluate(struct hs_condition *condition, hs_condition_ask ask,
     for (uint32_t i = 0; i < condition->count; i++) {
         for (int k = 0; k < 2; k++) {
             struct condition_side *side = &condition->comparison[i].side[k];
-            int result = side->is_total ? ask(context, side->total, &side->filter, &side->value, error) : 0;
+            int result =
+                side->is_total ? ask(context, side->total, &side->filter, side->words, &side->value, error) : 0;
             if (result)
                 return result;
         }
     }
     combine(condition);
     return condition->holds[condition->logic.count - 1];
+}
+
+const char *hs_condition__findings(const struct hs_condition *condition, size_t n)
+{
+    for (uint32_t i = 0; i < 2 * condition->count; i++) {
+        const struct condition_side *side = &condition->comparison[i / 2].side[i % 2];
+        if (side->is_total && side->total == HS_CONDITION_FINDINGS && !n--)
+            return side->words;
+    }
+    return NULL;
 }
 
 // The parts that decide the result of a node: of OR, those that hold; below NOT, those that do not.

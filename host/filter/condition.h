@@ -4,7 +4,7 @@
 //
 //   condition   the logic of host/filter/logic.h; a part of it is:  side OPERATOR side
 //   OPERATOR    > >= < <= == !=
-//   side        TOTAL [ "(" [ expression ] ")" ] | NUMBER
+//   side        TOTAL [ "(" [ expression ] ")" ] | "findings" [ "(" [ WORD { "," WORD } ] ")" ] | NUMBER
 //   expression  filters, as host/filter/expression.h has them
 //   NUMBER      as the total on the other side has it: 10M of bytes, 1000 of blocks
 #ifndef HEAPSONDE_FILTER_CONDITION_H
@@ -28,7 +28,8 @@
     X(TEMPORARY_BYTES, "temporary_bytes", true, "freed by the very next call")                                         \
     X(TEMPORARY_COUNT, "temporary_count", false, "freed by the very next call")                                        \
     X(FREED_BYTES, "freed_bytes", true, "freed")                                                                       \
-    X(FREED_COUNT, "freed_count", false, "freed")
+    X(FREED_COUNT, "freed_count", false, "freed")                                                                      \
+    X(FINDINGS, "findings", false, "findings")
 
 enum hs_condition_total {
 #define HS_CONDITION_ID(id, name, is_bytes, help) HS_CONDITION_##id,
@@ -46,9 +47,12 @@ struct hs_condition;
 struct hs_condition *hs_condition__parse(const char *text, struct hs_error *error);
 void hs_condition__free(struct hs_condition *condition);
 
-// Asks for a total of what the filter matches. Returns 0 or a negative errno with `error` filled.
+// Asks for a total of what the filter matches; for `findings`, `words` is what is in the parentheses, with commas.
+// Returns 0 or a negative errno with `error` filled.
 typedef int (*hs_condition_ask)(void *context, enum hs_condition_total total, const struct hs_filter_parameters *filter,
-                                uint64_t *value, struct hs_error *error);
+                                const char *words, uint64_t *value, struct hs_error *error);
+// The words of the n-th `findings`; NULL: there are no more.
+const char *hs_condition__findings(const struct hs_condition *condition, size_t n);
 
 // Returns 1 when the condition holds, 0 when it does not, or a negative errno. Every side is asked for.
 int hs_condition__evaluate(struct hs_condition *condition, hs_condition_ask ask, void *context, struct hs_error *error);

@@ -27,6 +27,10 @@ hs_answer_function hs_answer__backtrace, hs_answer__backtraces;
 extern const struct hs_rest_parameter hs_totals_parameters[];
 hs_prepare_function hs_prepare__totals, hs_prepare__summary, hs_prepare__recording;
 hs_answer_function hs_answer__totals, hs_answer__summary, hs_answer__recording;
+// findings.c
+extern const struct hs_rest_parameter hs_findings_parameters[];
+hs_prepare_function hs_prepare__findings;
+hs_answer_function hs_answer__findings;
 // timelines.c
 extern const struct hs_rest_parameter hs_timeline_parameters[];
 hs_prepare_function hs_prepare__timeline, hs_prepare__timeline_leaked, hs_prepare__timeline_maps,

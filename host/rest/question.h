@@ -17,12 +17,15 @@
 
 #include <stdio.h>
 
+struct hs_suppressions;
+
 enum { HS_QUESTION_VALUES = 4, HS_QUESTION_HELD = 16 };
 
 struct hs_rest {
     struct hs_rest_traces *traces;
     struct hs_cache *cache;
     struct hs_importing *importing;
+    const struct hs_suppressions *suppressions; // of findings; NULL: none
     struct hs_http_page *pages;
     size_t static_pages; // index of the first page that belongs to the web page
     uint64_t run;        // identifies this run of the server

@@ -347,6 +347,11 @@ void hs_rest__destroy(struct hs_rest *rest)
     free(rest);
 }
 
+void hs_rest__suppress(struct hs_rest *rest, const struct hs_suppressions *suppressions)
+{
+    rest->suppressions = suppressions;
+}
+
 int hs_rest__expect(struct hs_rest *rest, const char *path)
 {
     return hs_importing__expect(rest->importing, path);

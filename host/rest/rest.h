@@ -23,6 +23,10 @@ enum hs_rest_use { HS_REST_SERVER, HS_REST_ONE_QUESTION };
 struct hs_rest *hs_rest__create(const struct hs_symbols_options *symbols, enum hs_rest_use use);
 void hs_rest__destroy(struct hs_rest *rest);
 
+// What /findings leaves out. Must outlive the server.
+struct hs_suppressions;
+void hs_rest__suppress(struct hs_rest *rest, const struct hs_suppressions *suppressions);
+
 // Announces a trace that will be opened, so that the list shows the progress. 0 or -ENOMEM.
 int hs_rest__expect(struct hs_rest *rest, const char *path);
 // Opens a trace, also while questions are answered; `progress` may be NULL. -EEXIST: it is already served.

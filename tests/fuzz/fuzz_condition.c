@@ -13,11 +13,12 @@ struct source {
     size_t size, at;
 };
 
-static int ask(void *context, enum hs_condition_total total, const struct hs_filter_parameters *filter, uint64_t *value,
-               struct hs_error *error)
+static int ask(void *context, enum hs_condition_total total, const struct hs_filter_parameters *filter,
+               const char *words, uint64_t *value, struct hs_error *error)
 {
     struct source *source = context;
     (void)filter;
+    (void)words;
     (void)error;
     *value = (uint64_t)total * source->data[source->at++ % source->size];
     return 0;

@@ -14,7 +14,7 @@ BY_NAME = {"from": "10%", "to": "90%", "alive_at": "50%", "alive_at_2": "60%", "
            "lifetime_min": "1ms", "lifetime_max": "1h", "chain_lifetime_min": "1ms", "chain_lifetime_max": "1h",
            "group_interval_min": "1%", "group_interval_max": "99%", "group_max_total_usage_first_seen_min": "1%",
            "group_max_total_usage_first_seen_max": "99%", "thread": "main", "custom_filter": "", "from_map": None,
-           "base": "last", "size_min": "8", "marker": "1", "below": "0", "axis_from": "5%", "axis_to": "95%", "where": "to=90% or not thread=main"}
+           "base": "last", "suppress": "leak:a", "size_min": "8", "marker": "1", "below": "0", "axis_from": "5%", "axis_to": "95%", "where": "to=90% or not thread=main"}
 
 
 class Description(Endpoints, TestCase):

@@ -112,6 +112,19 @@ page("the list leads to the overview, whose numbers are REST's", async (page, go
   assert.doesNotMatch(text, /leaked/i);
 });
 
+page("the findings of the overview are the server's, and lead to what they are about", async (page, go) => {
+  const { findings } = await data("findings");
+  await go(view("overview"));
+  await page.waitForSelector(".findings .pane[data-state=ready]");
+  const said = await page.$$eval("[data-finding]", (all) => all.map((one) => [one.dataset.finding, Number(one.dataset.bytes)]));
+  assert.deepEqual(said, findings.map((one) => [one.id, one.bytes]));
+  assert.ok(said.length > 0);
+  await page.locator("[data-finding] a").first().click();
+  await settled(page);
+  const [, query = ""] = new URL(page.url()).hash.split("?");
+  assert.deepEqual([...new URLSearchParams(query)], [...new URLSearchParams(findings[0].query)]);
+});
+
 page("one block is \"1 block\"", async (page, go) => {
   const { allocations } = await data("allocations?count=200");
   for (const { address_s: address } of allocations) {

@@ -30,6 +30,16 @@ export interface EventsKind {
   name: string; words: string; unit: string; thing: string; absence: string | null; costs: Cost[];
 }
 
+export interface Finding {
+  id: string; title: string; confidence: "look" | "likely" | "sure"; text: string; reason: string; advice: string;
+  bytes: number; count: number; share: number | null; share_of: string | null; backtrace_id: number | null;
+  view: string; query: string; suppression: string | null;
+}
+
+export interface Findings {
+  findings: Finding[]; small_count: number; small_bytes: number; suppressed_count: number; suppressed_bytes: number;
+}
+
 export interface Summary {
   program: string; command: string; trace: string; trace_id: string; arch: string; pid: number; state: string;
   incomplete: string | null; restriction: string | null; holds: string; duration_ns: number; start_realtime_ns: number;

@@ -3,6 +3,7 @@
 import { useAnswer } from "../data/ask";
 import type { Cost, Summary, Totals } from "../data/types";
 import { useUsage } from "../parts/strip";
+import { FindingsPart } from "../parts/findings";
 import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
 import { address, filterOf, question, type Route, toView } from "../state/route";
@@ -35,6 +36,7 @@ export function OverviewView({ route, summary }: ViewProps) {
           <Lost now={now} route={route} />
         </>}
       </Pane>
+      {answer.data && <FindingsPart route={route} />}
       <div class="tops">
         <Top route={route} by="requester" cost="peak" title="Functions at the peak" />
         <Top route={route} by="requester" cost="live" title="Functions with live memory at the end" />

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The differences between two dumps as a tree of functions, from callers to callees.
+#include "host/dump/compare.h"
+#include "host/report/call_tree.h"
+#include "host/report/frames.h"
+#include "host/report/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+// In the nodes of this tree, `bytes` is what is there after, `blocks` what was there before, both in bytes.
+static uint64_t change_of(const struct hs_tree_node *node)
+{
+    return node->bytes > node->blocks ? node->bytes - node->blocks : node->blocks - node->bytes;
+}
+
+static int compare_nodes(const void *left, const void *right, void *context)
+{
+    const struct hs_call_tree *tree = context;
+    const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    const uint64_t of_a = change_of(&tree->node[a]), of_b = change_of(&tree->node[b]);
+    if (of_a != of_b)
+        return of_a > of_b ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+// The largest changes first.
+static void sort_children(struct hs_call_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        qsort_r(tree->order + tree->node[i].child, tree->node[i].children, sizeof(*tree->order), compare_nodes, tree);
+    for (uint32_t place = 0; place + 1 < tree->count; place++)
+        tree->node[tree->order[place]].place = place;
+}
+
+// Both sides in one total: see above.
+static int take_sides(struct hs_totals *sides, const struct hs_totals *totals, enum hs_cost cost)
+{
+    *sides = (struct hs_totals){.total = calloc(totals->count + 1, sizeof(*sides->total)), .count = totals->count};
+    for (size_t i = 0; sides->total && i < totals->count; i++) {
+        const struct hs_total *total = &totals->total[i];
+        const bool all = cost == HS_COST_ALLOCATED;
+        sides->total[i] = (struct hs_total){.stack = total->stack,
+                                            .live_bytes = all ? total->allocated_bytes : total->live_bytes,
+                                            .live_count = all ? total->temporary_bytes : total->peak_bytes};
+    }
+    return sides->total ? 0 : -ENOMEM;
+}
+
+struct change_printer {
+    FILE *out;
+    const struct hs_style *style;
+    uint64_t least;
+    unsigned *indents; // by depth
+    size_t depths;
+    bool failed;
+};
+
+static bool remember_indent(struct change_printer *printer, unsigned depth, unsigned indent)
+{
+    if (depth >= printer->depths) {
+        const size_t depths = depth * 2 + 64;
+        unsigned *grown = reallocarray(printer->indents, depths, sizeof(*grown));
+        printer->failed = !grown;
+        if (!grown)
+            return false;
+        printer->indents = grown;
+        printer->depths = depths;
+    }
+    printer->indents[depth] = indent;
+    return true;
+}
+
+static bool is_shown(const struct change_printer *printer, const struct hs_tree_node *node)
+{
+    return change_of(node) && change_of(node) >= printer->least;
+}
+
+static bool branches(const struct change_printer *printer, const struct hs_call_tree *tree, uint32_t index)
+{
+    const struct hs_tree_node *node = &tree->node[index];
+    return node->children > 1 && is_shown(printer, &tree->node[tree->order[node->child + 1]]);
+}
+
+static const char *sign_of(const struct hs_tree_node *node)
+{
+    return node->bytes > node->blocks ? "+" : node->bytes < node->blocks ? "-" : "";
+}
+
+static void print_change(const struct change_printer *printer, const struct hs_tree_node *node)
+{
+    char change[64];
+    snprintf(change, sizeof(change), "%s%s", sign_of(node), hs_text__bytes(change_of(node)).text);
+    fprintf(printer->out, "%s%11s%s %10s %10s  %-4s ", printer->style->number, change, printer->style->plain,
+            hs_text__bytes(node->blocks).text, hs_text__bytes(node->bytes).text,
+            !node->blocks  ? "new"
+            : !node->bytes ? "gone"
+                           : "");
+}
+
+static bool print_node(void *context, const struct hs_call_tree *tree, uint32_t index, unsigned depth)
+{
+    struct change_printer *printer = context;
+    const struct hs_tree_node *node = &tree->node[index];
+    const unsigned above = depth ? printer->indents[depth - 1] : 0;
+    const bool is_branch = branches(printer, tree, node->parent);
+    if (!is_shown(printer, node) || !remember_indent(printer, depth, above + (is_branch ? 2 : 0)))
+        return false;
+    print_change(printer, node);
+    fprintf(printer->out, "%*s%s", (int)above, "", is_branch ? "+ " : "");
+    struct hs_frame frame = {.function = node->frame->function, .module = node->frame->module, .kind = HS_FRAME_OFFSET};
+    hs_frame__print(printer->out, printer->style, &frame);
+    return true;
+}
+
+static void print_tree(FILE *out, const struct hs_call_tree *tree, const struct hs_dump_view *view,
+                       const struct hs_compare_options *options, struct change_printer *printer)
+{
+    const struct hs_style *style = printer->style;
+    const struct hs_tree_node *root = &tree->node[0];
+    fprintf(out, "%sMemory %s, from callers down to callees%s: ", style->heading,
+            options->cost == HS_COST_ALLOCATED ? "allocated" : "in use", style->plain);
+    if (tree->count == 1) {
+        fputs("no difference\n", out);
+        return;
+    }
+    fprintf(out, "%s%s from ", sign_of(root), hs_text__bytes(change_of(root)).text);
+    hs_text__print(out, view->dumps[0]->name, strlen(view->dumps[0]->name));
+    fputs(" to ", out);
+    hs_text__print(out, view->dumps[1]->name, strlen(view->dumps[1]->name));
+    fprintf(out, " (below %g%% of what changed not shown; of stacks that changed)\n%s%11s %10s %10s%s\n",
+            options->least_percent, style->faint, "change", "before", "after", style->plain);
+    hs_call_tree__walk(tree, print_node, printer);
+}
+
+// The sum of all changes, whatever their signs.
+static uint64_t moved_bytes(const struct hs_totals *sides)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < sides->count; i++) {
+        const struct hs_total *side = &sides->total[i];
+        sum += side->live_bytes > side->live_count ? side->live_bytes - side->live_count
+                                                   : side->live_count - side->live_bytes;
+    }
+    return sum;
+}
+
+int hs_compare__tree(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options)
+{
+    struct hs_totals sides;
+    struct hs_call_tree tree;
+    int result = take_sides(&sides, &view->subject.totals, options->cost);
+    if (!result)
+        result = hs_call_tree__build(&tree, view->subject.symbols, &sides, HS_COST_LIVE, HS_TREE_BY_BYTES);
+    if (!result) {
+        struct change_printer printer = {.out = out, .style = hs_style__for(out)};
+        printer.least = (uint64_t)((double)moved_bytes(&sides) * options->least_percent / 100);
+        sort_children(&tree);
+        print_tree(out, &tree, view, options, &printer);
+        result = printer.failed ? -ENOMEM : 0;
+        free(printer.indents);
+        hs_call_tree__free(&tree);
+    }
+    free(sides.total);
+    return result;
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "planted.h"
+
+#include "command.h"
+#include "tests/store/trace_writer.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROGRAM 0x10000000u
+#define SPAN    0x100000u
+#define HEAP    0x20000000u
+#define PAGE    4096u
+#define MS      1000000u
+#define ROUNDS  1000u
+#define END     (ROUNDS * 10 * (uint64_t)MS)
+
+enum { MAIN = 1, WORK, PLANTED }; // stacks
+
+static struct hs_event *event;
+static size_t events, room;
+static uint64_t top; // of the heap
+
+// ---- events --------------------------------------------------------------------------------------------------------
+
+static struct hs_event *add(uint64_t time, unsigned kind)
+{
+    if (events == room) {
+        room = 2 * room + 1000;
+        event = reallocarray(event, room, sizeof(*event));
+        ck_assert_ptr_nonnull(event);
+    }
+    event[events] = (struct hs_event){.time = time, .kind = (uint8_t)kind};
+    return &event[events++];
+}
+
+static uint64_t take_address(uint64_t size)
+{
+    const uint64_t address = top;
+    top += (hs_usable_model(size, 8) + 8 + 15) / 16 * 16;
+    return address;
+}
+
+static uint64_t allocate_at(uint64_t time, uint64_t address, uint64_t size, uint64_t usable, uint32_t stack)
+{
+    struct hs_event *added = add(time, HS_EVENT_MALLOC);
+    added->address = address;
+    added->size = size;
+    added->usable = usable;
+    added->stack = stack;
+    return address;
+}
+
+static uint64_t allocate(uint64_t time, uint64_t size, uint32_t stack)
+{
+    return allocate_at(time, take_address(size), size, hs_usable_model(size, 8), stack);
+}
+
+static void release(uint64_t time, uint64_t address)
+{
+    add(time, HS_EVENT_FREE)->address = address;
+}
+
+static uint64_t round_time(unsigned round)
+{
+    return (uint64_t)round * 10 * MS;
+}
+
+// ---- what is planted -----------------------------------------------------------------------------------------------
+
+static void plant_leak(unsigned more)
+{
+    for (unsigned i = 0; i < ROUNDS; i++)
+        allocate(round_time(i) + 1, 1000 * more, PLANTED);
+}
+
+static void plant_cache(unsigned more)
+{
+    enum { ENTRIES = 300 };
+    uint64_t entry[ENTRIES] = {0};
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        if (entry[i % ENTRIES])
+            release(round_time(i) + 1, entry[i % ENTRIES]);
+        entry[i % ENTRIES] = allocate(round_time(i) + 2, 4000 * more, PLANTED);
+    }
+}
+
+static void plant_freed_at_end(unsigned more)
+{
+    for (unsigned i = 0; i < ROUNDS - 10; i++)
+        release(END - 10 * MS, allocate(round_time(i) + 1, 1000 * more, PLANTED));
+}
+
+static void plant_rounds(unsigned more)
+{
+    for (unsigned i = 5; i < ROUNDS; i += 100)
+        allocate(round_time(i) + 1, 2000 * more, PLANTED);
+}
+
+static void plant_peak(unsigned more)
+{
+    for (unsigned i = 0; i < 8; i++)
+        release(round_time(501), allocate(round_time(500) + 1 + i, (uint64_t)more << 20, PLANTED));
+}
+
+static void plant_churn(unsigned more)
+{
+    for (unsigned i = 0; i < ROUNDS; i++)
+        for (unsigned k = 0; k < 20 * more; k++)
+            release(round_time(i) + 2 + 2 * k, allocate(round_time(i) + 1 + 2 * k, 100, PLANTED));
+}
+
+static void plant_realloc(unsigned more)
+{
+    uint64_t address = allocate(round_time(1) + 1, 1000, PLANTED);
+    for (unsigned i = 2; i < 200 * more; i++) {
+        struct hs_event *added = add(round_time(i) + 1, HS_EVENT_REALLOC);
+        added->begin_time = added->time - 1;
+        added->old_address = address;
+        added->size = 1000 * (uint64_t)i;
+        added->usable = hs_usable_model(added->size, 8);
+        added->address = address = take_address(added->size);
+        added->stack = PLANTED;
+    }
+    release(round_time(900), address);
+}
+
+static void plant_sizes(uint64_t size, uint64_t usable, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const uint64_t address = take_address(usable);
+        release(round_time(700) + i, allocate_at(round_time(10) + i, address, size, usable, PLANTED));
+    }
+}
+
+static void plant_holes(unsigned more)
+{
+    for (unsigned i = 0; i < 4000 * more; i++) {
+        const uint64_t address = allocate(round_time(10) + i, 1000, PLANTED);
+        if (i % 100 != 99)
+            release(round_time(700) + i, address);
+    }
+}
+
+static void plant_untouched(unsigned more)
+{
+    const uint64_t address = 0x7e0000000010, size = (uint64_t)more << 23;
+    allocate_at(round_time(10), address, size, (size + 2 * PAGE) / PAGE * PAGE - 16, PLANTED);
+    for (unsigned i = 0; i < 10; i++) {
+        struct hs_event *fault = add(round_time(20) + i, HS_EVENT_SAMPLE);
+        fault->sampled = HS_SAMPLE_FAULT;
+        fault->tid = 4711;
+        fault->address = address / PAGE * PAGE + i * PAGE;
+        fault->size = PAGE;
+    }
+    struct hs_event *fault = add(0, HS_EVENT_SAMPLE); // everything else was touched
+    fault->sampled = HS_SAMPLE_FAULT;
+    fault->tid = 4711;
+    fault->address = HEAP;
+    fault->size = (top - HEAP + PAGE) / PAGE * PAGE;
+    release(round_time(700), address);
+}
+
+static void plant_it(enum plant plant, unsigned more)
+{
+    static void (*const plants[PLANTS])(unsigned) = {
+        [PLANT_LEAK] = plant_leak,       [PLANT_CACHE] = plant_cache, [PLANT_FREED_AT_END] = plant_freed_at_end,
+        [PLANT_ROUNDS] = plant_rounds,   [PLANT_PEAK] = plant_peak,   [PLANT_CHURN] = plant_churn,
+        [PLANT_REALLOC] = plant_realloc, [PLANT_HOLES] = plant_holes, [PLANT_UNTOUCHED] = plant_untouched};
+    if (plant == PLANT_TINY)
+        plant_sizes(8, 24, 20000 * more);
+    if (plant == PLANT_ROUNDING)
+        plant_sizes(1040, 2040, 4000 * more);
+    if (plants[plant])
+        plants[plant](more);
+}
+
+// ---- the trace -----------------------------------------------------------------------------------------------------
+
+static void work_all_the_time(void)
+{
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        const uint64_t a = allocate(round_time(i) + 2 * MS, 500, WORK);
+        const uint64_t b = allocate(round_time(i) + 3 * MS, 700, WORK);
+        release(round_time(i) + 4 * MS, a);
+        release(round_time(i) + 5 * MS, b);
+    }
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct hs_event *a = left, *b = right;
+    if (a->time != b->time)
+        return a->time < b->time ? -1 : 1;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+static void write_meta(struct trace_writer *writer, bool marks)
+{
+    static uint8_t bytes[HS_SLOT_RECORDS_SIZE];
+    struct hs_meta_writer meta;
+    memset(bytes, 0, sizeof(bytes));
+    hs_meta_begin(&meta, bytes, sizeof(bytes));
+    hs_meta_clock(&meta, 0, 1000000000, 1700000000000000000);
+    hs_meta_info(&meta, "executable", 10, "/opt/program", 12);
+    hs_meta_thread(&meta, 1, 4711, 0, "main", 4);
+    hs_meta_module(&meta, 0, PROGRAM, PROGRAM + SPAN, PROGRAM, NULL, 0, "/opt/program", 12);
+    hs_meta_module(&meta, 0, 0x7f0000000000, 0x7f0000100000, 0x7f0000000000, NULL, 0, "/usr/lib/libc.so.6", 18);
+    hs_meta_node(&meta, MAIN, 0, PROGRAM + 0x1008);
+    hs_meta_node(&meta, WORK, MAIN, PROGRAM + 0x1018);
+    hs_meta_node(&meta, PLANTED, MAIN, PROGRAM + 0x1028);
+    for (unsigned i = 0; marks && i < ROUNDS; i += 100)
+        hs_meta_mark(&meta, round_time(i), 1, i, "round", 5);
+    trace_writer__meta(writer, bytes, (size_t)(meta.at - bytes), false);
+}
+
+// The writer of traces always says that some events were dropped.
+static void say_dropped(const char *path, uint64_t count)
+{
+    FILE *file = fopen(path, "r+b");
+    ck_assert_ptr_nonnull(file);
+    fseek(file, offsetof(struct hs_file_header, live) + offsetof(struct hs_live, dropped) + 8 * HS_DROP_NESTED,
+          SEEK_SET);
+    ck_assert_uint_eq(fwrite(&count, sizeof(count), 1, file), 1);
+    fclose(file);
+}
+
+void planted__write(const char *path, enum plant plant, unsigned more)
+{
+    const struct hs_codec_target target = {HS_BYTE_ORDER_LITTLE, 8, 4};
+    struct trace_writer writer;
+    events = 0;
+    top = HEAP;
+    work_all_the_time();
+    plant_it(plant, more);
+    qsort(event, events, sizeof(*event), compare);
+    trace_writer__open_for(&writer, path, EM_X86_64, &target);
+    write_meta(&writer, plant == PLANT_ROUNDS);
+    trace_writer__events(&writer, 1, event, events, false);
+    trace_writer__close(&writer, true, END);
+    say_dropped(path, plant == PLANT_DROPPED ? 7 : 0);
+}
+
+void planted__build(const char *folder)
+{
+    static const char source[] = ".type main, @function\nmain: .fill 16, 1, 0x90\n.size main, 16\n"
+                                 ".type work, @function\nwork: .fill 16, 1, 0x90\n.size work, 16\n"
+                                 ".type planted, @function\nplanted: .fill 16, 1, 0x90\n.size planted, 16\n";
+    shell("mkdir -p %s/opt", folder);
+    write_file(text("%s/program.S", folder), source, sizeof(source) - 1);
+    shell("gcc -shared -nostdlib -Wl,--build-id=none -Wl,-Ttext=0x1000 %s/program.S -o %s/opt/program", folder, folder);
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Traces of a program of ten seconds with planted faults. Without one, it does the same harmless work in each of its
+// thousand rounds.
+#ifndef HEAPSONDE_TESTS_FINDINGS_PLANTED_H
+#define HEAPSONDE_TESTS_FINDINGS_PLANTED_H
+
+#include <stdbool.h>
+
+enum plant {
+    PLANT_NOTHING,
+    PLANT_LEAK,
+    PLANT_CACHE,
+    PLANT_FREED_AT_END,
+    PLANT_ROUNDS,
+    PLANT_PEAK,
+    PLANT_CHURN,
+    PLANT_REALLOC,
+    PLANT_TINY,
+    PLANT_ROUNDING,
+    PLANT_HOLES,
+    PLANT_UNTOUCHED,
+    PLANT_DROPPED,
+    PLANTS
+};
+
+// Builds the program's file below the folder, with a function `planted` that allocates what is planted.
+void planted__build(const char *folder);
+// `more` times as much of what is planted.
+void planted__write(const char *path, enum plant plant, unsigned more);
+
+#endif

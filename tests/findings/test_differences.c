@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Differences of instants and traces of the planted programs, whose numbers are known.
+#include "command.h"
+#include "planted.h"
+#include "tests/suite.h"
+
+#include <check.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void set_up(void)
+{
+    make_work();
+    planted__build(text("%s/root", work));
+    planted__write(text("%s/one.dat", work), PLANT_LEAK, 1);
+}
+
+static json_t *diff(const char *options)
+{
+    json_error_t error;
+    struct outcome outcome = run("$HEAPSONDE diff --sysroot root --format json %s", options);
+    ck_assert_msg(!outcome.status, "%s", outcome.errors);
+    json_t *json = json_loads(outcome.output, 0, &error);
+    ck_assert_msg(json != NULL, "%s: %s", error.text, outcome.output);
+    free_outcome(&outcome);
+    return json;
+}
+
+static json_int_t number(const json_t *object, const char *name)
+{
+    return json_integer_value(json_object_get(object, name));
+}
+
+static size_t sites(const json_t *object, const char *name)
+{
+    return json_array_size(json_object_get(object, name));
+}
+
+static void expect_site(const json_t *object, const char *name, json_int_t before, json_int_t after)
+{
+    const json_t *site = json_array_get(json_object_get(object, name), 0);
+    const json_t *frame = json_array_get(json_object_get(site, "frames"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(frame, "function")), "planted");
+    ck_assert_int_eq(number(site, "bytes_before"), before);
+    ck_assert_int_eq(number(site, "bytes_after"), after);
+}
+
+START_TEST(instants_are_compared)
+{
+    set_up();
+    json_t *said = diff("--base-at 50% --at 90% one.dat");
+    ck_assert_int_eq(number(said, "blocks_before"), 500);
+    ck_assert_int_eq(number(said, "blocks_after"), 900);
+    ck_assert_uint_eq(sites(said, "shrunk"), 0);
+    expect_site(said, "grown", 500000, 900000);
+    json_decref(said);
+    said = diff("--base-at 5s one.dat"); // to the end
+    expect_site(said, "grown", 500000, 1000000);
+    json_decref(said);
+    said = diff("--base-at peak one.dat");
+    ck_assert_int_ge(number(said, "bytes_before"), 1000000);
+    json_decref(said);
+    remove_work();
+}
+END_TEST
+
+START_TEST(swapped_differences_are_negated)
+{
+    set_up();
+    json_t *there = diff("--base-at 50% --at 90% one.dat"), *back = diff("--base-at 90% --at 50% one.dat");
+    ck_assert_uint_eq(sites(back, "grown"), sites(there, "shrunk"));
+    ck_assert_uint_eq(sites(back, "shrunk"), sites(there, "grown"));
+    expect_site(back, "shrunk", 900000, 500000);
+    json_decref(there);
+    json_decref(back);
+    there = diff("--base-at 50% --at 50% one.dat");
+    ck_assert_uint_eq(sites(there, "grown") + sites(there, "shrunk"), 0);
+    json_decref(there);
+    there = diff("one.dat one.dat");
+    ck_assert_uint_eq(sites(there, "grown") + sites(there, "shrunk"), 0);
+    json_decref(there);
+    remove_work();
+}
+END_TEST
+
+START_TEST(a_planted_change_comes_first)
+{
+    set_up();
+    planted__write(text("%s/two.dat", work), PLANT_LEAK, 2);
+    json_t *said = diff("one.dat two.dat");
+    expect_site(said, "grown", 1000000, 2000000);
+    json_decref(said);
+    said = diff("--base-at 50% --at 50% one.dat two.dat");
+    expect_site(said, "grown", 500000, 1000000);
+    json_decref(said);
+    remove_work();
+}
+END_TEST
+
+START_TEST(what_grows_is_ranked)
+{
+    set_up();
+    struct outcome outcome = run("$HEAPSONDE report --sysroot root --growth --json one.dat");
+    ck_assert_msg(!outcome.status, "%s", outcome.errors);
+    json_t *said = json_loads(outcome.output, 0, NULL);
+    const json_t *site = json_array_get(json_object_get(said, "growing"), 0);
+    ck_assert_uint_eq(sites(said, "growing"), 1);
+    ck_assert_str_eq(json_string_value(json_object_get(site, "site")), "planted, called by main");
+    ck_assert_int_eq(number(site, "growing_parts"), number(site, "parts"));
+    // 1000 bytes in each of 100 rounds a second
+    ck_assert_double_eq_tol(json_number_value(json_object_get(site, "bytes_per_second")), 100000, 1);
+    json_decref(said);
+    free_outcome(&outcome);
+    planted__write(text("%s/cache.dat", work), PLANT_CACHE, 1);
+    outcome = run("$HEAPSONDE report --sysroot root --growth cache.dat");
+    ck_assert_str_eq(outcome.output, "Nothing grows any more.\n");
+    free_outcome(&outcome);
+    remove_work();
+}
+END_TEST
+
+static void expect_tree(const char *options, const char *expected)
+{
+    struct outcome outcome = run("$HEAPSONDE diff --sysroot root --tree %s", options);
+    ck_assert_msg(!outcome.status, "%s", outcome.errors);
+    const char *body = strchr(outcome.output, '\n');
+    ck_assert_msg(body && !strcmp(body + 1, expected), "%s", outcome.output);
+    free_outcome(&outcome);
+}
+
+START_TEST(trees_show_changes)
+{
+    set_up();
+    planted__write(text("%s/none.dat", work), PLANT_NOTHING, 1);
+    expect_tree("--base-at 50% --at 90% one.dat", "     change     before      after\n"
+                                                  " +390.6 KiB  488.3 KiB  878.9 KiB       main\n"
+                                                  " +390.6 KiB  488.3 KiB  878.9 KiB       planted\n");
+    expect_tree("none.dat one.dat", "     change     before      after\n"
+                                    " +976.6 KiB        0 B  976.6 KiB  new  main\n"
+                                    " +976.6 KiB        0 B  976.6 KiB  new  planted\n");
+    expect_tree("one.dat none.dat", "     change     before      after\n"
+                                    " -976.6 KiB  976.6 KiB        0 B  gone main\n"
+                                    " -976.6 KiB  976.6 KiB        0 B  gone planted\n");
+    expect_tree("one.dat one.dat", "");
+    remove_work();
+}
+END_TEST
+
+START_TEST(wrong_options_are_refused)
+{
+    static const char *const wrong[] = {"one.dat",
+                                        "--at never one.dat",
+                                        "--at 5s --cost allocated one.dat",
+                                        "--at 5s --alive-at 1s one.dat",
+                                        "--tree --format json one.dat one.dat",
+                                        "--tree --top 3 one.dat one.dat",
+                                        "--min-percent 1 one.dat one.dat",
+                                        "--base-at 1s dump.heap one.dat"};
+    set_up();
+    shell("printf 'heap_v2/524288\\n' >dump.heap");
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct outcome outcome = run("$HEAPSONDE diff %s", wrong[i]);
+        ck_assert_msg(outcome.status == 2, "%s: %d %s", wrong[i], outcome.status, outcome.errors);
+        ck_assert_ptr_eq(strchr(outcome.errors, '\n'), outcome.errors + strlen(outcome.errors) - 1);
+        free_outcome(&outcome);
+    }
+    remove_work();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases = tcase_create("differences");
+    tcase_add_test(cases, instants_are_compared);
+    tcase_add_test(cases, swapped_differences_are_negated);
+    tcase_add_test(cases, a_planted_change_comes_first);
+    tcase_add_test(cases, what_grows_is_ranked);
+    tcase_add_test(cases, trees_show_changes);
+    tcase_add_test(cases, wrong_options_are_refused);
+    return run_cases("differences", cases);
+}

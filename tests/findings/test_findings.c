@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Each planted fault gives its finding and no other; the command and the server say the same; suppressions.
+#include "command.h"
+#include "host/findings/suppressions.h"
+#include "planted.h"
+#include "tests/suite.h"
+
+#include <check.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *id, *confidence; // NULL: none
+} expected[PLANTS] = {
+    [PLANT_LEAK] = {"never_freed", "likely"},
+    [PLANT_CACHE] = {"bounded", "look"},
+    [PLANT_FREED_AT_END] = {"freed_at_end", "likely"},
+    [PLANT_ROUNDS] = {"rounds", "sure"},
+    [PLANT_PEAK] = {"high_peak", "look"},
+    [PLANT_CHURN] = {"temporary", "look"},
+    [PLANT_REALLOC] = {"reallocated", "look"},
+    [PLANT_TINY] = {"tiny", "look"},
+    [PLANT_ROUNDING] = {"rounding", "look"},
+    [PLANT_HOLES] = {"holes", "look"},
+    [PLANT_UNTOUCHED] = {"untouched", "look"},
+    [PLANT_DROPPED] = {"recording", "sure"},
+};
+
+static void set_up(void)
+{
+    make_work();
+    planted__build(text("%s/root", work));
+}
+
+static void plant(enum plant what)
+{
+    planted__write(text("%s/trace.dat", work), what, 1);
+}
+
+static json_t *parse(struct outcome *outcome)
+{
+    json_error_t error;
+    ck_assert_msg(!outcome->status, "%s", outcome->errors);
+    json_t *json = json_loads(outcome->output, 0, &error);
+    ck_assert_msg(json != NULL, "%s: %s", error.text, outcome->output);
+    free_outcome(outcome);
+    return json;
+}
+
+static json_t *report(const char *options)
+{
+    struct outcome outcome = run("$HEAPSONDE report --sysroot root --findings --json %s trace.dat", options);
+    return parse(&outcome);
+}
+
+static json_t *ask(const char *question)
+{
+    struct outcome outcome = run("$HEAPSONDE ask --sysroot root trace.dat '%s'", question);
+    return parse(&outcome);
+}
+
+static const char *member(const json_t *object, const char *name)
+{
+    const char *value = json_string_value(json_object_get(object, name));
+    ck_assert_msg(value != NULL, "%s", name);
+    return value;
+}
+
+// The line that a finding proposes suppresses it.
+static void check_suppression(const json_t *finding)
+{
+    const char *line = json_string_value(json_object_get(finding, "suppression"));
+    if (!line)
+        return;
+    write_file(text("%s/proposed", work), line, strlen(line));
+    json_t *said = report("--suppressions proposed");
+    ck_assert_uint_eq(json_array_size(json_object_get(said, "findings")), 0);
+    json_decref(said);
+}
+
+// What a finding links to is there.
+static void check_link(const json_t *finding)
+{
+    const char *query = member(finding, "query");
+    json_t *groups = ask(text("allocation_groups?%s&count=1", strstr(query, "events=") ? "" : query));
+    ck_assert_int_ge(json_integer_value(json_object_get(groups, "total_count")), 1);
+    json_decref(groups);
+}
+
+// The command that the text names works.
+static void check_shown(void)
+{
+    struct outcome outcome = run("$HEAPSONDE report --sysroot root --findings trace.dat | sed -n 's/^ *show "
+                                 "*heapsonde/\"$HEAPSONDE\"/p' >show.sh; "
+                                 "sh -e ./show.sh");
+    ck_assert_msg(!outcome.status && !*outcome.errors, "%s", outcome.errors);
+    free_outcome(&outcome);
+}
+
+static void check_plant(enum plant what)
+{
+    plant(what);
+    json_t *said = report(""), *findings = json_object_get(said, "findings");
+    char *all = json_dumps(said, JSON_INDENT(1));
+    ck_assert_msg(json_array_size(findings) == (expected[what].id != NULL), "%s", all);
+    for (size_t i = 0; i < json_array_size(findings); i++) {
+        const json_t *finding = json_array_get(findings, i);
+        ck_assert_str_eq(member(finding, "id"), expected[what].id);
+        ck_assert_msg(!strcmp(member(finding, "confidence"), expected[what].confidence), "%s", all);
+        ck_assert_ptr_null(strstr(member(finding, "text"), "leaked"));
+        check_link(finding);
+        check_suppression(finding);
+    }
+    json_t *asked = ask("findings");
+    ck_assert_msg(json_equal(asked, said), "%s", all);
+    check_shown();
+    free(all);
+    json_decref(asked);
+    json_decref(said);
+    shell("rm -rf trace.dat trace.dat.store");
+}
+
+START_TEST(each_plant_gives_its_finding)
+{
+    set_up();
+    check_plant((enum plant)_i);
+    remove_work();
+}
+END_TEST
+
+static void expect_status(int status, const char *options)
+{
+    struct outcome outcome = run("$HEAPSONDE report --sysroot root %s trace.dat", options);
+    ck_assert_msg(outcome.status == status, "%s: %d, %s", options, outcome.status, outcome.errors);
+    free_outcome(&outcome);
+}
+
+START_TEST(conditions_count_findings)
+{
+    set_up();
+    plant(PLANT_LEAK);
+    expect_status(3, "--fail-if 'findings(never_freed) > 0'");
+    expect_status(0, ""); // a digest is kept, and used from now on
+    expect_status(3, "--fail-if 'findings > 0 and live_bytes > 1K'");
+    expect_status(3, "--fail-if 'findings(holes, never_freed,likely) == 1'");
+    expect_status(0, "--fail-if 'findings(never_freed, sure) > 0'");
+    expect_status(0, "--fail-if 'findings(holes, look) > 0'");
+    expect_status(2, "--fail-if 'findings(nothing) > 0'");
+    expect_status(2, "--fail-if 'findings(never_freed > 0'");
+    expect_status(2, "--fail-if 'findings > 4K'");
+    write_file(text("%s/known", work), "leak:^planted$\n", 15);
+    expect_status(0, "--fail-if 'findings(never_freed) > 0' --suppressions known");
+    remove_work();
+}
+END_TEST
+
+START_TEST(suppressed_findings_are_counted)
+{
+    static const char *const suppressing[] = {"leak:planted", "leak:program$", "never_freed:pl*ed", "leak:^main$"};
+    set_up();
+    plant(PLANT_LEAK);
+    for (size_t i = 0; i < sizeof(suppressing) / sizeof(suppressing[0]); i++) {
+        shell("printf '# known\\n\\n  %s  \\r\\n' >known", suppressing[i]);
+        json_t *said = report("--suppressions known");
+        ck_assert_uint_eq(json_array_size(json_object_get(said, "findings")), 0);
+        ck_assert_int_eq(json_integer_value(json_object_get(said, "suppressed_bytes")), 1000000);
+        json_decref(said);
+    }
+    json_t *asked = ask("findings?suppress=holes:planted%0Aleak:^plan$");
+    ck_assert_uint_eq(json_array_size(json_object_get(asked, "findings")), 1);
+    json_decref(asked);
+    remove_work();
+}
+END_TEST
+
+START_TEST(filters_restrict_findings)
+{
+    set_up();
+    plant(PLANT_LEAK);
+    json_t *said = report("--function '^work$'");
+    ck_assert_uint_eq(json_array_size(json_object_get(said, "findings")), 0);
+    json_decref(said);
+    remove_work();
+}
+END_TEST
+
+START_TEST(patterns_match)
+{
+    static const struct {
+        const char *pattern, *text;
+        bool matches;
+    } cases[] = {
+        {"b", "abc", true},        {"^b", "abc", false},     {"^a", "abc", true},
+        {"c$", "abc", true},       {"b$", "abc", false},     {"^abc$", "abc", true},
+        {"^ab$", "abc", false},    {"a*c", "xabbcx", true},  {"^a*c$", "abcbc", true},
+        {"^a*b$", "abcbc", false}, {"*", "", true},          {"^$", "", true},
+        {"^$", "a", false},        {"a*", "a", true},        {"ab*bc", "abc", false},
+        {"*b*", "abc", true},      {"^*c$", "abc", true},    {"cc$", "c", false},
+        {"a$b", "a$b", true},      {"^aab$", "aaab", false}, {"operator()", "f::operator()(int)", true},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        ck_assert_msg(hs_suppression__pattern_matches(cases[i].pattern, cases[i].text) == cases[i].matches, "%s %s",
+                      cases[i].pattern, cases[i].text);
+}
+END_TEST
+
+START_TEST(wrong_lines_are_named)
+{
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"leak:a\nfoo\n", "f:2: 'foo' has no ':'; a line is leak:PATTERN or KIND:PATTERN"},
+        {"race:a\n", "f:1: 'race' is neither 'leak' nor a kind of finding"},
+        {"#\n\nholes:\n", "f:3: the pattern behind 'holes:' is missing"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct hs_error error = {.message = ""};
+        ck_assert_ptr_null(hs_suppressions__parse(cases[i].text, strlen(cases[i].text), "f", &error));
+        ck_assert_str_eq(error.message, cases[i].message);
+    }
+    struct hs_error error = {.message = ""};
+    ck_assert_ptr_null(hs_suppressions__parse("leak:a\0b", 8, "f", &error));
+    ck_assert_str_eq(error.message, "f:1: the line contains a NUL character");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases = tcase_create("findings");
+    tcase_add_loop_test(cases, each_plant_gives_its_finding, PLANT_NOTHING, PLANTS);
+    tcase_add_test(cases, conditions_count_findings);
+    tcase_add_test(cases, suppressed_findings_are_counted);
+    tcase_add_test(cases, filters_restrict_findings);
+    tcase_add_test(cases, patterns_match);
+    tcase_add_test(cases, wrong_lines_are_named);
+    return run_cases("findings", cases);
+}
