@@ -71,10 +71,12 @@ bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc)
 }
 
 // Nodes that the trace may need later have to be written before the unload of their module.
-void hs_journal__node_ends(uint32_t id)
+void hs_journal__code_ends(const struct hs_code_range *gone, uint32_t count)
 {
-    if (hs_aggregate__is_on())
-        hs_nodes__name(id, write_node);
+    uintptr_t pc;
+    for (uint32_t id = 1; hs_aggregate__is_on() && (pc = hs_nodes__pc(id)); id++)
+        if (hs_modules__hold(gone, count, pc))
+            hs_nodes__name(id, write_node);
 }
 
 bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void *build_id, size_t build_id_length,

@@ -9,14 +9,16 @@
 #ifndef HEAPSONDE_RUNTIME_JOURNAL_H
 #define HEAPSONDE_RUNTIME_JOURNAL_H
 
+#include "runtime/modules.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc);
 
-// The node does not occur again: its code is about to be unloaded.
-void hs_journal__node_ends(uint32_t id);
+// Nodes in this code (in the order of addresses) do not occur again: it is about to be unloaded.
+void hs_journal__code_ends(const struct hs_code_range *code, uint32_t count);
 bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void *build_id, size_t build_id_length,
                         const char *path);
 // For the module that was announced last, which has no build id.

@@ -91,7 +91,6 @@ static uint32_t stack_of(struct hs_thread *thread, const struct hs_registers *ca
     if (HS_LIKELY(kept == memo->depth && kept && memo->end != HS_END_TOO_DEEP)) {
         stack = memo->ids[kept - 1];
     } else {
-        thread->node_cache->alone_as = hs_threads__count() == 1 ? thread->number : 0;
         stack = hs_stacks__identify(memo, kept, thread->node_cache, thread->number);
     }
     if (HS_LIKELY(stack))

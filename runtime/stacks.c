@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/stacks.h"
 
-#include "arch/far.h"
 #include "arch/invariant.h"
 #include "arch/likely.h"
 #include "format/trace_format.h"
@@ -9,25 +8,28 @@
 #include "runtime/lock.h"
 #include "runtime/memory.h"
 #include "runtime/modules.h"
-#include "runtime/wide_nodes.h"
 
 #include <stdatomic.h>
 
-// A node is found from its parent: through the list of the parent's children, newest first. Nodes that are made
-// together lie together, so that a stack met again touches few cache lines.
+// A node of the window. Each number is stored into `id` of an entry at most once, and only the owner of the lock
+// writes, except for USED. So it is safe to read an entry while it changes: what was read between two loads of the same
+// number belongs to that number.
 //
-// pc: return address; DEAD when its code was unloaded, so that no lookup matches it
-// first_child, next: ids; a node is complete before its id is stored into either
-struct stacks_node {
+// id: 0: the entry is free, or is being written; else the node's number, stored last (release)
+// pc, parent: written only while id is 0. parent also has the bit USED, which any thread may set: the node was found
+//   since the last choice of an entry to replace among its neighbours
+struct stacks_entry {
     _Atomic uintptr_t pc;
-    _Atomic uint32_t first_child;
-    _Atomic uint32_t next;
+    _Atomic uint32_t parent;
+    _Atomic uint32_t id;
 };
 
-enum { SEGMENT_BITS = 17, SEGMENT_NODES = 1 << SEGMENT_BITS, SEGMENTS_LIMIT = 1 << 14 };
-#define SEGMENT_SIZE  (sizeof(struct stacks_node) * SEGMENT_NODES) // 2 MiB, with pointers of 32 bits 1.5 MiB
-#define NODES_LIMIT   ((uint32_t)SEGMENTS_LIMIT << SEGMENT_BITS)
-#define DEAD          UINTPTR_MAX
+// A node is in the line of its hash or in the line beside it (its number with the lowest bit inverted).
+enum { LINE = 4, FIRST_LINES = 128 };
+_Static_assert(FIRST_LINES *LINE * sizeof(struct stacks_entry) == HS_STACKS_WINDOW_LEAST, "the least window");
+#define WINDOW_MOST   ((size_t)1 << 30)
+#define USED          0x80000000u
+#define NODES_LIMIT   0x7fffffffu
 #define GUESSED       ((uintptr_t)HS_NODE_GUESSED)
 #define KEPT_TOO_DEEP 128u // innermost frames that are kept of a stack deeper than the memo
 
@@ -35,71 +37,49 @@ static struct {
     struct hs_lock lock;
     uint32_t count;              // under the lock; ids are 1 to count, id 0 is the parent of the outermost frames
     _Atomic uint32_t generation; // changes when a (parent, pc) may have got another id
+    struct stacks_entry
+        *_Atomic entries;  // `most_lines` lines, of which the first `mask` + 1 are used; NULL: no memory yet
+    _Atomic uint32_t mask; // number of lines - 1, of the form 2^n - 1; it only grows
+    uint32_t most_lines;   // 0: not known yet
+    size_t window;         // bytes asked for; 0: the default
 } trie;
 
-static struct stacks_node *_Atomic segments[SEGMENTS_LIMIT] HS_FAR;
-
-static inline struct stacks_node *_Atomic *segment_at(uint32_t number)
+static inline uint32_t hash_of(uint32_t parent, uintptr_t pc)
 {
-    return *HS_FAR_AT(segments) + number;
+    uint32_t hash = ((uint32_t)pc ^ parent * 0x9e3779b1u) * 0x85ebca77u;
+    return hash ^ hash >> 15;
 }
 
-static inline struct stacks_node *node_of(uint32_t id)
+static inline struct stacks_entry *line_at(struct stacks_entry *entries, uint32_t number)
 {
-    struct stacks_node *segment = atomic_load_explicit(segment_at(id >> SEGMENT_BITS), memory_order_relaxed);
-    return segment ? &segment[id & (SEGMENT_NODES - 1)] : NULL;
+    return entries + (size_t)number * LINE;
 }
 
-// For ids that were read from the trie, whose memory exists.
-static inline struct stacks_node *known_node(uint32_t id)
+// Whether the entry holds the node, and its number in *id.
+static inline bool is_node(struct stacks_entry *entry, uint32_t parent, uintptr_t pc, uint32_t *id)
 {
-    struct stacks_node *segment = atomic_load_explicit(segment_at(id >> SEGMENT_BITS), memory_order_relaxed);
-    HS_INVARIANT(segment);
-    return &segment[id & (SEGMENT_NODES - 1)];
+    *id = atomic_load_explicit(&entry->id, memory_order_acquire);
+    uint32_t seen = atomic_load_explicit(&entry->parent, memory_order_relaxed);
+    bool same = atomic_load_explicit(&entry->pc, memory_order_relaxed) == pc && (seen & ~USED) == parent && *id;
+    atomic_thread_fence(memory_order_acquire);
+    if (!same || atomic_load_explicit(&entry->id, memory_order_relaxed) != *id)
+        return false;
+    if (!(seen & USED))
+        atomic_fetch_or_explicit(&entry->parent, USED, memory_order_relaxed);
+    return true;
 }
 
-// Moves a child to the front of its parent's list, so that frequent nodes are found early. A concurrent reader of the
-// list may miss nodes; a miss is looked up again under the lock.
-static __attribute__((noinline)) void promote(uint32_t tid, uint32_t parent, uint32_t before, uint32_t child)
+// The child of `parent` for `pc`, or 0: there is none, or it was moved meanwhile. Under the lock 0 means that there is
+// none.
+static inline uint32_t find(uint32_t parent, uintptr_t pc)
 {
-    uint32_t open = 0;
-    if (!atomic_compare_exchange_strong(&trie.lock.word, &open, tid))
-        return;
-    struct stacks_node *above = node_of(parent), *left = node_of(before), *node = node_of(child);
-    if (atomic_load_explicit(&left->next, memory_order_relaxed) == child) {
-        uint32_t first = atomic_load_explicit(&above->first_child, memory_order_relaxed);
-        atomic_store_explicit(&left->next, atomic_load_explicit(&node->next, memory_order_relaxed),
-                              memory_order_release);
-        atomic_store_explicit(&node->next, first, memory_order_release);
-        atomic_store_explicit(&above->first_child, child, memory_order_release);
-    }
-    hs_lock__release(&trie.lock);
-}
-
-// Every fourth time, and only while there is one thread: threads must not write what others read on their hot path.
-static inline void maybe_promote(struct hs_node_cache *cache, uint32_t parent, uint32_t before, uint32_t child)
-{
-    if (cache && cache->alone_as && (++cache->late_finds & 3) == 0)
-        promote(cache->alone_as, parent, before, child);
-}
-
-// The child of `parent` for `pc`, or 0. Children beyond the first few of a node are found by hash. `cache`: the calling
-// thread's, NULL: nothing is promoted.
-static inline uint32_t find(struct hs_node_cache *cache, uint32_t parent, uintptr_t pc)
-{
-    const struct stacks_node *node = node_of(parent);
-    uint32_t child = node ? atomic_load_explicit(&node->first_child, memory_order_acquire) : 0, before = 0;
-    for (unsigned steps = 0; child; steps++) {
-        if (steps == HS_WIDE_LIST)
-            return hs_wide_nodes__find(parent, pc);
-        node = known_node(child);
-        if (atomic_load_explicit(&node->pc, memory_order_relaxed) == pc) {
-            if (steps)
-                maybe_promote(cache, parent, before, child);
-            return child;
-        }
-        before = child;
-        child = atomic_load_explicit(&node->next, memory_order_acquire);
+    uint32_t id, mask = atomic_load_explicit(&trie.mask, memory_order_acquire), number = hash_of(parent, pc) & mask;
+    struct stacks_entry *entries = atomic_load_explicit(&trie.entries, memory_order_relaxed);
+    for (unsigned lines = 0; lines < 2 && entries; lines++, number ^= 1) {
+        struct stacks_entry *line = line_at(entries, number);
+        for (unsigned way = 0; way < LINE; way++)
+            if (atomic_load_explicit(&line[way].pc, memory_order_relaxed) == pc && is_node(&line[way], parent, pc, &id))
+                return id;
     }
     return 0;
 }
@@ -107,57 +87,97 @@ static inline uint32_t find(struct hs_node_cache *cache, uint32_t parent, uintpt
 // Used for new stacks and for marks: not inlined, to save space.
 static __attribute__((noinline)) uint32_t find_seldom(uint32_t parent, uintptr_t pc)
 {
-    return find(NULL, parent, pc);
+    return find(parent, pc);
 }
 
-static struct stacks_node *make_node(uint32_t id)
+// ---- the window, under the lock ------------------------------------------------------------------------------------
+
+static void fill(struct stacks_entry *entry, uint32_t parent, uintptr_t pc, uint32_t id)
 {
-    struct stacks_node *node = node_of(id);
-    if (node)
-        return node;
-    // A program with few stacks pays for few pages; one with millions would miss the TLB with each lookup.
-    bool large = id >= SEGMENT_NODES && (SEGMENT_SIZE & (SEGMENT_SIZE - 1)) == 0;
-    struct stacks_node *segment = large ? hs_memory__map_huge(SEGMENT_SIZE) : hs_memory__map(SEGMENT_SIZE);
-    if (!segment)
-        return NULL;
-    atomic_store_explicit(segment_at(id >> SEGMENT_BITS), segment, memory_order_release);
-    return &segment[id & (SEGMENT_NODES - 1)];
+    atomic_store_explicit(&entry->id, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&entry->pc, pc, memory_order_relaxed);
+    atomic_store_explicit(&entry->parent, parent, memory_order_relaxed);
+    atomic_store_explicit(&entry->id, id, memory_order_release);
 }
 
-// A parent whose list becomes too long to be searched gets its children into the hash, and every new one from then on.
-// 0 when the hash cannot take them.
-static uint32_t index_if_wide(uint32_t parent, uint32_t first, uint32_t id, uintptr_t pc)
+// Where memory is short, the window becomes smaller.
+static bool has_window(void)
 {
-    uint32_t children[HS_WIDE_LIST], length = 0;
-    for (uint32_t child = first; child && length < HS_WIDE_LIST; length++) {
-        children[length] = child;
-        child = atomic_load_explicit(&node_of(child)->next, memory_order_relaxed);
-    }
-    if (length < HS_WIDE_LIST - 1)
-        return id;
-    for (uint32_t i = 0; length == HS_WIDE_LIST - 1 && i < length; i++) {
-        uintptr_t known = atomic_load_explicit(&node_of(children[i])->pc, memory_order_relaxed);
-        if (known != DEAD && !hs_wide_nodes__insert(parent, known, children[i]))
-            return 0;
-    }
-    return hs_wide_nodes__insert(parent, pc, id);
+    if (trie.entries)
+        return true;
+    size_t window = trie.window ? trie.window : HS_STACKS_WINDOW;
+    uint32_t lines = FIRST_LINES;
+    while (2 * lines * LINE * sizeof(struct stacks_entry) <= window)
+        lines *= 2;
+    struct stacks_entry *entries;
+    while (!(entries = hs_memory__map(lines * LINE * sizeof *entries)) && lines > FIRST_LINES)
+        lines /= 2;
+    if (!entries)
+        return false;
+    trie.most_lines = lines;
+    atomic_store_explicit(&trie.entries, entries, memory_order_relaxed);
+    atomic_store_explicit(&trie.mask, FIRST_LINES - 1, memory_order_release);
+    return true;
 }
 
-// Appends a node that does not exist. Under the lock.
+// Twice as many lines: a node stays where it is, or moves to the same place in the new half.
+static void grow(void)
+{
+    uint32_t lines = trie.mask + 1, count = lines * LINE;
+    for (uint32_t i = 0; i < count; i++) {
+        struct stacks_entry *entry = &trie.entries[i];
+        uint32_t parent = entry->parent;
+        uintptr_t pc = entry->pc;
+        if (entry->id && hash_of(parent & ~USED, pc) & lines)
+            fill(entry + count, parent, pc, entry->id);
+    }
+    atomic_store_explicit(&trie.mask, 2 * lines - 1, memory_order_release);
+    for (uint32_t i = 0; i < count; i++)
+        if (trie.entries[count + i].id)
+            atomic_store_explicit(&trie.entries[i].id, 0, memory_order_relaxed);
+}
+
+// A free entry of the two lines, else that of the oldest node which was not found of late. If all were found, none of
+// them counts as found from now on.
+static struct stacks_entry *choose(uint32_t home)
+{
+    struct stacks_entry *lines = line_at(trie.entries, home & ~1u), *chosen = lines;
+    uint32_t least = UINT32_MAX;
+    for (uint32_t i = 0; i < 2 * LINE; i++) {
+        struct stacks_entry *entry = &lines[i ^ (home & 1) * LINE];
+        uint32_t id = atomic_load_explicit(&entry->id, memory_order_relaxed);
+        uint32_t rank = id ? id | (atomic_load_explicit(&entry->parent, memory_order_relaxed) & USED) : 0;
+        if (rank < least) {
+            least = rank;
+            chosen = entry;
+        }
+    }
+    for (uint32_t i = 0; i < 2 * LINE && least >= USED; i++)
+        atomic_fetch_and_explicit(&lines[i].parent, ~USED, memory_order_relaxed);
+    return chosen;
+}
+
+static void keep(uint32_t parent, uintptr_t pc, uint32_t id)
+{
+    uint32_t hash = hash_of(parent, pc);
+    struct stacks_entry *entry = choose(hash & trie.mask);
+    while (atomic_load_explicit(&entry->id, memory_order_relaxed) && trie.mask + 1 < trie.most_lines) {
+        grow();
+        entry = choose(hash & trie.mask);
+    }
+    fill(entry, parent, pc, id);
+}
+
+// Appends a node that the window does not hold. Under the lock.
 static uint32_t append(uint32_t parent, uintptr_t pc)
 {
     uint32_t id = trie.count + 1;
-    HS_INVARIANT(parent < id && pc != DEAD && atomic_load(&trie.lock.word));
-    struct stacks_node *above = make_node(parent), *node = make_node(id);
-    if (!above || !node || id >= NODES_LIMIT)
-        return 0;
-    uint32_t first = atomic_load_explicit(&above->first_child, memory_order_relaxed);
-    if ((first && !index_if_wide(parent, first, id, pc)) || !hs_journal__node(id, parent, pc))
+    HS_INVARIANT(parent < id && atomic_load(&trie.lock.word));
+    if (id >= NODES_LIMIT || !has_window() || !hs_journal__node(id, parent, pc))
         return 0;
     __atomic_store_n(&trie.count, id, __ATOMIC_RELAXED);
-    atomic_store_explicit(&node->pc, pc, memory_order_relaxed);
-    atomic_store_explicit(&node->next, first, memory_order_relaxed);
-    atomic_store_explicit(&above->first_child, id, memory_order_release);
+    keep(parent, pc, id);
     return id;
 }
 
@@ -166,6 +186,15 @@ static uint32_t marker_below(uint32_t parent, uintptr_t mark)
 {
     uint32_t id = find_seldom(parent, mark);
     return id ? id : append(parent, mark);
+}
+
+// The lines of nodes that will be appended one below the other.
+static void fetch_lines(const struct hs_memo *memo, uint32_t first)
+{
+    for (uint32_t i = first; i < memo->depth && trie.entries; i++) {
+        uint32_t parent = trie.count + i - first;
+        __builtin_prefetch(line_at(trie.entries, hash_of(parent, memo->pcs[i]) & trie.mask), 1);
+    }
 }
 
 // Under the lock, from the first frame that had no id without it. Below a new node everything is new.
@@ -180,6 +209,8 @@ static uint32_t append_frames(struct hs_memo *memo, uint32_t first, uint32_t par
         if (!id) {
             hs_modules__see(pc);
             id = append(parent, pc);
+            if (!fresh)
+                fetch_lines(memo, i + 1);
             fresh = true;
         }
         if (!id)
@@ -220,7 +251,7 @@ static inline uint32_t find_cached(struct hs_node_cache *cache, uint32_t depth, 
     __auto_type entry = &cache->entries[depth % HS_NODE_CACHE_DEPTHS][way];
     if (entry->pc == pc && entry->parent == parent)
         return entry->id;
-    uint32_t id = find(cache, parent, pc);
+    uint32_t id = find(parent, pc);
     if (id) {
         entry->pc = pc;
         entry->parent = parent;
@@ -279,22 +310,14 @@ uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node
     return id;
 }
 
-static void kill(uint32_t id, struct stacks_node *node)
-{
-    HS_INVARIANT(id && id <= trie.count);
-    hs_journal__node_ends(id);
-    atomic_store_explicit(&node->pc, DEAD, memory_order_relaxed);
-}
-
 static HS_COLD void forget_code(const struct hs_code_range *code, uint32_t count)
 {
-    for (uint32_t id = 1; id <= trie.count; id++) {
-        struct stacks_node *node = node_of(id);
-        uintptr_t pc = atomic_load_explicit(&node->pc, memory_order_relaxed);
-        if (pc != DEAD && hs_modules__hold(code, count, pc))
-            kill(id, node);
+    hs_journal__code_ends(code, count);
+    for (uint32_t i = 0; trie.entries && i < (trie.mask + 1) * LINE; i++) {
+        struct stacks_entry *entry = &trie.entries[i];
+        if (entry->id && hs_modules__hold(code, count, entry->pc))
+            atomic_store_explicit(&entry->id, 0, memory_order_relaxed);
     }
-    hs_wide_nodes__forget(code, count);
     atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
 }
 
@@ -350,14 +373,17 @@ HS_COLD void hs_stacks__after_fork(bool in_child)
         hs_lock__release(&trie.lock);
 }
 
+void hs_stacks__set_window(size_t bytes)
+{
+    trie.window = bytes < WINDOW_MOST ? bytes : WINDOW_MOST;
+}
+
 HS_COLD void hs_stacks__reset(void)
 {
-    for (uint32_t i = 0; i < SEGMENTS_LIMIT && *segment_at(i); i++) {
-        hs_memory__unmap(*segment_at(i), SEGMENT_SIZE);
-        atomic_store_explicit(segment_at(i), NULL, memory_order_relaxed);
-    }
-    hs_wide_nodes__reset();
+    if (trie.entries)
+        hs_memory__unmap(trie.entries, (size_t)trie.most_lines * LINE * sizeof *trie.entries);
     trie.lock = (struct hs_lock){0};
-    trie.count = 0;
+    trie.entries = NULL;
+    trie.count = trie.mask = 0;
     atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
 }

@@ -1,17 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Stack identity: a trie whose nodes are (parent, return address), interned once per trace.
+// Stack identity: a trie whose nodes are (parent, return address). A node gets the next number and is journalled for
+// the trace when it is made. A number never changes its meaning, so it stays valid wherever it is remembered.
 //
-// Lookups take no lock and, while more than one thread records, write nothing (a lone thread moves nodes that it meets
-// often to the front of their list). New nodes are inserted, and journalled for the trace, under one lock. A node
-// takes 16 bytes (32 where its parent has many children).
+// The table is a window: a hash of the nodes that were used of late, whose memory is bounded. A new node takes the
+// place of an old one near its own. If the old one occurs again, it gets another number, and is journalled again;
+// whoever reads the trace takes equal nodes for one. At the last number (2^31 - 2), and if the journal refuses a node,
+// the stack of the event is lost.
+//
+// Lookups take no lock and write only a mark that the node is in use. New nodes are inserted under one lock. A node
+// takes 16 bytes, or 12 with pointers of 32 bits. The window begins with the least size. It is doubled, up to the most,
+// when a new node finds no free place near its own.
 #ifndef HEAPSONDE_RUNTIME_STACKS_H
 #define HEAPSONDE_RUNTIME_STACKS_H
 
 #include "unwind/walk.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+// Bytes of the window: the least, and what it may be without hs_stacks__set_window().
+#define HS_STACKS_WINDOW_LEAST (sizeof(void *) == 8 ? 8u << 10 : 6u << 10)
+#define HS_STACKS_WINDOW       (sizeof(void *) == 8 ? 1u << 20 : 384u << 10)
 
 // A thread's most recent nodes, by depth. Frames that a stack pops and pushes again are found here, in cache lines that
 // stay in the first-level cache. Owned by one thread.
@@ -19,14 +30,16 @@ enum { HS_NODE_CACHE_DEPTHS = 256, HS_NODE_CACHE_WAYS = 4 };
 
 struct hs_node_cache {
     uint32_t generation;
-    uint32_t alone_as;   // the caller's tid while it is the only thread, else 0; set by the caller
-    uint32_t late_finds; // nodes found behind others of their parent
     struct {
         uint64_t pc;
         uint32_t parent;
         uint32_t id;
     } entries[HS_NODE_CACHE_DEPTHS][HS_NODE_CACHE_WAYS] __attribute__((aligned(64)));
 };
+
+// The most bytes that the window may take (cut to the size of a power of two of nodes, and at least the least). Call it
+// before the first stack.
+void hs_stacks__set_window(size_t bytes);
 
 // Assigns node ids to all fresh frames of the memo (ids[kept, depth)). Returns the id of the whole stack, which is that
 // of the innermost frame. 0: the table cannot grow, or its lock was not acquired; the memo is then emptied.
@@ -45,7 +58,7 @@ bool hs_stacks__lock(uint32_t tid);
 bool hs_stacks__try_lock(uint32_t tid);
 void hs_stacks__unlock(void);
 
-// Number of nodes.
+// The number that was given last.
 uint32_t hs_stacks__count(void);
 
 // Around fork, if the child keeps the trie: makes sure that no other thread is in the middle of a change.

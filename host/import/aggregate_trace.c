@@ -59,8 +59,7 @@ static struct hs_live_total live_of(const uint64_t *sum)
 
 static struct aggregate_trace_stack *stack_of(struct aggregate_trace_adding *adding, unsigned domain, uint32_t number)
 {
-    if (number >= adding->builder->stack_limit)
-        number = 0;
+    number = hs_builder__known_stack(adding->builder, number);
     uint32_t *place = &adding->index[domain][number];
     if (*place)
         return (struct aggregate_trace_stack *)adding->stacks.data + *place - 1;

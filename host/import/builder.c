@@ -730,10 +730,23 @@ static void fetch(struct hs_builder *builder, struct hs_step *steps, size_t coun
     }
 }
 
+// Gives the steps the first of each stack's numbers.
+static void merge_stacks(const struct hs_builder *builder, struct hs_step *steps, size_t count)
+{
+    if (!builder->same || !builder->same->merged)
+        return;
+    const uint32_t *first = builder->same->first.data;
+    for (size_t i = 0; i < count; i++)
+        __builtin_prefetch(&first[steps[i].stack < builder->same->count ? steps[i].stack : 0]);
+    for (size_t i = 0; i < count; i++)
+        steps[i].stack = hs_same_stacks__first(builder->same, steps[i].stack);
+}
+
 int hs_builder__visit(struct hs_builder *builder, struct hs_step *steps, size_t count)
 {
     if (make_live_room(builder, count + builder->ties.held.count))
         return -ENOMEM;
+    merge_stacks(builder, steps, count);
     fetch(builder, steps, count);
     convert_times(builder, steps, count);
     int failed = 0;

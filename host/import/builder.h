@@ -11,6 +11,7 @@
 #include "host/import/live_map.h"
 #include "host/import/live_ranges.h"
 #include "host/import/row_ends.h"
+#include "host/import/same_stacks.h"
 #include "host/import/stack_peaks.h"
 #include "host/import/step.h"
 #include "host/import/ties.h"
@@ -88,6 +89,7 @@ struct hs_builder {
     struct hs_allowance block_allowance, map_allowance, sample_allowance;
     struct hs_live_total live_total, map_total;
     uint64_t peak_rows, map_peak_rows; // number of rows at the peak
+    const struct hs_same_stacks *same; // of the trace, or NULL; set by the caller
     uint32_t stack_limit;              // stack ids from here on are not in the node table
     bool unknown_stacks;               // an event has such an id; when the trace has grown, the id may be known
     uint64_t page_size;
@@ -152,7 +154,9 @@ void hs_timeline_builder__free(struct hs_timeline_builder *timeline);
 
 static inline uint32_t hs_builder__known_stack(const struct hs_builder *builder, uint32_t stack)
 {
-    return stack < builder->stack_limit ? stack : 0;
+    if (stack >= builder->stack_limit)
+        return 0;
+    return builder->same ? hs_same_stacks__first(builder->same, stack) : stack;
 }
 // When a row ended; HS_NEVER: it is live.
 static inline uint64_t hs_builder__end_of_row(uint64_t time)

@@ -181,7 +181,7 @@ int hs_builder__map_event(struct hs_builder *builder, uint32_t stream, const str
 {
     if (!builder->takes_all && !fits(builder, event))
         return HS_TIE_WAITS;
-    uint32_t stack = event->stack < builder->stack_limit ? event->stack : 0;
+    uint32_t stack = hs_builder__known_stack(builder, event->stack);
     int failed = 0;
     if (event->kind == HS_EVENT_MMAP) {
         failed = map(builder, stream, event, stack);

@@ -35,6 +35,7 @@ void hs_import_tables__free(struct hs_import_tables *tables)
 {
     hs_column_file__abandon(&tables->nodes);
     hs_growing__free(&tables->node_epochs);
+    hs_same_stacks__free(&tables->same);
     free(tables->epochs.data);
     free(tables->strings.data);
     free(tables->modules.data);
@@ -388,6 +389,9 @@ int hs_import_tables__load(struct hs_import_tables *tables, const struct hs_trac
         failed =
             order[i]->kind == HS_CHUNK_META ? load_meta(tables, trace, order[i]) : load_file(tables, trace, order[i]);
     free(order);
+    if (!failed)
+        failed = hs_same_stacks__find(&tables->same, tables->nodes.data, tables->node_count, tables->node_epochs.data,
+                                      tables->epochs.data, &tables->modules);
     return failed;
 }
 
@@ -423,6 +427,7 @@ void hs_import_tables__convert(struct hs_import_tables *tables, struct hs_clock_
         culled[i].lifetime_ns = to_ns(clock, culled[i].lifetime_ns);
         if (culled[i].stack >= tables->node_count)
             culled[i].stack = 0;
+        culled[i].stack = hs_same_stacks__first(&tables->same, culled[i].stack);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "host/import/clock_map.h"
 #include "host/import/growing.h"
 #include "host/import/import.h"
+#include "host/import/same_stacks.h"
 #include "host/store/allowance.h"
 #include "host/store/column_file.h"
 #include "host/store/id_map.h"
@@ -17,6 +18,7 @@ struct hs_import_tables {
     struct hs_column_file nodes;   // struct hs_node
     struct hs_growing node_epochs; // uint32_t by node: index of the last entry of `epochs` when it was recorded
     struct hs_array epochs;        // uint64_t: times of loads and unloads of modules; [0] is 0
+    struct hs_same_stacks same;
     uint32_t node_count;
     uint32_t node_limit;
     struct hs_array strings;    // char
@@ -36,7 +38,7 @@ struct hs_import_tables {
 
 int hs_import_tables__create(struct hs_import_tables *tables, int directory_fd);
 void hs_import_tables__free(struct hs_import_tables *tables);
-// Reads all META and FILE chunks.
+// Reads all META and FILE chunks, and finds the nodes that are the same.
 int hs_import_tables__load(struct hs_import_tables *tables, const struct hs_trace *trace);
 const char *hs_import_tables__info(const struct hs_import_tables *tables, const char *key);
 

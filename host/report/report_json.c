@@ -106,6 +106,7 @@ static void write_numbers(struct hs_json *json, const struct hs_subject *subject
     hs_json__number(json, "missed_frees", summary->missed_frees);
     hs_json__number(json, "capped_numbers", summary->capped_numbers);
     hs_json__number(json, "guessed_stacks", summary->guessed);
+    hs_json__number(json, "merged_nodes", summary->merged_nodes);
     hs_json__number(json, "damaged_chunks", summary->damaged_chunks);
     hs_json__number(json, "damaged_bytes", summary->damaged_bytes);
     write_reasons(json, "truncated", summary->truncated, 1, hs_truncation_name);

@@ -198,6 +198,11 @@ static void print_losses(const struct report_summary_writer *to, const struct hs
     if (summary->guessed)
         row(to, "guessed", "%s times a stack held a frame that was probable, not proven",
             hs_text__count(summary->guessed).text);
+    if (summary->merged_nodes)
+        row(to, "memory",
+            "%s stack nodes were recorded again after they had left the recorder's memory "
+            "(HEAPSONDE_MEMORY); no stack is lost",
+            hs_text__count(summary->merged_nodes).text);
     if (summary->unknown_frees)
         row(to, "unknown", "%s frees of blocks that were allocated before recording",
             hs_text__count(summary->unknown_frees).text);

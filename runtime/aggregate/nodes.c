@@ -36,6 +36,12 @@ bool hs_nodes__keep(uint32_t id, uint32_t parent, uintptr_t pc)
     return true;
 }
 
+uintptr_t hs_nodes__pc(uint32_t id)
+{
+    const struct nodes_node *node = node_of(id);
+    return node ? node->pc : 0;
+}
+
 static uint32_t name_of(uint32_t id)
 {
     const struct nodes_node *node = id ? node_of(id) : NULL;

@@ -13,6 +13,9 @@
 // False: out of memory.
 bool hs_nodes__keep(uint32_t id, uint32_t parent, uintptr_t pc);
 
+// The return address of the node; 0: none was kept for this id.
+uintptr_t hs_nodes__pc(uint32_t id);
+
 // The name of the node. Nodes without a name are written first, ancestors before descendants. 0: `write` refused.
 uint32_t hs_nodes__name(uint32_t id, bool (*write)(uint32_t name, uint32_t parent, uintptr_t pc));
 

@@ -81,7 +81,6 @@ static void look_at_modules(void)
 
 static uint32_t identify(void)
 {
-    perf.self->node_cache->alone_as = 0;
     uint32_t stack = hs_stacks__identify(perf.self->memo, 0, perf.self->node_cache, (uint32_t)hs_system_gettid());
     if (!stack)
         count_drops(HS_DROP_STACK_TABLE, 1);

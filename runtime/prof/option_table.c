@@ -110,6 +110,7 @@ const struct hs_option hs_option_table[] = {
     CONFIGURED("experimental_hs_device", device, 0, HS_OPTION_TEXT),
     CONFIGURED("experimental_hs_stream_policy", policy, "block|drop|spill", HS_OPTION_CHOICE),
     CONFIGURED("experimental_hs_stream_buffer", stream_buffer, 0, HS_OPTION_SIZE),
+    CONFIGURED("experimental_hs_memory", memory, 0, HS_OPTION_SIZE),
     CONFIGURED("experimental_hs_spill_file", spill_file, 0, HS_OPTION_TEXT),
     CONFIGURED("experimental_hs_spill_size", spill_size, 0, HS_OPTION_SIZE),
 

@@ -4,6 +4,7 @@
 #include "arch/likely.h"
 #include "arch/system.h"
 #include "runtime/clock.h"
+#include "runtime/config.h"
 #include "runtime/prof/contexts.h"
 #include "runtime/prof/dump.h"
 #include "runtime/prof/events.h"
@@ -144,7 +145,6 @@ static uint32_t stack_of(struct hs_sampler_thread *thread, const struct hs_regis
     if (kept == memo->depth && kept && memo->end != HS_END_TOO_DEEP) {
         stack = memo->ids[kept - 1];
     } else {
-        thread->node_cache->alone_as = 0;
         stack = hs_stacks__identify(memo, kept, thread->node_cache, thread->tid);
     }
     if (HS_UNLIKELY(memo->depth > hs_prof_options.max_frames) && stack)
@@ -404,6 +404,7 @@ HS_COLD void hs_sampler__start(void)
     hs_sampler.pid = (uint32_t)hs_system_getpid();
     hs_clock__start();
     hs_prof_options__begin();
+    hs_stacks__set_window((size_t)hs_config.memory / 8);
     hs_sampler.sample_bytes = hs_prof_options.sample_bytes;
     hs_sampler.reset_at_ns = hs_sampler.active_since_ns = hs_clock__realtime_ns();
     atomic_store(&hs_sampler.active, hs_prof_options.active);

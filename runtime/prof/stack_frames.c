@@ -29,9 +29,9 @@ static struct frame *_Atomic *segment_at(uint32_t number)
     return *HS_FAR_AT(segments) + number;
 }
 
-void hs_journal__node_ends(uint32_t id)
+void hs_journal__code_ends(const struct hs_code_range *code, uint32_t count)
 {
-    (void)id;
+    (void)code, (void)count;
 }
 
 bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc)

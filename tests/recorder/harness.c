@@ -228,6 +228,8 @@ static char **environment_of(int how, const char *folder, char *const variables[
                 all[n++] = *variable;
     if (getenv("HEAPSONDE_TEST_SCALE"))
         all[n++] = text("TEST_SCALE=%s", getenv("HEAPSONDE_TEST_SCALE"));
+    if (getenv("HEAPSONDE_TEST_MEMORY")) // all cases once with another value
+        all[n++] = text("HEAPSONDE_MEMORY=%s", getenv("HEAPSONDE_TEST_MEMORY"));
     if (preload_of(how) && !runner[0])
         all[n++] = preload_of(how);
     if ((how == RUN_RECORDED || how == RUN_RECORDED_UNCOUNTED) && !names_output(variables))

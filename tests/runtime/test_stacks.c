@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The trie of stacks against what was put in: every id, taken apart through the journal, is the stack that got it.
+// The trie of stacks against what was put in: every id, taken apart through the journal, is the stack that got it,
+// whatever the size of the window.
 #include "random.h"
 
 #include "arch/arch.h"
@@ -9,7 +10,6 @@
 #include "runtime/journal.h"
 #include "runtime/log.h"
 #include "runtime/stacks.h"
-#include "runtime/wide_nodes.h"
 #include "tests/rounds.h"
 #include "tests/suite.h"
 
@@ -49,9 +49,9 @@ bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void 
     return true;
 }
 
-void hs_journal__node_ends(uint32_t id)
+void hs_journal__code_ends(const struct hs_code_range *code, uint32_t count)
 {
-    (void)id;
+    (void)code, (void)count;
 }
 
 bool hs_journal__layout(uint32_t hash)
@@ -167,6 +167,7 @@ static void setup(void)
     code_start = (uintptr_t)code;
     nodes = mmap(NULL, NODES_MOST * sizeof *nodes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(nodes, MAP_FAILED);
+    hs_stacks__set_window(sizeof(void *) == 8 ? 256 << 20 : 96 << 20); // all nodes stay
 }
 
 // ---- one thread ----------------------------------------------------------------------------------------------------
@@ -240,7 +241,7 @@ START_TEST(same_stack_gets_the_same_id_without_memo_or_cache)
 }
 END_TEST
 
-// One parent with very many children, and children of those: the list, its end, the hash and its growth.
+// One parent with very many children, and children of those: the window grows.
 START_TEST(parent_with_millions_of_children)
 {
     const int children = (int)test_rounds(1000000);
@@ -265,29 +266,62 @@ START_TEST(parent_with_millions_of_children)
 }
 END_TEST
 
-START_TEST(hash_finds_what_was_inserted_and_nothing_else)
+// ---- a window that moves -------------------------------------------------------------------------------------------
+
+START_TEST(node_that_left_the_window_gets_another_number)
 {
     struct random_numbers random = random_from(21);
-    enum { ENTRIES = 200000 };
-    const uintptr_t code = sizeof(uintptr_t) == 8 ? (uintptr_t)0x7f0000000000 : 0x70000000;
-    ck_assert_uint_eq(hs_wide_nodes__find(1, 0x1000), 0);
-    for (uint32_t i = 1; i <= ENTRIES; i++)
-        ck_assert(hs_wide_nodes__insert(i % 70000, code + (uintptr_t)i * 16, i));
-    for (int round = 0; round < ENTRIES; round++) {
-        uint32_t i = 1 + (uint32_t)random_below(&random, ENTRIES);
-        uintptr_t pc = code + (uintptr_t)i * 16;
-        if (hs_wide_nodes__find(i % 70000, pc) != i || hs_wide_nodes__find(i % 70000, pc + 1) ||
-            hs_wide_nodes__find(i % 70000 + 70000, pc))
-            ck_abort_msg("entry %u", i);
+    struct walker *walker = new_walker((uint32_t)gettid());
+    enum { STACKS = 400, DEPTH = 50 };
+    static uintptr_t pcs[STACKS][DEPTH];
+    static uint32_t ids[STACKS];
+    uint32_t again = 0;
+    hs_stacks__set_window(HS_STACKS_WINDOW_LEAST);
+    for (int round = 0; round < 5; round++)
+        for (int i = 0; i < STACKS; i++) {
+            for (int frame = 0; frame < DEPTH && !round; frame++)
+                pcs[i][frame] = code_start + 0x1000 + random_below(&random, 1 << 20) * 4 + 1;
+            walker->memo.depth = 0;
+            uint32_t id = identify(walker, pcs[i], DEPTH, HS_END_ROOT);
+            expect_meaning(id, pcs[i], DEPTH, 0);
+            again += round && id != ids[i];
+            ids[i] = id;
+        }
+    ck_assert_uint_gt(again, 0);
+    // Numbers that are remembered are good for parents for ever.
+    for (int i = 0; i < STACKS; i++) {
+        walker->memo.depth = DEPTH - 1;
+        memcpy(walker->memo.pcs, pcs[i], sizeof pcs[i]);
+        for (uint32_t frame = DEPTH, id = ids[i]; frame-- > 0; id = nodes[id].parent)
+            walker->memo.ids[frame] = id;
+        pcs[i][DEPTH - 1] += 2;
+        expect_meaning(identify(walker, pcs[i], DEPTH, HS_END_ROOT), pcs[i], DEPTH, 0);
     }
-    uintptr_t first = code + 500 * 16, last = code + 900 * 16;
-    // Return addresses: one behind the code counts.
-    const struct hs_code_range gone = {.start = first - HS_ARCH_CALL_SIZE(first), .end = last};
-    hs_wide_nodes__forget(&gone, 1);
-    for (uint32_t i = 1; i <= ENTRIES; i++) {
-        uint32_t wanted = i >= 500 && i <= 900 ? 0 : i;
-        ck_assert_uint_eq(hs_wide_nodes__find(i % 70000, code + (uintptr_t)i * 16), wanted);
+    free_walker(walker);
+}
+END_TEST
+
+// Few stacks that come all the time stay, while many that come once pass through.
+START_TEST(nodes_in_use_stay_in_the_window)
+{
+    struct random_numbers random = random_from(22);
+    struct walker *walker = new_walker((uint32_t)gettid()), *once = new_walker((uint32_t)gettid());
+    uint32_t id = 0, changes = 0;
+    const uintptr_t hot[] = {code_start + 0x1001, code_start + 0x2001, code_start + 0x3001};
+    hs_stacks__set_window(HS_STACKS_WINDOW_LEAST);
+    for (int i = 0; i < 100000; i++) {
+        uintptr_t pcs[] = {code_start + 0x4001, code_start + 0x5001 + random_below(&random, 1 << 22) * 4};
+        once->memo.depth = 0;
+        expect_meaning(identify(once, pcs, 2, HS_END_ROOT), pcs, 2, 0);
+        walker->memo.depth = 0;
+        memset(walker->cache->entries, 0, sizeof walker->cache->entries);
+        uint32_t now = identify(walker, hot, 3, HS_END_ROOT);
+        changes += now != id;
+        id = now;
     }
+    ck_assert_uint_eq(changes, 1);
+    free_walker(walker);
+    free_walker(once);
 }
 END_TEST
 
@@ -361,13 +395,6 @@ static uintptr_t map_code(uintptr_t where)
     return (uintptr_t)code;
 }
 
-// The hash is copied when it grows.
-static void grow_hash(uintptr_t salt)
-{
-    for (uintptr_t i = 0; i < 1000; i++)
-        ck_assert(hs_wide_nodes__insert(1u << 20, salt << (sizeof salt * 4) | (i * 16 + 1), 1));
-}
-
 // `children` return addresses in code that is unloaded and comes again, `others` in code that stays, below one parent.
 START_TEST(id_of_unloaded_code_is_never_found_again)
 {
@@ -390,8 +417,6 @@ START_TEST(id_of_unloaded_code_is_never_found_again)
                 expect_meaning(id, pcs, 2, 0);
                 ck_assert_msg(id > last_of_old_life, "life %d, child %u of %u: id %u of an earlier life", life, i,
                               children, id);
-                if (i == 0 && round == 0)
-                    grow_hash((uintptr_t)life + 1);
             }
         for (uint64_t i = _i % 2 ? random_below(&random, 4) : 0; i > 0; i--) {
             uintptr_t other[2] = {pcs[0], (uintptr_t)setup + 100 + random_below(&random, 8)};
@@ -504,6 +529,8 @@ START_TEST(threads_go_on_while_code_is_forgotten)
     struct worker workers[THREADS] = {0};
     pthread_t forgetter;
     struct random_numbers random = random_from(51);
+    if (_i)
+        hs_stacks__set_window(HS_STACKS_WINDOW_LEAST); // and while the window moves
     const int rounds = (int)test_rounds(MOST_ROUNDS);
     ck_assert_int_eq(pthread_create(&forgetter, NULL, forget_often, NULL), 0);
     for (int t = 0; t < THREADS; t++) {
@@ -554,7 +581,8 @@ int main(void)
     tcase_add_test(one, guess_is_marked_between_a_frame_and_its_caller);
     tcase_add_test(one, same_stack_gets_the_same_id_without_memo_or_cache);
     tcase_add_test(one, parent_with_millions_of_children);
-    tcase_add_test(one, hash_finds_what_was_inserted_and_nothing_else);
+    tcase_add_test(one, node_that_left_the_window_gets_another_number);
+    tcase_add_test(one, nodes_in_use_stay_in_the_window);
     tcase_add_test(one, cut_stack_hangs_below_its_marker);
     tcase_add_test(one, too_deep_stack_keeps_its_innermost_frames);
     tcase_add_test(one, refused_node_leaves_no_trace);
@@ -565,7 +593,7 @@ int main(void)
     TCase *many = tcase_create("many threads");
     tcase_add_checked_fixture(many, setup, NULL);
     tcase_add_test(many, threads_agree_on_ids);
-    tcase_add_test(many, threads_go_on_while_code_is_forgotten);
+    tcase_add_loop_test(many, threads_go_on_while_code_is_forgotten, 0, 2);
     suite_add_tcase(suite, many);
     return run_suite(suite);
 }
