@@ -206,7 +206,8 @@ static void start(void)
     if (!atomic_compare_exchange_strong(&process.state, &expected, STARTING))
         return;
     hs_config__read(complain);
-    hs_stacks__set_window((size_t)hs_config.memory / 8);
+    // Sums are kept by the number of a stack, which should have only one.
+    hs_stacks__set_window((size_t)(hs_config.aggregate ? hs_config.aggregate_memory : hs_config.memory / 8));
     if (hs_config.unread) {
         become_passive("nothing is recorded: the program has other rights than its caller", NULL, 0);
         return;
