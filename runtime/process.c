@@ -2,6 +2,7 @@
 #include "runtime/process.h"
 
 #include "arch/system.h"
+#include "format/attach.h"
 #include "format/meta.h"
 #include "runtime/aggregate/aggregate.h"
 #include "runtime/clock.h"
@@ -38,6 +39,8 @@ enum { FIRST_SLOTS = 4, INFO_SIZE = 16384 };
 
 static struct hs_shared before_start;
 struct hs_shared *hs_shared = &before_start;
+
+char hs_process__attached[HS_ATTACH_INFO] __attribute__((used));
 
 static struct {
     _Atomic uint32_t state;
@@ -82,6 +85,8 @@ static void add_process_info(struct hs_meta_writer *writer)
     hs_meta_info(writer, "command", 7, text, size);
     length = HS_SYSTEM2(SYS_getcwd, text, sizeof text);
     add_info(writer, "directory", length > 0 ? text : "");
+    if (hs_process__attached[0])
+        add_info(writer, "attached", hs_process__attached);
 }
 
 static void add_machine_info(struct hs_meta_writer *writer)
@@ -435,6 +440,16 @@ void hs_process__exit(void)
     }
     if (self)
         self->inside = HS_OUTSIDE;
+}
+
+void hs_process__detach(void)
+{
+    int fd = -1;
+    hs_process__exit();
+    hs_process__be_single_threaded();
+    if (is_recorder() && (fd = hs_output__descriptor()) >= 0)
+        hs_system_close(fd);
+    hs_process__give_up();
 }
 
 // A recording that has ended stays so.

@@ -55,6 +55,12 @@ bool hs_process__sync(void);
 // The process is about to end normally. Call once; later events still reach the file.
 void hs_process__exit(void);
 
+// Ends the trace, the writer's thread and the recording in a process that goes on.
+void hs_process__detach(void);
+
+// Of a library that was put into a running process: value of the trace's info "attached", else empty.
+extern char hs_process__attached[];
+
 // Before exec, and after it has failed: marks the trace, and removes the mark.
 void hs_process__before_exec(void);
 void hs_process__after_failed_exec(void);

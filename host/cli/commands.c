@@ -7,6 +7,8 @@
 
 const struct hs_command *const hs_commands[] = {
     &hs_command_run,
+    &hs_command_attach,
+    &hs_command_detach,
     &hs_command_report,
     &hs_command_ask,
     &hs_command_export,

@@ -7,6 +7,8 @@
 #include "host/cli/command.h"
 
 extern const struct hs_command hs_command_run;
+extern const struct hs_command hs_command_attach;
+extern const struct hs_command hs_command_detach;
 extern const struct hs_command hs_command_report;
 extern const struct hs_command hs_command_ask;
 extern const struct hs_command hs_command_export;

@@ -6,6 +6,7 @@
 #include "host/cli/library.h"
 #include "host/cli/program.h"
 #include "host/cli/reach.h"
+#include "host/cli/recording_options.h"
 #include "host/cli/run_check.h"
 #include "host/cli/run_on.h"
 #include "host/cli/run_summary.h"
@@ -25,8 +26,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define DEFAULT_OUTPUT "memory-profiling_%e_%t_%p.dat"
-
 extern char **environ;
 
 // ---- the environment -----------------------------------------------------------------------------------------------
@@ -42,11 +41,6 @@ static char *preloading(const char *library)
     return asprintf(&entry, "LD_PRELOAD=%s%s%s", library, others ? ":" : "", others ? before : "") < 0 ? NULL : entry;
 }
 
-static bool is_ours(const char *entry)
-{
-    return !strncmp(entry, "HEAPSONDE_", 10) || !strncmp(entry, "MEMORY_PROFILER_", 16);
-}
-
 // The command that preloads the library into the program but not into the wrapper. NULL: out of memory.
 static char **wrapped_words(const struct hs_program *program, char *preload)
 {
@@ -58,70 +52,12 @@ static char **wrapped_words(const struct hs_program *program, char *preload)
         return NULL;
     variables[at++] = preload;
     for (size_t i = 0; i < count; i++)
-        if (is_ours(environ[i]))
+        if (hs_recording_options__is_variable(environ[i]))
             variables[at++] = environ[i];
     char **words =
         hs_wrappers__with_variables(program->words, program->wrapped, program->env, variables, program->arguments);
     free(variables);
     return words;
-}
-
-// Sets the environment variables of the given options.
-static void set_variables(const struct hs_arguments *arguments)
-{
-    for (size_t i = 0; i < arguments->given_count; i++) {
-        const struct hs_given *given = &arguments->given[i];
-        char name[128];
-        char number[24];
-        if (!given->option->variable)
-            continue;
-        const char *value = given->text;
-        if (given->option->kind == HS_OPTION_FLAG)
-            value = given->option->flag_value;
-        else if (given->option->kind == HS_OPTION_NUMBER || given->option->kind == HS_OPTION_SIZE) {
-            snprintf(number, sizeof(number), "%llu", (unsigned long long)given->number);
-            value = number;
-        }
-        snprintf(name, sizeof(name), "HEAPSONDE_%s", given->option->variable);
-        setenv(name, value, 1);
-    }
-    // The threshold has no effect without the switch.
-    if (hs_arguments__flag(arguments, "cull"))
-        setenv("HEAPSONDE_CULL_TEMPORARY_ALLOCATIONS", "1", 1);
-    if (hs_arguments__flag(arguments, "aggregate"))
-        setenv("HEAPSONDE_MODE", "aggregate", 1);
-}
-
-// A mistyped value would otherwise be ignored silently.
-static bool options_are_right(const struct hs_arguments *arguments)
-{
-    for (size_t i = 0; i < arguments->given_count; i++) {
-        const struct hs_given *given = &arguments->given[i];
-        const char *name = given->option->variable;
-        const struct hs_variable *variable = name ? hs_variable__find(name, strlen(name)) : NULL;
-        char problem[256];
-        if (!variable || given->option->kind != HS_OPTION_TEXT ||
-            !hs_variable__problem(variable, given->text, problem, sizeof(problem)))
-            continue;
-        hs_complain(arguments->command, "--%s %s", given->option->name, problem);
-        return false;
-    }
-    return true;
-}
-
-// With a wrong key the library would send nothing, and the message would be only in its log.
-static bool key_is_good(const struct hs_arguments *arguments)
-{
-    struct hs_shared_key key;
-    struct hs_error error = {.message = ""};
-    const char *path = getenv("HEAPSONDE_KEY_FILE");
-    if (!path)
-        path = getenv("MEMORY_PROFILER_KEY_FILE");
-    bool good = !path || !*path || !hs_shared_key__read(&key, path, &error);
-    if (!good)
-        hs_complain(arguments->command, "%s", error.message);
-    explicit_bzero(&key, sizeof(key));
-    return good;
 }
 
 // By default the program does not wait for a host.
@@ -136,66 +72,6 @@ static void look_for_host(void)
                 policy && !strcmp(policy, "block")
                     ? "when the buffer is full, the program will wait for 'heapsonde gather' there"
                     : "the program is started, and sends what is in its buffer when 'heapsonde gather' runs there");
-}
-
-static const char *wanted_output(const struct hs_arguments *arguments)
-{
-    const char *given = hs_arguments__text(arguments, "output", NULL);
-    if (!given)
-        given = getenv("HEAPSONDE_OUTPUT");
-    if (!given)
-        given = getenv("MEMORY_PROFILER_OUTPUT");
-    return given && *given ? given : DEFAULT_OUTPUT;
-}
-
-// The program may change its folder before the recorder opens the file: the pattern must not depend on it.
-static char *absolute_pattern(const char *pattern)
-{
-    char *folder = pattern[0] == '/' ? NULL : getcwd(NULL, 0);
-    char *escaped = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&escaped, &size);
-    for (const char *at = folder; stream && at && *at; at++) {
-        putc(*at, stream);
-        if (*at == '%')
-            putc('%', stream);
-    }
-    if (stream) {
-        fprintf(stream, "%s%s", folder ? "/" : "", pattern);
-        fclose(stream);
-    }
-    free(folder);
-    return escaped;
-}
-
-static int check_output(const struct hs_command *command, const char *pattern)
-{
-    struct stat status;
-    char folder[PATH_MAX];
-    if (!stat(pattern, &status) && S_ISDIR(status.st_mode)) {
-        hs_complain(command, "--output %s is a folder; name a file in it", pattern);
-        return -EISDIR;
-    }
-    // The recorder's buffers are mapped pages of the file.
-    if (!stat(pattern, &status) && !S_ISREG(status.st_mode)) {
-        hs_complain(command,
-                    "--output %s is not a regular file; name one, or send the trace with --connect or --listen",
-                    pattern);
-        return -EINVAL;
-    }
-    snprintf(folder, sizeof(folder), "%s", pattern);
-    char *slash = strrchr(folder, '/');
-    if (!slash || memchr(folder, '%', (size_t)(slash - folder)))
-        return 0;
-    slash[slash == folder] = 0;
-    if (!access(folder, W_OK | X_OK))
-        return 0;
-    int problem = errno;
-    hs_complain(command,
-                "the trace cannot be written to the folder %s: %s; create it or choose another place with "
-                "--output",
-                folder, strerror(problem));
-    return -problem;
 }
 
 // ---- running -------------------------------------------------------------------------------------------------------
@@ -338,13 +214,13 @@ static int prepare_and_run(const struct hs_arguments *arguments, const char *lib
     if (!sysroots)
         return HS_EXIT_FAILURE;
     int status = hs_program__prepare(&program, arguments->operands, library, sysroots, &error);
-    char *pattern = status ? NULL : absolute_pattern(wanted_output(arguments));
+    char *pattern = status ? NULL : hs_recording_options__absolute_pattern(hs_recording_options__output(arguments));
     if (status) {
         status = cannot_record(arguments, &program, status, error.message);
     } else if (no_library->message[0] && !program.is_emulated) {
         status = HS_EXIT_FAILURE;
         hs_complain(arguments->command, "%s", no_library->message);
-    } else if (!pattern || check_output(arguments->command, pattern)) {
+    } else if (!pattern || hs_recording_options__check_output(arguments->command, pattern)) {
         status = HS_EXIT_FAILURE;
     } else {
         setenv("HEAPSONDE_OUTPUT", pattern, 1);
@@ -368,13 +244,13 @@ static const char *why_it_failed(int status)
 
 static int run_on_board(const struct hs_arguments *arguments)
 {
-    char *pattern = absolute_pattern(wanted_output(arguments));
+    char *pattern = hs_recording_options__absolute_pattern(hs_recording_options__output(arguments));
     struct hs_recording recording = {.program = arguments->operands[0],
                                      .sysroot = hs_arguments__text(arguments, "sysroot", NULL),
                                      .pattern = pattern,
                                      .disabled = hs_arguments__flag(arguments, "disabled")};
     int status = HS_EXIT_FAILURE;
-    if (pattern && !check_output(arguments->command, pattern)) {
+    if (pattern && !hs_recording_options__check_output(arguments->command, pattern)) {
         status = hs_run_on(arguments, &recording);
         if (status)
             hs_run_check__failed(arguments, &recording, why_it_failed(status));
@@ -393,12 +269,13 @@ static int run(const struct hs_arguments *arguments)
     char library[PATH_MAX] = "";
     if (hs_run_wrapper__has_more(arguments))
         return hs_run_wrapper__with_more(arguments, run);
-    if (!names_each_process(arguments, wanted_output(arguments)) || !options_are_right(arguments))
+    if (!names_each_process(arguments, hs_recording_options__output(arguments)) ||
+        !hs_recording_options__are_right(arguments))
         return HS_EXIT_USAGE;
-    set_variables(arguments);
+    hs_recording_options__set(arguments);
     if (!hs_variables__check(arguments->command, environ))
         return HS_EXIT_USAGE;
-    if (!key_is_good(arguments))
+    if (!hs_recording_options__key_is_good(arguments))
         return HS_EXIT_FAILURE;
     int wrong = hs_run_check__read(arguments);
     if (wrong)
@@ -418,7 +295,7 @@ static const struct hs_option options[] = {
      .argument = "FILE",
      .variable = "OUTPUT",
      .help = "the trace to write; %p is the process id, %e the program's name, %t the time in seconds, %n a counter, "
-             "%% a percent sign; default " DEFAULT_OUTPUT},
+             "%% a percent sign; default " HS_DEFAULT_OUTPUT},
     {.name = "quiet", .letter = 'q', .help = "print no summary at the end"},
     {.name = "on",
      .kind = HS_OPTION_TEXT,
@@ -455,21 +332,6 @@ static const struct hs_option options[] = {
          "from HEAPSONDE_RUN_OPTIONS, print no summary, and run programs that cannot be recorded without recording"},
     {.name = "open",
      .help = "open the trace in the browser at the end, as 'heapsonde server --open' does, until interrupted"},
-    {.name = "free-stacks",
-     .variable = "GRAB_BACKTRACES_ON_FREE",
-     .flag_value = "1",
-     .help = "also record where blocks are freed"},
-    {.name = "cull",
-     .kind = HS_OPTION_NUMBER,
-     .argument = "MS",
-     .variable = "TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD",
-     .help = "keep only sums of blocks that live shorter than this many milliseconds, for long runs; a killed process "
-             "loses the sums of its last ten seconds"},
-    {.name = "cull-pending",
-     .kind = HS_OPTION_NUMBER,
-     .argument = "N",
-     .variable = "TEMPORARY_ALLOCATION_PENDING_THRESHOLD",
-     .help = "with --cull, hold back at most this many allocations"},
     {.name = "events",
      .kind = HS_OPTION_TEXT,
      .argument = "LIST",
@@ -481,18 +343,6 @@ static const struct hs_option options[] = {
      .variable = "STACKS",
      .help = "deferred: the trace contains registers and stacks of samples, including any secrets on them, and the "
              "host unwinds them with its files; default here"},
-    {.name = "aggregate",
-     .kind = HS_OPTION_NUMBER,
-     .argument = "SECONDS",
-     .variable = "AGGREGATE_INTERVAL",
-     .help = "record sums per stack in place of events, and write the changes at this interval: a few kilobytes per "
-             "minute, for weeks"},
-    {.name = "aggregate-stacks",
-     .kind = HS_OPTION_NUMBER,
-     .argument = "N",
-     .variable = "AGGREGATE_STACKS",
-     .help = "with --aggregate and more than N stacks, stacks below 1/N of the live bytes, allocated bytes or "
-             "allocations are folded together; default 1024"},
     {.name = "follow-children",
      .variable = "TRACK_CHILD_PROCESSES",
      .flag_value = "1",
@@ -503,109 +353,8 @@ static const struct hs_option options[] = {
      .help = "record nothing until the program receives SIGUSR1 or SIGUSR2, which switch recording on and off"},
     {.name = "no-sigusr1", .variable = "REGISTER_SIGUSR1", .flag_value = "0", .help = "leave SIGUSR1 to the program"},
     {.name = "no-sigusr2", .variable = "REGISTER_SIGUSR2", .flag_value = "0", .help = "leave SIGUSR2 to the program"},
-    {.name = "no-maps",
-     .variable = "GATHER_MAPS",
-     .flag_value = "0",
-     .help = "do not record mmap, munmap, mremap and brk"},
-    {.name = "embed-binaries",
-     .variable = "WRITE_BINARIES_TO_OUTPUT",
-     .flag_value = "1",
-     .help = "put the program and its libraries into the trace, so that it can be read on another machine"},
-    {.name = "include-file",
-     .kind = HS_OPTION_FILE,
-     .argument = "FILE",
-     .variable = "INCLUDE_FILE",
-     .help = "put this file, or all files that match a pattern, into the trace"},
-    {.name = "inline-writer",
-     .variable = "WRITER",
-     .flag_value = "inline",
-     .help = "no writer thread in the program; each thread writes its own full buffers"},
-    {.name = "max-depth",
-     .kind = HS_OPTION_NUMBER,
-     .argument = "N",
-     .variable = "MAX_DEPTH",
-     .help = "keep at most this many frames of a stack, the innermost"},
     {.name = "zero-memory", .variable = "ZERO_MEMORY", .flag_value = "1", .help = "give the program zeroed memory"},
-    {.name = "no-memo",
-     .variable = "USE_SHADOW_STACK",
-     .flag_value = "0",
-     .help = "walk every stack completely, to find faults in the recorder"},
-    {.name = "connect",
-     .kind = HS_OPTION_TEXT,
-     .argument = "ADDRESS:PORT",
-     .variable = "CONNECT",
-     .help = "also send the trace to this host while the program runs ('heapsonde gather --listen')"},
-    {.name = "listen",
-     .variable = "ENABLE_SERVER",
-     .flag_value = "1",
-     .help = "let hosts connect and receive the trace while the program runs"},
-    {.name = "port",
-     .kind = HS_OPTION_NUMBER,
-     .argument = "N",
-     .variable = "BASE_SERVER_PORT",
-     .help = "with --listen, the first port to try; default 8100"},
-    {.name = "announce",
-     .variable = "ENABLE_BROADCAST",
-     .flag_value = "1",
-     .help = "with --listen, announce this in the network every second"},
-    {.name = "key-file",
-     .kind = HS_OPTION_FILE,
-     .argument = "FILE",
-     .variable = "KEY_FILE",
-     .help = "the key that the host has, too; needed for hosts beyond loopback"},
-    {.name = "insecure",
-     .variable = "INSECURE",
-     .flag_value = "1",
-     .help =
-         "allow more than loopback without a key: anyone who can reach the network can read and command everything"},
-    {.name = "device",
-     .kind = HS_OPTION_TEXT,
-     .argument = "NAME",
-     .variable = "DEVICE",
-     .help = "the name of this machine"},
-    {.name = "labels",
-     .kind = HS_OPTION_TEXT,
-     .argument = "KEY=VALUE,...",
-     .variable = "LABELS",
-     .help = "labels by which hosts can select this device"},
-    {.name = "stream-policy",
-     .kind = HS_OPTION_CHOICE,
-     .argument = "WHAT",
-     .variable = "STREAM_POLICY",
-     .choices = "drop block spill",
-     .help = "if the host is slower than the program: drop events and count them, block the program, or spill them "
-             "into a file"},
-    {.name = "stream-buffer",
-     .kind = HS_OPTION_NUMBER,
-     .argument = "BYTES",
-     .variable = "STREAM_BUFFER",
-     .help = "size of the send buffer; default 4 MiB"},
-    {.name = "spill-file",
-     .kind = HS_OPTION_FILE,
-     .argument = "FILE",
-     .variable = "SPILL_FILE",
-     .help = "the spill file"},
-    {.name = "spill-size",
-     .kind = HS_OPTION_NUMBER,
-     .argument = "BYTES",
-     .variable = "SPILL_SIZE",
-     .help = "size of the spill file"},
-    {.name = "chown",
-     .kind = HS_OPTION_NUMBER,
-     .argument = "UID",
-     .variable = "CHOWN_OUTPUT_TO",
-     .help = "give the trace to this user"},
-    {.name = "log",
-     .kind = HS_OPTION_CHOICE,
-     .argument = "LEVEL",
-     .variable = "LOG",
-     .choices = "off error warn info debug",
-     .help = "messages of the recorder"},
-    {.name = "log-file",
-     .kind = HS_OPTION_FILE,
-     .argument = "FILE",
-     .variable = "LOGFILE",
-     .help = "file for these messages; default standard error"},
+    HS_RECORDING_OPTIONS,
     {0},
 };
 

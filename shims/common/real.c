@@ -11,7 +11,7 @@ extern int *__errno_location(void) __attribute__((weak));
 
 enum { UNRESOLVED, RESOLVING, RESOLVED };
 
-static _Atomic int state;
+_Atomic uint32_t hs_real__state;
 
 void hs_real__set_errno(int error)
 {
@@ -95,7 +95,7 @@ bool hs_real__same_module(const void *a, const void *b)
 
 bool hs_real__is_resolved(void)
 {
-    return atomic_load_explicit(&state, memory_order_acquire) == RESOLVED;
+    return atomic_load_explicit(&hs_real__state, memory_order_acquire) == RESOLVED;
 }
 
 bool hs_real__has_allocator(void)
@@ -111,7 +111,7 @@ static size_t unknown_usable_size(void *block)
 }
 
 #define NAME(name, result, parameters) #name "\0"
-static const char names[] = HS_REAL_FUNCTIONS(NAME);
+const char hs_real__names[] = HS_REAL_FUNCTIONS(NAME);
 #undef NAME
 
 union hs_real_functions {
@@ -121,7 +121,7 @@ union hs_real_functions {
 
 static void find_all(union hs_real_functions *found)
 {
-    const char *name = names;
+    const char *name = hs_real__names;
     for (size_t i = 0; i < sizeof found->each / sizeof *found->each; i++) {
         found->each[i] = hs_real__find(name);
         while (*name++)
@@ -131,8 +131,8 @@ static void find_all(union hs_real_functions *found)
 
 void hs_real__resolve(void)
 {
-    int expected = UNRESOLVED;
-    if (!atomic_compare_exchange_strong(&state, &expected, RESOLVING))
+    uint32_t expected = UNRESOLVED;
+    if (!atomic_compare_exchange_strong(&hs_real__state, &expected, RESOLVING))
         return;
     union hs_real_functions found;
     find_all(&found);
@@ -140,5 +140,5 @@ void hs_real__resolve(void)
         found.named.malloc_usable_size = unknown_usable_size;
     if (found.named.malloc && found.named.calloc && found.named.realloc && found.named.free)
         hs_real = found.named;
-    atomic_store_explicit(&state, RESOLVED, memory_order_release);
+    atomic_store_explicit(&hs_real__state, RESOLVED, memory_order_release);
 }

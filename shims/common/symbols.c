@@ -52,10 +52,13 @@ static const struct r_debug *search_debug(void)
     const ElfW(Phdr) *headers = (const ElfW(Phdr) *)hs_memory__auxiliary(AT_PHDR);
     unsigned long count = hs_memory__auxiliary(AT_PHNUM);
     uintptr_t bias = 0;
+    bool is_placed = false; // a static program that was linked as PIE does not say where it is
     for (unsigned long i = 0; headers && i < count; i++)
-        if (headers[i].p_type == PT_PHDR)
+        if (headers[i].p_type == PT_PHDR) {
             bias = (uintptr_t)headers - headers[i].p_vaddr;
-    for (unsigned long i = 0; headers && i < count; i++) {
+            is_placed = true;
+        }
+    for (unsigned long i = 0; is_placed && i < count; i++) {
         if (headers[i].p_type != PT_DYNAMIC)
             continue;
         const ElfW(Dyn) *entry = (const ElfW(Dyn) *)(bias + headers[i].p_vaddr);

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/commands.h"
+#include "host/cli/find_trace.h"
+#include "host/cli/library.h"
+#include "host/cli/recording_options.h"
+#include "host/inject/inject.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+// 0: not a process.
+static pid_t process_number(const struct hs_arguments *arguments)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(arguments->operands[0], &end, 10);
+    if (!errno && !*end && number > 0 && number <= INT_MAX)
+        return (pid_t)number;
+    hs_complain(arguments->command, "'%s' is not the number of a process", arguments->operands[0]);
+    return 0;
+}
+
+// ---- attach --------------------------------------------------------------------------------------------------------
+
+// The program's signals and its own environment are left alone.
+static bool collect_variables(struct hs_inject_request *request)
+{
+    setenv("HEAPSONDE_REGISTER_SIGUSR1", "0", 1);
+    setenv("HEAPSONDE_REGISTER_SIGUSR2", "0", 1);
+    for (char **entry = environ; *entry; entry++) {
+        if (!hs_recording_options__is_variable(*entry))
+            continue;
+        if (request->variable_count == HS_INJECT_VARIABLES)
+            return false;
+        request->variables[request->variable_count++] = *entry;
+    }
+    return true;
+}
+
+static double milliseconds(uint64_t ns)
+{
+    return (double)ns / 1e6;
+}
+
+// The caller frees the result; NULL: it is not in sight.
+static char *find_trace(const char *pattern, pid_t pid, const struct timespec *since)
+{
+    struct hs_found_traces found;
+    hs_find_traces(&found, pattern, pid, since, false);
+    char *path = found.path && !found.is_anothers ? strdup(found.path) : NULL;
+    hs_found_traces__free(&found);
+    return path;
+}
+
+static void say_attached(const struct hs_inject_request *request, const struct hs_inject_result *result,
+                         const char *trace, const char *pattern)
+{
+    fprintf(stderr,
+            "heapsonde: process %d is recorded: %u functions of %s; %u %s stopped for %.2f ms\n"
+            "heapsonde: the trace is %s; it does not contain blocks that are older\n",
+            (int)request->pid, result->patches, result->allocator, result->threads,
+            result->threads == 1 ? "thread was" : "threads were", milliseconds(result->pause_ns),
+            trace ? trace : pattern);
+    if (result->unpatched[0])
+        fprintf(stderr, "heapsonde: not recorded, as they cannot be patched: %s\n", result->unpatched);
+}
+
+static void do_nothing(int signal)
+{
+    (void)signal;
+}
+
+// Until the time is over, the process has ended, or a signal asks to end.
+static void wait_for_end(pid_t pid, uint64_t ns)
+{
+    const struct timespec time = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+    struct sigaction action = {.sa_handler = do_nothing};
+    sigset_t ends, before;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ends, &before);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    struct pollfd ended = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+    ppoll(&ended, 1, &time, &before);
+    if (ended.fd >= 0)
+        close(ended.fd);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+static int end_recording(const struct hs_arguments *arguments, pid_t pid, bool quiet)
+{
+    struct hs_inject_result result;
+    struct hs_error error = {.message = ""};
+    int failed = hs_inject__detach(pid, &result, &error);
+    if (failed == -ESRCH && kill(pid, 0) && errno == ESRCH) {
+        if (!quiet)
+            fprintf(stderr, "heapsonde: process %d has ended\n", (int)pid);
+        return HS_EXIT_OK;
+    }
+    if (failed) {
+        hs_complain(arguments->command, "%s", error.message);
+        return HS_EXIT_FAILURE;
+    }
+    if (!quiet)
+        fprintf(stderr, "heapsonde: process %d is not recorded any more; %u %s stopped for %.2f ms\n", (int)pid,
+                result.threads, result.threads == 1 ? "thread was" : "threads were", milliseconds(result.pause_ns));
+    return HS_EXIT_OK;
+}
+
+static int record(const struct hs_arguments *arguments, struct hs_inject_request *request, const char *pattern)
+{
+    bool quiet = hs_arguments__flag(arguments, "quiet");
+    uint64_t duration = hs_arguments__number(arguments, "for", 0);
+    struct hs_inject_result result;
+    struct hs_error error = {.message = ""};
+    struct timespec since;
+    clock_gettime(CLOCK_REALTIME, &since);
+    if (hs_inject__attach(request, &result, &error)) {
+        hs_complain(arguments->command, "%s", error.message);
+        return HS_EXIT_FAILURE;
+    }
+    char *trace = find_trace(pattern, request->pid, &since);
+    if (!quiet)
+        say_attached(request, &result, trace, pattern);
+    int status = HS_EXIT_OK;
+    if (duration) {
+        wait_for_end(request->pid, duration);
+        status = end_recording(arguments, request->pid, quiet);
+    } else if (!quiet) {
+        fprintf(stderr, "heapsonde: 'heapsonde detach %d' ends the recording\n", (int)request->pid);
+    }
+    if (!quiet && trace)
+        fprintf(stderr, "heapsonde: next: heapsonde report %s\n", trace);
+    free(trace);
+    return status;
+}
+
+static int run_attach(const struct hs_arguments *arguments)
+{
+    char library[PATH_MAX];
+    struct hs_error error = {.message = ""};
+    struct hs_inject_request request = {.pid = process_number(arguments), .library = library};
+    if (!request.pid || !hs_recording_options__are_right(arguments))
+        return HS_EXIT_USAGE;
+    if (hs_library__find(library, sizeof library, &error)) {
+        hs_complain(arguments->command, "%s", error.message);
+        return HS_EXIT_FAILURE;
+    }
+    hs_recording_options__set(arguments);
+    if (!hs_recording_options__key_is_good(arguments))
+        return HS_EXIT_FAILURE;
+    char *pattern = hs_recording_options__absolute_pattern(hs_recording_options__output(arguments));
+    int status = HS_EXIT_FAILURE;
+    if (pattern && !hs_recording_options__check_output(arguments->command, pattern)) {
+        setenv("HEAPSONDE_OUTPUT", pattern, 1);
+        if (collect_variables(&request))
+            status = record(arguments, &request, pattern);
+        else
+            hs_complain(arguments->command, "too many HEAPSONDE_ variables are set");
+    }
+    free(pattern);
+    return status;
+}
+
+static const struct hs_option attach_options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = HS_OPTION_FILE,
+     .argument = "PATTERN",
+     .variable = "OUTPUT",
+     .help =
+         "the file for the trace, which the process itself creates: %p process, %e program, %t time, %n counter, %% "
+         "a percent sign; default " HS_DEFAULT_OUTPUT " in the folder of this command"},
+    {.name = "for",
+     .kind = HS_OPTION_DURATION,
+     .argument = "TIME",
+     .help = "end the recording after this time, or when this command is interrupted; without it the recording goes on "
+             "until 'heapsonde detach' or the end of the process"},
+    {.name = "quiet", .letter = 'q', .help = "print nothing but errors"},
+    HS_RECORDING_OPTIONS,
+    {0},
+};
+
+const struct hs_command hs_command_attach = {
+    .name = "attach",
+    .synopsis = "[OPTIONS] PID",
+    .summary = "record a running process from now on",
+    .description =
+        "Puts the recording library into a running process and records every allocation from then on. The process is "
+        "stopped for about a millisecond. Nothing of it is restarted, and no file has to be visible to it except the "
+        "folder of the trace. Blocks that are older are not in the trace: their frees are counted. If this command is "
+        "killed, the process goes on. 'heapsonde doctor PID' says beforehand whether it is allowed.",
+    .operand = HS_OPERAND_PROCESS,
+    .least_operands = 1,
+    .most_operands = 1,
+    .options = attach_options,
+    .run = run_attach,
+};
+
+// ---- detach --------------------------------------------------------------------------------------------------------
+
+static int run_detach(const struct hs_arguments *arguments)
+{
+    pid_t pid = process_number(arguments);
+    return pid ? end_recording(arguments, pid, hs_arguments__flag(arguments, "quiet")) : HS_EXIT_USAGE;
+}
+
+static const struct hs_option detach_options[] = {
+    {.name = "quiet", .letter = 'q', .help = "print nothing but errors"},
+    {0},
+};
+
+const struct hs_command hs_command_detach = {
+    .name = "detach",
+    .synopsis = "[OPTIONS] PID",
+    .summary = "end the recording of a process that 'heapsonde attach' began",
+    .description = "Restores the program's instructions byte for byte, completes the trace and ends the recorder's "
+                   "threads. The process goes on, and 'heapsonde attach' may record it again.",
+    .operand = HS_OPERAND_PROCESS,
+    .least_operands = 1,
+    .most_operands = 1,
+    .options = detach_options,
+    .run = run_detach,
+};

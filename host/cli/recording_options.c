@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/recording_options.h"
+
+#include "host/cli/variables.h"
+#include "host/gather/shared_key.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool hs_recording_options__is_variable(const char *entry)
+{
+    return !strncmp(entry, "HEAPSONDE_", 10) || !strncmp(entry, "MEMORY_PROFILER_", 16);
+}
+
+void hs_recording_options__set(const struct hs_arguments *arguments)
+{
+    for (size_t i = 0; i < arguments->given_count; i++) {
+        const struct hs_given *given = &arguments->given[i];
+        char name[128];
+        char number[24];
+        if (!given->option->variable)
+            continue;
+        const char *value = given->text;
+        if (given->option->kind == HS_OPTION_FLAG)
+            value = given->option->flag_value;
+        else if (given->option->kind == HS_OPTION_NUMBER || given->option->kind == HS_OPTION_SIZE) {
+            snprintf(number, sizeof(number), "%llu", (unsigned long long)given->number);
+            value = number;
+        }
+        snprintf(name, sizeof(name), "HEAPSONDE_%s", given->option->variable);
+        setenv(name, value, 1);
+    }
+    // The threshold has no effect without the switch.
+    if (hs_arguments__flag(arguments, "cull"))
+        setenv("HEAPSONDE_CULL_TEMPORARY_ALLOCATIONS", "1", 1);
+    if (hs_arguments__flag(arguments, "aggregate"))
+        setenv("HEAPSONDE_MODE", "aggregate", 1);
+}
+
+bool hs_recording_options__are_right(const struct hs_arguments *arguments)
+{
+    for (size_t i = 0; i < arguments->given_count; i++) {
+        const struct hs_given *given = &arguments->given[i];
+        const char *name = given->option->variable;
+        const struct hs_variable *variable = name ? hs_variable__find(name, strlen(name)) : NULL;
+        char problem[256];
+        if (!variable || given->option->kind != HS_OPTION_TEXT ||
+            !hs_variable__problem(variable, given->text, problem, sizeof(problem)))
+            continue;
+        hs_complain(arguments->command, "--%s %s", given->option->name, problem);
+        return false;
+    }
+    return true;
+}
+
+bool hs_recording_options__key_is_good(const struct hs_arguments *arguments)
+{
+    struct hs_shared_key key;
+    struct hs_error error = {.message = ""};
+    const char *path = getenv("HEAPSONDE_KEY_FILE");
+    if (!path)
+        path = getenv("MEMORY_PROFILER_KEY_FILE");
+    bool good = !path || !*path || !hs_shared_key__read(&key, path, &error);
+    if (!good)
+        hs_complain(arguments->command, "%s", error.message);
+    explicit_bzero(&key, sizeof(key));
+    return good;
+}
+
+const char *hs_recording_options__output(const struct hs_arguments *arguments)
+{
+    const char *given = hs_arguments__text(arguments, "output", NULL);
+    if (!given)
+        given = getenv("HEAPSONDE_OUTPUT");
+    if (!given)
+        given = getenv("MEMORY_PROFILER_OUTPUT");
+    return given && *given ? given : HS_DEFAULT_OUTPUT;
+}
+
+char *hs_recording_options__absolute_pattern(const char *pattern)
+{
+    char *folder = pattern[0] == '/' ? NULL : getcwd(NULL, 0);
+    char *escaped = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&escaped, &size);
+    for (const char *at = folder; stream && at && *at; at++) {
+        putc(*at, stream);
+        if (*at == '%')
+            putc('%', stream);
+    }
+    if (stream) {
+        fprintf(stream, "%s%s", folder ? "/" : "", pattern);
+        fclose(stream);
+    }
+    free(folder);
+    return escaped;
+}
+
+int hs_recording_options__check_output(const struct hs_command *command, const char *pattern)
+{
+    struct stat status;
+    char folder[PATH_MAX];
+    if (!stat(pattern, &status) && S_ISDIR(status.st_mode)) {
+        hs_complain(command, "--output %s is a folder; name a file in it", pattern);
+        return -EISDIR;
+    }
+    // The recorder's buffers are mapped pages of the file.
+    if (!stat(pattern, &status) && !S_ISREG(status.st_mode)) {
+        hs_complain(command,
+                    "--output %s is not a regular file; name one, or send the trace with --connect or --listen",
+                    pattern);
+        return -EINVAL;
+    }
+    snprintf(folder, sizeof(folder), "%s", pattern);
+    char *slash = strrchr(folder, '/');
+    if (!slash || memchr(folder, '%', (size_t)(slash - folder)))
+        return 0;
+    slash[slash == folder] = 0;
+    if (!access(folder, W_OK | X_OK))
+        return 0;
+    int problem = errno;
+    hs_complain(command,
+                "the trace cannot be written to the folder %s: %s; create it or choose another place with "
+                "--output",
+                folder, strerror(problem));
+    return -problem;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What an injector has to know about an architecture: one table each.
+#ifndef HEAPSONDE_HOST_INJECT_ARCH_H
+#define HEAPSONDE_HOST_INJECT_ARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { HS_INJECT_PATCH = 8, HS_INJECT_CODE = 256, HS_INJECT_REGISTERS = 512 };
+
+// The first instructions of a function, moved elsewhere.
+struct hs_moved_code {
+    uint64_t at;                  // where the patch goes: behind a landing pad
+    size_t consumed;              // bytes of whole instructions that the patch touches
+    uint8_t code[HS_INJECT_CODE]; // what stands for them, and leads behind them
+    size_t length;
+    const char *problem; // why it is not possible
+};
+
+// A word of the thread control block that libc reserves and does not use, and where it keeps the thread's number; both
+// from the thread pointer on.
+struct hs_thread_words {
+    const char *libc;
+    int64_t word;
+    int64_t tid;
+};
+
+// What a patched function jumps to.
+struct hs_island {
+    uint64_t hook;         // function of the library
+    uint64_t original;     // the moved code
+    uint64_t own, own_end; // calls from here are the allocator's own and go to `original`; 0, 0: none
+    struct hs_thread_words words;
+    uint32_t number_at; // of the owner's tid in a thread's record
+};
+
+// A stopped thread that carries out system calls.
+struct hs_borrowed {
+    pid_t tid;
+    uint64_t mask; // of blocked signals
+    uint64_t stub;
+    _Alignas(16) uint8_t registers[HS_INJECT_REGISTERS];
+};
+
+struct hs_system_call {
+    long number;
+    long arguments[6];
+};
+
+struct hs_inject_arch {
+    uint16_t machine;                            // e_machine of ELF
+    uint8_t class;                               // e_ident[EI_CLASS]
+    uint64_t reach;                              // how far a patch can jump
+    uint32_t relative, thread_offset, symbol[3]; // types of relocations
+    const struct hs_thread_words *words;         // a `libc` of NULL ends them
+
+    // `code`: `length` bytes from `function` on, of which the function has `size` (0: not known).
+    bool (*move)(struct hs_moved_code *moved, uint64_t function, const uint8_t *code, size_t length, size_t size,
+                 uint64_t to);
+    // Returns the patch's length, 0 if `to` is out of reach.
+    size_t (*patch)(uint8_t *code, uint64_t at, uint64_t to);
+    size_t (*island)(uint8_t *code, const struct hs_island *island);
+    size_t (*return_zero)(uint8_t *code);
+
+    // The rest is for threads that ptrace has stopped; NULL on other machines.
+    // Instructions for `stub`: a system call, after which everything is as before the thread was borrowed, so that it
+    // needs nobody. With `done` a new thread may come out of the call: it calls the function on its stack, writes 1 to
+    // `done` and ends. Returns at most HS_INJECT_CODE.
+    size_t (*stub)(uint8_t *code, const struct hs_borrowed *borrowed, uint64_t done);
+    int (*save)(struct hs_borrowed *borrowed);
+    int (*call)(const struct hs_borrowed *borrowed, const struct hs_system_call *call);
+    long (*result)(const struct hs_borrowed *borrowed);
+    int (*restore)(const struct hs_borrowed *borrowed);
+    int (*look)(pid_t tid, uint64_t *pc, uint64_t *sp, uint64_t *thread_pointer);
+    void (*clone)(struct hs_system_call *call, unsigned long flags, uint64_t stack, uint64_t thread_pointer);
+    long mmap, mprotect; // numbers of system calls
+};
+
+// NULL: none for this machine.
+const struct hs_inject_arch *hs_inject_arch__native(void);
+extern const struct hs_inject_arch hs_inject_amd64;
+
+#endif

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/inject/hooks.h"
+#include "host/inject/image.h"
+#include "host/inject/inject.h"
+#include "host/inject/permission.h"
+#include "host/inject/region.h"
+
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+enum { PAGE = 4096, GAP = 0x10000, HOLE_TRIES = 20, STOP_TRIES = 200, BEGIN_SECONDS = 30, FIRST_OFFSET = 0x100 };
+
+// In the settings, before the variables.
+enum { SETTING_ENVIRON = 8, SETTING_DEBUG = 0x40, SETTING_LIST = 0x100, SETTING_TEXT = 0x400 };
+
+struct attaching {
+    const struct hs_inject_request *request;
+    struct hs_inject_result *result;
+    struct hs_error *error;
+    struct hs_inject_target target;
+    struct hs_modules modules;
+    struct hs_inject_image image;
+    struct hs_region region;
+    uint8_t islands[HS_REGION_IMAGE - HS_REGION_ISLANDS];
+    uint8_t settings[HS_REGION_SETTINGS];
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int no_memory(struct attaching *attaching, int failed)
+{
+    return failed ? hs_error__set(attaching->error, -failed, "memory of process %d cannot be written: %s",
+                                  (int)attaching->target.pid, strerror(-failed))
+                  : 0;
+}
+
+// ---- places --------------------------------------------------------------------------------------------------------
+
+static uint64_t hole_below(const struct hs_inject_target *target, uint64_t near, uint64_t size)
+{
+    uint64_t at = near > target->arch->reach ? near - target->arch->reach : GAP, found = 0;
+    for (size_t i = 0; i < target->mapping_count && target->mappings[i].start < near; i++) {
+        const struct hs_inject_mapping *mapping = &target->mappings[i];
+        if (mapping->start > at && mapping->start - at >= size + 2 * GAP)
+            found = (mapping->start - size - GAP) & ~(uint64_t)(GAP - 1);
+        if (mapping->end > at)
+            at = mapping->end;
+    }
+    return found;
+}
+
+// Behind the heap there has to be room for it to grow.
+static uint64_t hole_above(const struct hs_inject_target *target, uint64_t near, uint64_t size)
+{
+    for (size_t i = 0; i + 1 < target->mapping_count; i++) {
+        const struct hs_inject_mapping *mapping = &target->mappings[i];
+        uint64_t room = strcmp(mapping->path, "[heap]") ? GAP : target->arch->reach / 2;
+        uint64_t at = (mapping->end + room + GAP - 1) & ~(uint64_t)(GAP - 1), next = mapping[1].start;
+        if (mapping->end <= near)
+            continue;
+        if (at + size + GAP <= next && at + size - near < target->arch->reach)
+            return at;
+    }
+    return 0;
+}
+
+static uint64_t find_hole(const struct hs_inject_target *target, uint64_t near, uint64_t size)
+{
+    uint64_t below = hole_below(target, near, size);
+    return below ? below : hole_above(target, near, size);
+}
+
+// Zeros at the end of a mapping of code, which no function uses.
+static uint64_t find_cave(const struct hs_inject_target *target)
+{
+    static const uint8_t zeros[HS_INJECT_CODE];
+    uint8_t bytes[HS_INJECT_CODE];
+    for (size_t i = 0; i < target->mapping_count; i++) {
+        const struct hs_inject_mapping *mapping = &target->mappings[i];
+        uint64_t at = mapping->end - HS_INJECT_CODE;
+        if (!mapping->is_executable || mapping->is_writable || !strcmp(mapping->path, "[vsyscall]") ||
+            mapping->end - mapping->start < PAGE)
+            continue;
+        if (!hs_target__read(target, at, bytes, sizeof bytes) && !memcmp(bytes, zeros, sizeof bytes))
+            return at;
+    }
+    return 0;
+}
+
+static uint64_t region_size(const struct attaching *attaching)
+{
+    return HS_REGION_IMAGE + attaching->image.size + HS_REGION_SETTINGS + HS_REGION_LOCAL + HS_REGION_STACK;
+}
+
+// One thread carries out two calls. The others go on, and may take the hole.
+static int map_region(struct attaching *attaching, uint64_t near)
+{
+    static const uint8_t zeros[HS_INJECT_CODE];
+    struct hs_inject_target *target = &attaching->target;
+    uint64_t size = region_size(attaching), cave = find_cave(target);
+    long mapped = -EEXIST, protected = 0;
+    int failed =
+        cave ? hs_target__stop_one(target, attaching->error)
+             : hs_error__set(attaching->error, ENOTSUP, "process %d has no unused bytes of code", (int)target->pid);
+    for (int tries = 0; !failed && mapped == -EEXIST && tries < HOLE_TRIES; tries++) {
+        failed = hs_target__read_mappings(target, attaching->error);
+        uint64_t hole = find_hole(target, near, size);
+        if (!failed && !hole)
+            failed = hs_error__set(attaching->error, ENOMEM, "process %d has no free addresses near its allocator",
+                                   (int)target->pid);
+        struct hs_system_call map = {
+            target->arch->mmap,
+            {(long)hole, (long)size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0}};
+        if (!failed)
+            failed = hs_target__call(target, cave, 0, &map, &mapped, attaching->error);
+        if (!failed && mapped > 0 && (uint64_t)mapped != hole) // a kernel that does not know the flag
+            failed = hs_error__set(attaching->error, ENOMEM, "process %d has no free addresses near its allocator",
+                                   (int)target->pid);
+    }
+    if (!failed && mapped < 0)
+        failed = hs_error__set(attaching->error, (int)-mapped, "process %d cannot map memory: %s", (int)target->pid,
+                               strerror((int)-mapped));
+    if (!failed) {
+        uint64_t data = (uint64_t)mapped + HS_REGION_IMAGE + attaching->image.writable_at;
+        struct hs_system_call protect = {
+            target->arch->mprotect,
+            {(long)data, (long)((uint64_t)mapped + size - data), PROT_READ | PROT_WRITE, 0, 0, 0}};
+        failed = hs_target__call(target, cave, 0, &protect, &protected, attaching->error);
+    }
+    if (!failed && protected < 0)
+        failed = hs_error__set(attaching->error, (int)-protected, "process %d cannot protect memory: %s",
+                               (int)target->pid, strerror((int)-protected));
+    if (cave)
+        hs_target__write(target, cave, zeros, sizeof zeros);
+    hs_target__let_go(target);
+    attaching->region = (struct hs_region){.magic = HS_REGION_MAGIC, .at = (uint64_t)mapped, .size = size};
+    return failed;
+}
+
+// ---- thread-local words --------------------------------------------------------------------------------------------
+
+// Which libc it is: where the first thread's number is.
+static int find_words(struct attaching *attaching)
+{
+    struct hs_inject_target *target = &attaching->target;
+    uint64_t pc, sp, pointer = 0;
+    int failed = hs_target__stop_one(target, attaching->error);
+    pid_t tid = failed ? 0 : target->threads[0].tid;
+    if (!failed && target->arch->look(tid, &pc, &sp, &pointer))
+        failed = hs_error__set(attaching->error, ESRCH, "process %d has ended", (int)target->pid);
+    hs_target__let_go(target);
+    uint32_t wanted = (uint32_t)hs_target__own_tid(target, tid);
+    for (const struct hs_thread_words *words = target->arch->words; !failed && words->libc; words++) {
+        uint32_t number = 0;
+        uint64_t word = 1;
+        if (hs_target__read(target, pointer + (uint64_t)words->tid, &number, sizeof number) || number != wanted ||
+            hs_target__read(target, pointer + (uint64_t)words->word, &word, sizeof word) || word)
+            continue;
+        attaching->region.words = *words;
+        attaching->region.words.libc = NULL;
+        return 0;
+    }
+    return failed ? failed
+                  : hs_error__set(attaching->error, ENOTSUP,
+                                  "process %d has a C library that attaching does not know (glibc and musl are known)",
+                                  (int)target->pid);
+}
+
+// The library's pointer to a thread's record goes to libc's word. The other variables only have to be zero in threads
+// of the library and may be anything else in those of the program.
+static int place_thread_variables(struct attaching *attaching)
+{
+    const struct hs_region *region = &attaching->region;
+    struct hs_attach_table table;
+    int failed = hs_target__read(&attaching->target, attaching->image.table, &table, sizeof table);
+    for (size_t i = 0; !failed && i < attaching->image.thread_entry_count; i++) {
+        uint64_t entry = attaching->image.base + attaching->image.thread_entries[i];
+        int64_t offset = 0;
+        failed = hs_target__read(&attaching->target, entry, &offset, sizeof offset);
+        bool is_self = offset == (int64_t)table.thread_self_at;
+        offset = region->words.word + (is_self ? 0 : (int64_t)sizeof offset - 3);
+        if (!failed)
+            failed = hs_target__write(&attaching->target, entry, &offset, sizeof offset);
+    }
+    return no_memory(attaching, failed);
+}
+
+// ---- the library ---------------------------------------------------------------------------------------------------
+
+// Its environment is one of our own. A program without a dynamic linker has no list of modules: an empty one.
+static uint64_t import(void *context, const char *name)
+{
+    struct attaching *attaching = context;
+    if (!strcmp(name, "environ"))
+        return attaching->region.settings + SETTING_ENVIRON;
+    uint64_t found = hs_modules__find_any(&attaching->modules, name);
+    return found || strcmp(name, "_r_debug") || hs_modules__find_any(&attaching->modules, "_dl_debug_addr")
+               ? found
+               : attaching->region.settings + SETTING_DEBUG;
+}
+
+static void put_word(struct attaching *attaching, size_t at, uint64_t value)
+{
+    memcpy(attaching->settings + at, &value, sizeof value);
+}
+
+static int write_settings(struct attaching *attaching)
+{
+    const struct hs_inject_request *request = attaching->request;
+    size_t text = SETTING_TEXT;
+    put_word(attaching, SETTING_ENVIRON, attaching->region.settings + SETTING_LIST);
+    for (unsigned i = 0; i < request->variable_count; i++) {
+        size_t length = strlen(request->variables[i]) + 1;
+        if (length > sizeof attaching->settings - text)
+            return hs_error__set(attaching->error, E2BIG, "the options for the recording library are too long");
+        put_word(attaching, SETTING_LIST + 8 * (size_t)i, attaching->region.settings + text);
+        memcpy(attaching->settings + text, request->variables[i], length);
+        text += length;
+    }
+    return 0;
+}
+
+// Seconds since the process was started.
+static double age_of(pid_t pid)
+{
+    char path[64], line[1024];
+    struct timespec now;
+    unsigned long long ticks = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    bool found = file && fgets(line, sizeof line, file);
+    if (file)
+        fclose(file);
+    const char *rest = found ? strrchr(line, ')') : NULL;
+    if (!rest || sscanf(rest + 1, " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+                        &ticks) != 1)
+        return 0;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    double age = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)ticks / (double)sysconf(_SC_CLK_TCK);
+    return age > 0 ? age : 0;
+}
+
+static int write_region(struct attaching *attaching)
+{
+    const struct hs_inject_target *target = &attaching->target;
+    struct hs_region *region = &attaching->region;
+    struct hs_hooks hooks = {.target = target,
+                             .modules = &attaching->modules,
+                             .image = &attaching->image,
+                             .region = region,
+                             .islands = attaching->islands,
+                             .unpatched = attaching->result->unpatched,
+                             .unpatched_size = sizeof attaching->result->unpatched};
+    uint64_t malloc_at;
+    hooks.allocator = hs_hooks__allocator(&attaching->modules, &malloc_at);
+    int failed = write_settings(attaching);
+    if (!failed)
+        failed = hs_inject_image__relocate(&attaching->image, target->arch, region->at + HS_REGION_IMAGE, FIRST_OFFSET,
+                                           import, attaching, attaching->error);
+    if (!failed)
+        failed = hs_hooks__prepare(&hooks, attaching->error);
+    if (failed)
+        return failed;
+    const struct hs_attach_table *table = hs_inject_image__table(&attaching->image);
+    char *info = hs_inject_image__at(&attaching->image, (uintptr_t)table->info, HS_ATTACH_INFO);
+    if (info)
+        snprintf(info, HS_ATTACH_INFO, "%.3f", age_of(target->pid));
+    region->end = (uintptr_t)table->end;
+    region->state = HS_REGION_ATTACHED; // from now on a detach can end it, also if this process is killed
+    failed = hs_region__write(region, target);
+    if (!failed)
+        failed =
+            hs_target__write(target, region->at + HS_REGION_ISLANDS, attaching->islands, sizeof attaching->islands);
+    if (!failed)
+        failed = hs_target__write(target, attaching->image.base, attaching->image.bytes, attaching->image.size);
+    if (!failed)
+        failed = hs_target__write(target, region->settings, attaching->settings, sizeof attaching->settings);
+    return no_memory(attaching, failed);
+}
+
+static bool is_recording(const struct attaching *attaching)
+{
+    uint64_t shared = 0;
+    uint32_t mode = 0;
+    return !hs_target__read(&attaching->target, (uintptr_t)hs_inject_image__table(&attaching->image)->mode, &shared,
+                            sizeof shared) &&
+           !hs_target__read(&attaching->target, shared, &mode, sizeof mode) && mode;
+}
+
+// Runs beside the program.
+static int begin(struct attaching *attaching)
+{
+    struct hs_inject_target *target = &attaching->target;
+    const struct hs_attach_table *table = hs_inject_image__table(&attaching->image);
+    uint64_t before = now_ns();
+    int failed = hs_target__stop_one(target, attaching->error);
+    if (!failed)
+        failed = hs_region__start(&attaching->region, target, (uintptr_t)table->begin, attaching->error);
+    hs_target__let_go(target);
+    if (!failed)
+        failed = hs_region__wait(&attaching->region, target, BEGIN_SECONDS, attaching->error);
+    attaching->result->begin_ns = now_ns() - before;
+    if (!failed && !is_recording(attaching))
+        failed =
+            hs_error__set(attaching->error, EACCES,
+                          "process %d cannot record; often it may not create the trace: name a folder that its user "
+                          "can write to with --output (--log-file says more)",
+                          (int)target->pid);
+    return failed ? failed : place_thread_variables(attaching);
+}
+
+// ---- the patches ---------------------------------------------------------------------------------------------------
+
+static void wait_a_moment(void)
+{
+    const struct timespec pause = {0, 500000};
+    nanosleep(&pause, NULL);
+}
+
+// Stops all threads at a moment when none is in the way. They are stopped afterwards.
+static int stop_outside(struct attaching *attaching)
+{
+    struct hs_inject_target *target = &attaching->target;
+    for (int tries = 0; tries < STOP_TRIES; tries++) {
+        attaching->result->pause_ns = now_ns();
+        int failed = hs_target__stop_all(target, attaching->error);
+        if (failed)
+            return failed;
+        switch (hs_region__check(&attaching->region, target)) {
+        case HS_REGION_GOOD:
+            return 0;
+        case HS_REGION_UNFIT:
+            return hs_error__set(attaching->error, ENOTSUP,
+                                 "a thread of process %d is not one of a C library that attaching knows",
+                                 (int)target->pid);
+        case HS_REGION_BUSY:
+            break;
+        }
+        hs_target__let_go(target);
+        wait_a_moment();
+    }
+    return hs_error__set(attaching->error, EBUSY, "a thread of process %d stays in the allocator's first instructions",
+                         (int)target->pid);
+}
+
+static int patch(struct attaching *attaching)
+{
+    struct hs_inject_target *target = &attaching->target;
+    int failed = stop_outside(attaching);
+    if (!failed) {
+        unsigned count;
+        if ((failed = hs_region__patch(&attaching->region, target)))
+            hs_region__unpatch(&attaching->region, target, &count);
+        failed = no_memory(attaching, failed);
+    }
+    attaching->result->threads = (unsigned)target->thread_count;
+    hs_target__let_go(target);
+    attaching->result->pause_ns = now_ns() - attaching->result->pause_ns;
+    attaching->result->patches = attaching->region.patch_count;
+    return failed;
+}
+
+// The library has started, but its functions are not called: ends it.
+static int take_back(struct attaching *attaching, int failed)
+{
+    if (failed == -ETIMEDOUT)
+        return failed; // a thread is still at it: that is for a detach
+    attaching->region.state = HS_REGION_DETACHED;
+    hs_region__write(&attaching->region, &attaching->target);
+    if (!hs_target__stop_one(&attaching->target, NULL)) {
+        int started = hs_region__start(&attaching->region, &attaching->target, attaching->region.end, NULL);
+        hs_target__let_go(&attaching->target);
+        if (!started)
+            hs_region__wait(&attaching->region, &attaching->target, BEGIN_SECONDS, NULL);
+    }
+    return failed;
+}
+
+// ---- all of it -----------------------------------------------------------------------------------------------------
+
+static int look_at_target(struct attaching *attaching, uint64_t *malloc_at)
+{
+    struct hs_region other;
+    int failed = hs_target__read_mappings(&attaching->target, attaching->error);
+    if (!failed)
+        failed = hs_modules__open(&attaching->modules, &attaching->target, attaching->error);
+    if (failed)
+        return failed;
+    for (size_t i = 0; i < attaching->modules.count; i++)
+        if (attaching->modules.each[i].role == HS_MODULE_OURS)
+            return hs_error__set(attaching->error, EALREADY, "process %d is recorded already, by %s",
+                                 (int)attaching->target.pid, attaching->modules.each[i].path);
+    if (hs_region__find(&other, &attaching->target))
+        return hs_error__set(attaching->error, EALREADY,
+                             "process %d is recorded already; 'heapsonde detach %d' ends that",
+                             (int)attaching->target.pid, (int)attaching->target.pid);
+    const struct hs_inject_module *allocator = hs_hooks__allocator(&attaching->modules, malloc_at);
+    if (!allocator)
+        return hs_error__set(attaching->error, ENOTSUP, "process %d has no function malloc that can be found by name",
+                             (int)attaching->target.pid);
+    snprintf(attaching->result->allocator, sizeof attaching->result->allocator, "%s", allocator->path);
+    return 0;
+}
+
+static int attach(struct attaching *attaching)
+{
+    uint64_t malloc_at = 0;
+    const struct hs_inject_request *request = attaching->request;
+    int failed = hs_target__open(&attaching->target, request->pid, attaching->error);
+    if (!failed)
+        failed = look_at_target(attaching, &malloc_at);
+    if (!failed)
+        failed = hs_inject_image__open(&attaching->image, request->library, attaching->target.arch->machine,
+                                       attaching->error);
+    if (!failed)
+        failed = find_words(attaching);
+    struct hs_thread_words words = attaching->region.words;
+    if (!failed)
+        failed = map_region(attaching, malloc_at);
+    if (failed)
+        return failed;
+    attaching->region.words = words;
+    attaching->region.settings = attaching->region.at + HS_REGION_IMAGE + attaching->image.size;
+    attaching->region.local = attaching->region.settings + HS_REGION_SETTINGS;
+    failed = write_region(attaching);
+    if (failed)
+        return failed;
+    failed = begin(attaching);
+    if (!failed)
+        failed = patch(attaching);
+    return failed ? take_back(attaching, failed) : 0;
+}
+
+int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_result *result, struct hs_error *error)
+{
+    *result = (struct hs_inject_result){0};
+    int failed = hs_permission__check(request->pid, error);
+    if (failed)
+        return failed;
+    struct attaching *attaching = calloc(1, sizeof *attaching);
+    if (!attaching)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    attaching->request = request;
+    attaching->result = result;
+    attaching->error = error;
+    failed = attach(attaching);
+    hs_inject_image__close(&attaching->image);
+    hs_modules__close(&attaching->modules);
+    hs_target__close(&attaching->target);
+    free(attaching);
+    return failed;
+}
+
+int hs_inject__examine(pid_t pid, struct hs_error *error)
+{
+    int failed = hs_permission__check(pid, error);
+    struct attaching *attaching = failed ? NULL : calloc(1, sizeof *attaching);
+    struct hs_inject_result result = {0};
+    uint64_t malloc_at;
+    if (!attaching)
+        return failed ? failed : hs_error__set(error, ENOMEM, "out of memory");
+    attaching->result = &result;
+    attaching->error = error;
+    failed = hs_target__open(&attaching->target, pid, error);
+    if (!failed)
+        failed = look_at_target(attaching, &malloc_at);
+    hs_modules__close(&attaching->modules);
+    hs_target__close(&attaching->target);
+    free(attaching);
+    return failed;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/inject/image.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE = 4096, MOST = 64 << 20 };
+
+static size_t to_page(uint64_t size)
+{
+    return (size_t)((size + PAGE - 1) & ~(uint64_t)(PAGE - 1));
+}
+
+static bool measure(struct hs_inject_image *image)
+{
+    image->writable_at = SIZE_MAX;
+    for (size_t i = 0; i < image->file.segment_count; i++) {
+        const Elf64_Phdr *segment = &image->file.segments[i];
+        if (segment->p_type != PT_LOAD)
+            continue;
+        if (segment->p_vaddr > MOST || segment->p_memsz > MOST || segment->p_filesz > segment->p_memsz ||
+            !hs_elf_file__at(&image->file, segment->p_offset, segment->p_filesz))
+            return false;
+        if (segment->p_flags & PF_W && segment->p_vaddr < image->writable_at)
+            image->writable_at = (size_t)segment->p_vaddr & ~(size_t)(PAGE - 1);
+        if (to_page(segment->p_vaddr + segment->p_memsz) > image->size)
+            image->size = to_page(segment->p_vaddr + segment->p_memsz);
+    }
+    return image->size && image->writable_at < image->size;
+}
+
+int hs_inject_image__open(struct hs_inject_image *image, const char *path, uint16_t machine, struct hs_error *error)
+{
+    *image = (struct hs_inject_image){0};
+    int failed = hs_elf_file__open(&image->file, path, machine);
+    if (failed)
+        return hs_error__set(error, -failed, "%s: %s", path, strerror(-failed));
+    image->bytes = measure(image) ? calloc(1, image->size) : NULL;
+    if (image->bytes)
+        return 0;
+    hs_inject_image__close(image);
+    return hs_error__set(error, ENOEXEC, "%s: not a recording library of this machine", path);
+}
+
+void hs_inject_image__close(struct hs_inject_image *image)
+{
+    hs_elf_file__close(&image->file);
+    free(image->bytes);
+    *image = (struct hs_inject_image){0};
+}
+
+static void load(struct hs_inject_image *image)
+{
+    memset(image->bytes, 0, image->size);
+    for (size_t i = 0; i < image->file.segment_count; i++) {
+        const Elf64_Phdr *segment = &image->file.segments[i];
+        if (segment->p_type == PT_LOAD)
+            memcpy(image->bytes + segment->p_vaddr, image->file.bytes + segment->p_offset, segment->p_filesz);
+    }
+}
+
+static void *at(const struct hs_inject_image *image, uint64_t offset, size_t size)
+{
+    return offset <= image->size && size <= image->size - offset ? image->bytes + offset : NULL;
+}
+
+void *hs_inject_image__at(const struct hs_inject_image *image, uint64_t address, size_t size)
+{
+    return at(image, address - image->base, size);
+}
+
+static const Elf64_Sym *exported(const struct hs_inject_image *image, const char *name)
+{
+    struct hs_elf_symbols symbols;
+    if (!hs_elf_file__symbols(&image->file, SHT_DYNSYM, &symbols))
+        return NULL;
+    for (size_t i = 0; i < symbols.count; i++)
+        if (symbols.symbols[i].st_shndx != SHN_UNDEF && !strcmp(hs_elf_symbols__name(&symbols, i), name))
+            return &symbols.symbols[i];
+    return NULL;
+}
+
+uint64_t hs_inject_image__function(const struct hs_inject_image *image, const char *name)
+{
+    const Elf64_Sym *symbol = exported(image, name);
+    return symbol && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC ? image->base + symbol->st_value : 0;
+}
+
+struct hs_attach_table *hs_inject_image__table(const struct hs_inject_image *image)
+{
+    return hs_inject_image__at(image, image->table, sizeof(struct hs_attach_table));
+}
+
+// ---- relocation ----------------------------------------------------------------------------------------------------
+
+struct relocating {
+    struct hs_inject_image *image;
+    const struct hs_inject_arch *arch;
+    int64_t thread_offset;
+    hs_inject_import *import;
+    void *context;
+    struct hs_elf_symbols symbols;
+};
+
+static bool is_symbolic(const struct hs_inject_arch *arch, uint32_t type)
+{
+    return type == arch->symbol[0] || type == arch->symbol[1] || type == arch->symbol[2];
+}
+
+static uint64_t symbol_value(const struct relocating *relocating, uint32_t index)
+{
+    if (index >= relocating->symbols.count)
+        return 0;
+    const Elf64_Sym *symbol = &relocating->symbols.symbols[index];
+    if (symbol->st_shndx != SHN_UNDEF)
+        return relocating->image->base + symbol->st_value;
+    return relocating->import(relocating->context, hs_elf_symbols__name(&relocating->symbols, index));
+}
+
+static bool relocate_one(const struct relocating *relocating, const Elf64_Rela *entry)
+{
+    struct hs_inject_image *image = relocating->image;
+    uint32_t type = ELF64_R_TYPE(entry->r_info);
+    uint64_t *word = at(image, entry->r_offset, sizeof *word), value = (uint64_t)entry->r_addend;
+    if (!word)
+        return false;
+    if (type == relocating->arch->relative) {
+        value += image->base;
+    } else if (type == relocating->arch->thread_offset) {
+        if (image->thread_entry_count == sizeof image->thread_entries / sizeof *image->thread_entries)
+            return false;
+        image->thread_entries[image->thread_entry_count++] = (size_t)entry->r_offset;
+        value += (uint64_t)relocating->thread_offset;
+    } else if (is_symbolic(relocating->arch, type)) {
+        value += symbol_value(relocating, ELF64_R_SYM(entry->r_info));
+    } else {
+        return false;
+    }
+    memcpy(word, &value, sizeof value);
+    return true;
+}
+
+static const Elf64_Dyn *dynamic_section(const struct hs_inject_image *image, size_t *count)
+{
+    for (size_t i = 0; i < image->file.segment_count; i++)
+        if (image->file.segments[i].p_type == PT_DYNAMIC) {
+            *count = image->file.segments[i].p_filesz / sizeof(Elf64_Dyn);
+            return at(image, image->file.segments[i].p_vaddr, image->file.segments[i].p_filesz);
+        }
+    return NULL;
+}
+
+static uint64_t dynamic_value(const struct hs_inject_image *image, int64_t tag)
+{
+    size_t count = 0;
+    const Elf64_Dyn *entry = dynamic_section(image, &count);
+    for (size_t i = 0; entry && i < count && entry[i].d_tag != DT_NULL; i++)
+        if (entry[i].d_tag == tag)
+            return entry[i].d_un.d_val;
+    return 0;
+}
+
+static bool relocate_table(const struct relocating *relocating, int64_t start, int64_t size)
+{
+    size_t length = dynamic_value(relocating->image, size);
+    const Elf64_Rela *entries = at(relocating->image, dynamic_value(relocating->image, start), length);
+    bool good = entries != NULL;
+    for (size_t i = 0; good && i < length / sizeof *entries; i++)
+        good = relocate_one(relocating, &entries[i]);
+    return good;
+}
+
+int hs_inject_image__relocate(struct hs_inject_image *image, const struct hs_inject_arch *arch, uint64_t base,
+                              int64_t thread_offset, hs_inject_import *import, void *context, struct hs_error *error)
+{
+    struct relocating relocating = {image, arch, thread_offset, import, context, {0}};
+    const Elf64_Sym *table = exported(image, HS_ATTACH_SYMBOL);
+    image->base = base;
+    image->thread_entry_count = 0;
+    load(image);
+    image->table = table ? base + table->st_value : 0;
+    if (table && hs_inject_image__table(image) && hs_inject_image__table(image)->magic == HS_ATTACH_MAGIC &&
+        hs_elf_file__symbols(&image->file, SHT_DYNSYM, &relocating.symbols) &&
+        relocate_table(&relocating, DT_RELA, DT_RELASZ) && relocate_table(&relocating, DT_JMPREL, DT_PLTRELSZ))
+        return 0;
+    return hs_error__set(error, ENOEXEC, "the recording library is of another version than this command");
+}

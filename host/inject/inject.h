@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Puts the recording library into a running process and takes it out of service again.
+//
+// No code of the target's libc runs for this, and no file has to be visible to the target: the library is copied into
+// memory of the target, relocated here, and the first instructions of the allocator's functions are replaced by jumps
+// to it. Threads are stopped for these patches alone. If this process is killed at any point, the target goes on.
+#ifndef HEAPSONDE_HOST_INJECT_INJECT_H
+#define HEAPSONDE_HOST_INJECT_INJECT_H
+
+#include "host/store/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { HS_INJECT_VARIABLES = 64 };
+
+struct hs_inject_request {
+    pid_t pid;
+    const char *library; // path of libheapsonde-trace.so
+    // NAME=VALUE for the library. The target's own environment is not looked at.
+    const char *variables[HS_INJECT_VARIABLES];
+    unsigned variable_count;
+};
+
+struct hs_inject_result {
+    unsigned threads;    // that were stopped
+    unsigned patches;    // functions whose first instructions were replaced, or put back
+    uint64_t pause_ns;   // for which all threads were stopped
+    uint64_t begin_ns;   // that the library took to start, beside the program
+    char allocator[256]; // the file whose functions are recorded
+    char unpatched[256]; // functions that could not be patched, with one space between
+};
+
+// All return 0 or a negative errno. A target that is refused was not changed.
+int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_result *result, struct hs_error *error);
+
+// The program's text is as before afterwards, and the library's threads have ended. Its memory stays, because a thread
+// may be waiting in a function that it called.
+int hs_inject__detach(pid_t pid, struct hs_inject_result *result, struct hs_error *error);
+
+// Whether an attach would be allowed and possible, as far as that is known without stopping the process.
+int hs_inject__examine(pid_t pid, struct hs_error *error);
+
+// Whether the process is being recorded by an attached library.
+bool hs_inject__is_attached(pid_t pid);
+
+#endif

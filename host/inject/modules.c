@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/inject/modules.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// ---- one file ------------------------------------------------------------------------------------------------------
+
+const void *hs_elf_file__at(const struct hs_elf_file *file, uint64_t offset, uint64_t size)
+{
+    return offset <= file->size && size <= file->size - offset ? file->bytes + offset : NULL;
+}
+
+static int map_file(struct hs_elf_file *file, const char *path)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(Elf64_Ehdr)) {
+        close(fd);
+        return -ENOEXEC;
+    }
+    void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (bytes == MAP_FAILED)
+        return -errno;
+    file->bytes = bytes;
+    file->size = (size_t)status.st_size;
+    return 0;
+}
+
+int hs_elf_file__open(struct hs_elf_file *file, const char *path, uint16_t machine)
+{
+    *file = (struct hs_elf_file){0};
+    int failed = map_file(file, path);
+    if (failed)
+        return failed;
+    const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)file->bytes;
+    if (!memcmp(header->e_ident, ELFMAG, SELFMAG) && header->e_ident[EI_CLASS] == ELFCLASS64 &&
+        header->e_machine == machine && header->e_phentsize == sizeof(Elf64_Phdr)) {
+        file->segments = hs_elf_file__at(file, header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr));
+        file->segment_count = header->e_phnum;
+    }
+    if (file->segments && header->e_phoff % 8 == 0)
+        return 0;
+    hs_elf_file__close(file);
+    return -ENOEXEC;
+}
+
+void hs_elf_file__close(struct hs_elf_file *file)
+{
+    if (file->bytes)
+        munmap((void *)(uintptr_t)file->bytes, file->size);
+    *file = (struct hs_elf_file){0};
+}
+
+static const Elf64_Shdr *sections(const struct hs_elf_file *file, size_t *count)
+{
+    const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)file->bytes;
+    *count = header->e_shnum;
+    if (header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shoff % 8)
+        return NULL;
+    return hs_elf_file__at(file, header->e_shoff, header->e_shnum * sizeof(Elf64_Shdr));
+}
+
+bool hs_elf_file__symbols(const struct hs_elf_file *file, uint32_t type, struct hs_elf_symbols *symbols)
+{
+    size_t count;
+    const Elf64_Shdr *section = sections(file, &count);
+    for (size_t i = 0; section && i < count; i++) {
+        if (section[i].sh_type != type || section[i].sh_link >= count || section[i].sh_offset % 8)
+            continue;
+        const Elf64_Shdr *names = &section[section[i].sh_link];
+        symbols->symbols = hs_elf_file__at(file, section[i].sh_offset, section[i].sh_size);
+        symbols->count = section[i].sh_size / sizeof(Elf64_Sym);
+        symbols->names = hs_elf_file__at(file, names->sh_offset, names->sh_size);
+        symbols->names_size = names->sh_size;
+        return symbols->symbols && symbols->names && symbols->names_size &&
+               symbols->names[symbols->names_size - 1] == 0;
+    }
+    return false;
+}
+
+const char *hs_elf_symbols__name(const struct hs_elf_symbols *symbols, size_t index)
+{
+    uint32_t at = symbols->symbols[index].st_name;
+    return at < symbols->names_size ? symbols->names + at : "";
+}
+
+// ---- the modules of a process --------------------------------------------------------------------------------------
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool begins_with(const char *text, const char *beginning)
+{
+    return !strncmp(text, beginning, strlen(beginning));
+}
+
+static enum hs_module_role role_of(const char *path, bool is_program)
+{
+    const char *name = base_name(path);
+    if (is_program)
+        return HS_MODULE_PROGRAM;
+    if (begins_with(name, "libheapsonde-"))
+        return HS_MODULE_OURS;
+    if (begins_with(name, "libc.so") || begins_with(name, "libc-2") || begins_with(name, "ld-musl-") ||
+        begins_with(name, "libc.musl-"))
+        return HS_MODULE_LIBC;
+    return begins_with(name, "ld-linux") || begins_with(name, "ld-2") || begins_with(name, "ld64.so")
+               ? HS_MODULE_LOADER
+               : HS_MODULE_LIBRARY;
+}
+
+// Through the target's root folder, or, if it was removed or replaced, what the kernel has kept.
+static int open_module(struct hs_elf_file *file, const struct hs_inject_target *target,
+                       const struct hs_inject_mapping *mapping)
+{
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof path, "/proc/%d/map_files/%llx-%llx", (int)target->pid, (unsigned long long)mapping->start,
+             (unsigned long long)mapping->end);
+    if (!hs_elf_file__open(file, path, target->arch->machine))
+        return 0;
+    snprintf(path, sizeof path, "/proc/%d/root%s", (int)target->pid, mapping->path);
+    return hs_elf_file__open(file, path, target->arch->machine);
+}
+
+static uint64_t bias_of(const struct hs_elf_file *file, uint64_t start)
+{
+    for (size_t i = 0; i < file->segment_count; i++)
+        if (file->segments[i].p_type == PT_LOAD)
+            return start - ((file->segments[i].p_vaddr - file->segments[i].p_offset) & ~(uint64_t)4095);
+    return start;
+}
+
+static bool is_static(const struct hs_elf_file *file)
+{
+    for (size_t i = 0; i < file->segment_count; i++)
+        if (file->segments[i].p_type == PT_INTERP)
+            return false;
+    return true;
+}
+
+static bool is_known(const struct hs_modules *modules, const char *path)
+{
+    for (size_t i = 0; i < modules->count; i++)
+        if (!strcmp(modules->each[i].path, path))
+            return true;
+    return false;
+}
+
+static void add_module(struct hs_modules *modules, const struct hs_inject_target *target,
+                       const struct hs_inject_mapping *mapping, const char *program)
+{
+    struct hs_inject_module *module = &modules->each[modules->count];
+    if (mapping->path[0] != '/' || mapping->offset || is_known(modules, mapping->path))
+        return;
+    *module = (struct hs_inject_module){.path = mapping->path};
+    if (open_module(&module->file, target, mapping))
+        return;
+    module->bias = bias_of(&module->file, mapping->start);
+    module->role = role_of(mapping->path, !strcmp(mapping->path, program));
+    module->is_static = module->role == HS_MODULE_PROGRAM && is_static(&module->file);
+    modules->count++;
+}
+
+int hs_modules__open(struct hs_modules *modules, const struct hs_inject_target *target, struct hs_error *error)
+{
+    char link[64], program[PATH_MAX] = "";
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)target->pid);
+    ssize_t length = readlink(link, program, sizeof program - 1);
+    program[length > 0 ? length : 0] = 0;
+    modules->count = 0;
+    modules->each = calloc(target->mapping_count + 1, sizeof *modules->each);
+    if (!modules->each)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    for (size_t i = 0; i < target->mapping_count; i++)
+        add_module(modules, target, &target->mappings[i], program);
+    return 0;
+}
+
+void hs_modules__close(struct hs_modules *modules)
+{
+    for (size_t i = 0; i < modules->count; i++)
+        hs_elf_file__close(&modules->each[i].file);
+    free(modules->each);
+    *modules = (struct hs_modules){0};
+}
+
+// ---- functions -----------------------------------------------------------------------------------------------------
+
+static const Elf64_Sym *find_symbol(const struct hs_inject_module *module, const char *name, bool is_function)
+{
+    struct hs_elf_symbols symbols;
+    uint32_t type = module->is_static ? SHT_SYMTAB : SHT_DYNSYM;
+    if (!hs_elf_file__symbols(&module->file, type, &symbols))
+        return NULL;
+    for (size_t i = 0; i < symbols.count; i++) {
+        const Elf64_Sym *symbol = &symbols.symbols[i];
+        if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value || ELF64_ST_BIND(symbol->st_info) == STB_LOCAL ||
+            (is_function && ELF64_ST_TYPE(symbol->st_info) != STT_FUNC))
+            continue;
+        if (!strcmp(hs_elf_symbols__name(&symbols, i), name))
+            return symbol;
+    }
+    return NULL;
+}
+
+static struct hs_function find_in(const struct hs_inject_module *module, const char *name)
+{
+    const Elf64_Sym *symbol = find_symbol(module, name, true);
+    if (!symbol)
+        return (struct hs_function){0};
+    return (struct hs_function){module, module->bias + symbol->st_value, symbol->st_size};
+}
+
+struct hs_function hs_modules__find(const struct hs_modules *modules, const struct hs_inject_module *module,
+                                    const char *name)
+{
+    if (module)
+        return find_in(module, name);
+    for (enum hs_module_role role = HS_MODULE_PROGRAM; role <= HS_MODULE_LIBC; role++)
+        for (size_t i = 0; i < modules->count; i++) {
+            struct hs_function function = {0};
+            if (modules->each[i].role == role)
+                function = find_in(&modules->each[i], name);
+            if (function.module)
+                return function;
+        }
+    return (struct hs_function){0};
+}
+
+uint64_t hs_modules__find_any(const struct hs_modules *modules, const char *name)
+{
+    for (size_t i = 0; i < modules->count; i++) {
+        const Elf64_Sym *symbol = find_symbol(&modules->each[i], name, false);
+        if (symbol && ELF64_ST_TYPE(symbol->st_info) != STT_TLS)
+            return modules->each[i].bias + symbol->st_value;
+    }
+    return 0;
+}

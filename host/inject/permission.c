@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What forbids to attach, and which setting would allow it. Nothing is touched for this.
+#include "host/inject/inject.h"
+
+#include "host/inject/modules.h"
+#include "host/inject/permission.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int read_number(const char *path, int otherwise)
+{
+    int number = otherwise;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return otherwise;
+    if (fscanf(file, "%d", &number) != 1)
+        number = otherwise;
+    fclose(file);
+    return number;
+}
+
+static bool has_capability(unsigned number)
+{
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct data[2] = {{0}};
+    return !syscall(SYS_capget, &header, data) && data[number / 32].effective & 1u << number % 32;
+}
+
+static int check_tracer(pid_t pid, struct hs_error *error)
+{
+    char tracer[32];
+    if (!hs_target__status(pid, "TracerPid", tracer, sizeof tracer))
+        return hs_error__set(error, ESRCH, "there is no process %d", (int)pid);
+    if (atoi(tracer))
+        return hs_error__set(error, EBUSY, "process %d is traced by process %s already (a debugger, strace); end that",
+                             (int)pid, tracer);
+    return 0;
+}
+
+static int check_state(pid_t pid, struct hs_error *error)
+{
+    char state[32];
+    if (!hs_target__status(pid, "State", state, sizeof state) || state[0] == 'Z' || state[0] == 'X')
+        return hs_error__set(error, ESRCH, "process %d has ended", (int)pid);
+    if (state[0] == 'T')
+        return hs_error__set(error, EBUSY, "process %d is stopped; continue it first (kill -CONT %d)", (int)pid,
+                             (int)pid);
+    return 0;
+}
+
+static int yama_scope(void)
+{
+    return has_capability(CAP_SYS_PTRACE) ? 0 : read_number("/proc/sys/kernel/yama/ptrace_scope", 0);
+}
+
+static int check_yama(pid_t pid, struct hs_error *error)
+{
+    (void)pid;
+    if (read_number("/proc/sys/kernel/yama/ptrace_scope", 0) >= 3)
+        return hs_error__set(error, EPERM,
+                             "/proc/sys/kernel/yama/ptrace_scope is 3: nobody may attach until the machine is "
+                             "restarted with another value");
+    if (yama_scope() == 2)
+        return hs_error__set(error, EPERM,
+                             "/proc/sys/kernel/yama/ptrace_scope is 2: attaching needs the capability CAP_SYS_PTRACE; "
+                             "run this as root, or write 0 to that file");
+    return 0;
+}
+
+// Of the user, of yama, of a program that is not dumpable, of a security module: the kernel does not say which.
+static int check_access(pid_t pid, struct hs_error *error)
+{
+    char path[64], users[64] = "", own[16];
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0) {
+        close(fd);
+        return 0;
+    }
+    int problem = errno;
+    hs_target__status(pid, "Uid", users, sizeof users);
+    snprintf(own, sizeof own, "%u", (unsigned)getuid());
+    users[strcspn(users, "\t")] = 0;
+    if (strcmp(users, own))
+        return hs_error__set(error, problem,
+                             "process %d belongs to user %s: run this as that user or as root (in a container, with "
+                             "the capability CAP_SYS_PTRACE)",
+                             (int)pid, users);
+    if (yama_scope() == 1)
+        return hs_error__set(error, problem,
+                             "/proc/sys/kernel/yama/ptrace_scope is 1: only a process that has started a program may "
+                             "attach to it; run this as root, or write 0 to that file");
+    return hs_error__set(error, problem,
+                         "the kernel forbids it (%s): the program has made itself undumpable or has other rights than "
+                         "you, or a security module forbids it; run this as root",
+                         strerror(problem));
+}
+
+static int check_seccomp(pid_t pid, struct hs_error *error)
+{
+    char mode[16] = "0";
+    hs_target__status(pid, "Seccomp", mode, sizeof mode);
+    if (!strcmp(mode, "1"))
+        return hs_error__set(error, EPERM,
+                             "process %d is in seccomp's strict mode: a system call of the recorder would end it",
+                             (int)pid);
+    return 0;
+}
+
+// A first word is enough to tell.
+static int check_machine(pid_t pid, struct hs_error *error)
+{
+    char path[64];
+    Elf64_Ehdr header = {.e_machine = EM_NONE};
+    const struct hs_inject_arch *arch = hs_inject_arch__native();
+    if (!arch)
+        return hs_error__set(error, ENOTSUP, "attaching is not supported on this machine's architecture yet");
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool is_read = fd >= 0 && read(fd, &header, sizeof header) == (ssize_t)sizeof header;
+    int problem = errno;
+    if (fd >= 0)
+        close(fd);
+    if (!is_read)
+        return hs_error__set(error, fd < 0 ? problem : ENOEXEC, "process %d has no program file that can be read: %s",
+                             (int)pid, fd < 0 ? strerror(problem) : "too short");
+    if (header.e_ident[EI_CLASS] != arch->class)
+        return hs_error__set(error, ENOTSUP, "process %d is a 32-bit program: this command attaches to 64-bit ones",
+                             (int)pid);
+    if (header.e_machine != arch->machine)
+        return hs_error__set(error, ENOTSUP, "process %d is a program of another architecture", (int)pid);
+    return 0;
+}
+
+int hs_permission__check(pid_t pid, struct hs_error *error)
+{
+    static int (*const checks[])(pid_t, struct hs_error *) = {
+        check_tracer, check_state, check_yama, check_machine, check_access, check_seccomp,
+    };
+    if (pid == getpid())
+        return hs_error__set(error, EINVAL, "process %d is this command", (int)pid);
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        int failed = checks[i](pid, error);
+        if (failed)
+            return failed;
+    }
+    return 0;
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#ifndef HEAPSONDE_HOST_INJECT_PERMISSION_H
+#define HEAPSONDE_HOST_INJECT_PERMISSION_H
+
+#include "host/store/error.h"
+
+#include <sys/types.h>
+
+// Whether this process may attach to another one. 0, or a negative errno and the setting that forbids it.
+int hs_permission__check(pid_t pid, struct hs_error *error);
+
+#endif

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The memory that an attach adds to a target:
+//
+//   header    this struct: what a later detach has to know. Readable, so that no file is needed for it
+//   stub      instructions for borrowed threads
+//   islands   what patched functions jump to, and their moved instructions
+//   image     the recording library; its data, and what follows, are writable
+//   settings  the library's environment
+//   local     a thread pointer's surroundings, zero, and the stack of the thread that starts and ends the library
+#ifndef HEAPSONDE_HOST_INJECT_REGION_H
+#define HEAPSONDE_HOST_INJECT_REGION_H
+
+#include "host/inject/target.h"
+
+#define HS_REGION_MAGIC 0x6e6f69676572736bull // changes with the layout
+
+enum { HS_REGION_ATTACHED = 1, HS_REGION_DETACHED = 2, HS_REGION_PATCHES = 64 };
+enum {
+    HS_REGION_STUB = 0x2000,
+    HS_REGION_ISLANDS = 0x3000,
+    HS_REGION_IMAGE = 0x8000,
+    HS_REGION_SETTINGS = 0x8000, // sizes
+    HS_REGION_LOCAL = 0x20000,
+    HS_REGION_STACK = 0x20000,
+};
+
+struct hs_region_patch {
+    uint64_t at;
+    uint32_t length, consumed;
+    uint8_t old[HS_INJECT_PATCH], new[HS_INJECT_PATCH];
+};
+
+struct hs_region {
+    uint64_t magic;
+    uint64_t at, size; // of the region
+    uint32_t state;
+    uint32_t patch_count;
+    uint64_t settings, local; // addresses
+    uint64_t end;             // function of the library
+    struct hs_thread_words words;
+    struct hs_region_patch patches[HS_REGION_PATCHES];
+};
+
+static inline uint64_t hs_region__done(const struct hs_region *region)
+{
+    return region->settings; // its first word
+}
+
+// The region of the recording that goes on in the target, or that a killed injector has left. False: none.
+bool hs_region__find(struct hs_region *region, const struct hs_inject_target *target);
+
+// Writes the header.
+int hs_region__write(const struct hs_region *region, const struct hs_inject_target *target);
+
+// Has a new thread of the stopped target call `function` on the region's stack and end.
+int hs_region__start(const struct hs_region *region, struct hs_inject_target *target, uint64_t function,
+                     struct hs_error *error);
+// Waits until it has returned.
+int hs_region__wait(const struct hs_region *region, const struct hs_inject_target *target, unsigned seconds,
+                    struct hs_error *error);
+
+// Whether a stopped thread is on the region's stack: one that a killed injector has started.
+bool hs_region__is_in_use(const struct hs_region *region, const struct hs_inject_target *target);
+
+// BUSY: a stopped thread is inside instructions that a patch replaces. UNFIT: a thread's number is not where it is
+// looked for, or the word that the library is to use is not free.
+enum hs_region_check { HS_REGION_GOOD, HS_REGION_BUSY, HS_REGION_UNFIT };
+enum hs_region_check hs_region__check(const struct hs_region *region, const struct hs_inject_target *target);
+
+// Writes the patches, or the bytes that were there before. Returns 0 or a negative errno.
+int hs_region__patch(const struct hs_region *region, const struct hs_inject_target *target);
+int hs_region__unpatch(const struct hs_region *region, const struct hs_inject_target *target, unsigned *count);
+
+#endif

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/inject/target.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef PTRACE_GETSIGMASK
+#define PTRACE_GETSIGMASK 0x420a
+#define PTRACE_SETSIGMASK 0x420b
+#endif
+
+enum { KERNEL_MASK = 8, STOP_EVENT = PTRACE_EVENT_STOP };
+
+// ---- files of /proc ------------------------------------------------------------------------------------------------
+
+static FILE *open_file(pid_t pid, const char *name)
+{
+    char path[128];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    return fopen(path, "re");
+}
+
+bool hs_target__status(pid_t pid, const char *name, char *value, size_t size)
+{
+    char line[512];
+    bool found = false;
+    FILE *file = open_file(pid, "status");
+    size_t length = strlen(name);
+    while (file && !found && fgets(line, sizeof line, file)) {
+        if (strncmp(line, name, length) || line[length] != ':')
+            continue;
+        const char *from = line + length + 1;
+        from += strspn(from, " \t");
+        snprintf(value, size, "%.*s", (int)strcspn(from, "\n"), from);
+        found = true;
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
+pid_t hs_target__own_tid(const struct hs_inject_target *target, pid_t tid)
+{
+    char path[64], line[512];
+    pid_t number = tid;
+    snprintf(path, sizeof path, "task/%d/status", (int)tid);
+    FILE *file = open_file(target->pid, path);
+    while (file && fgets(line, sizeof line, file)) {
+        if (strncmp(line, "NSpid:", 6))
+            continue;
+        const char *last = strrchr(line, '\t');
+        number = last ? (pid_t)atoi(last + 1) : tid;
+        break;
+    }
+    if (file)
+        fclose(file);
+    return number;
+}
+
+static bool add_mapping(struct hs_inject_target *target, const struct hs_inject_mapping *mapping)
+{
+    if (target->mapping_count == target->mapping_room) {
+        size_t room = target->mapping_room ? target->mapping_room * 2 : 256;
+        struct hs_inject_mapping *mappings = realloc(target->mappings, room * sizeof *mappings);
+        if (!mappings)
+            return false;
+        target->mappings = mappings;
+        target->mapping_room = room;
+    }
+    target->mappings[target->mapping_count++] = *mapping;
+    return true;
+}
+
+static void forget_mappings(struct hs_inject_target *target)
+{
+    for (size_t i = 0; i < target->mapping_count; i++)
+        free(target->mappings[i].path);
+    target->mapping_count = 0;
+}
+
+static bool take_line(struct hs_inject_target *target, char *line)
+{
+    unsigned long long start, end, offset;
+    char rights[5];
+    int path_at = 0;
+    if (sscanf(line, "%llx-%llx %4s %llx %*s %*s %n", &start, &end, rights, &offset, &path_at) < 4)
+        return true;
+    line[strcspn(line, "\n")] = 0;
+    struct hs_inject_mapping mapping = {.start = start,
+                                        .end = end,
+                                        .offset = offset,
+                                        .is_readable = rights[0] == 'r',
+                                        .is_writable = rights[1] == 'w',
+                                        .is_executable = rights[2] == 'x',
+                                        .path = strdup(path_at ? line + path_at : "")};
+    if (mapping.path && add_mapping(target, &mapping))
+        return true;
+    free(mapping.path);
+    return false;
+}
+
+int hs_target__read_mappings(struct hs_inject_target *target, struct hs_error *error)
+{
+    char *line = NULL;
+    size_t size = 0;
+    bool is_whole = true;
+    FILE *file = open_file(target->pid, "maps");
+    if (!file)
+        return hs_error__set(error, errno, "/proc/%d/maps: %s", (int)target->pid, strerror(errno));
+    forget_mappings(target);
+    while (is_whole && getline(&line, &size, file) > 0)
+        is_whole = take_line(target, line);
+    free(line);
+    fclose(file);
+    return is_whole ? 0 : hs_error__set(error, ENOMEM, "out of memory");
+}
+
+// ---- memory --------------------------------------------------------------------------------------------------------
+
+int hs_target__open(struct hs_inject_target *target, pid_t pid, struct hs_error *error)
+{
+    char path[64];
+    *target = (struct hs_inject_target){.pid = pid, .arch = hs_inject_arch__native()};
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    target->memory = open(path, O_RDWR | O_CLOEXEC);
+    if (target->memory < 0)
+        return hs_error__set(error, errno, "%s: %s", path, strerror(errno));
+    return 0;
+}
+
+void hs_target__close(struct hs_inject_target *target)
+{
+    hs_target__let_go(target);
+    forget_mappings(target);
+    free(target->mappings);
+    free(target->threads);
+    if (target->memory >= 0)
+        close(target->memory);
+    *target = (struct hs_inject_target){.memory = -1};
+}
+
+int hs_target__read(const struct hs_inject_target *target, uint64_t at, void *bytes, size_t length)
+{
+    ssize_t done = pread(target->memory, bytes, length, (off_t)at);
+    return done == (ssize_t)length ? 0 : done < 0 ? -errno : -EIO;
+}
+
+int hs_target__write(const struct hs_inject_target *target, uint64_t at, const void *bytes, size_t length)
+{
+    ssize_t done = pwrite(target->memory, bytes, length, (off_t)at);
+    return done == (ssize_t)length ? 0 : done < 0 ? -errno : -EIO;
+}
+
+// ---- stopping ------------------------------------------------------------------------------------------------------
+
+static struct hs_thread_stop *find_thread(struct hs_inject_target *target, pid_t tid)
+{
+    for (size_t i = 0; i < target->thread_count; i++)
+        if (target->threads[i].tid == tid)
+            return &target->threads[i];
+    return NULL;
+}
+
+// Returns 1 if the thread was seized now.
+static int seize(struct hs_inject_target *target, pid_t tid)
+{
+    if (find_thread(target, tid))
+        return 0;
+    if (target->thread_count == target->thread_room) {
+        size_t room = target->thread_room ? target->thread_room * 2 : 64;
+        struct hs_thread_stop *threads = realloc(target->threads, room * sizeof *threads);
+        if (!threads)
+            return -ENOMEM;
+        target->threads = threads;
+        target->thread_room = room;
+    }
+    if (ptrace(PTRACE_SEIZE, tid, 0, (void *)(uintptr_t)PTRACE_O_TRACESYSGOOD))
+        return -errno;
+    target->threads[target->thread_count++] = (struct hs_thread_stop){.tid = tid};
+    return 1;
+}
+
+static void drop_thread(struct hs_inject_target *target, size_t index)
+{
+    target->threads[index] = target->threads[--target->thread_count];
+}
+
+static bool is_stop_event(int status)
+{
+    return WIFSTOPPED(status) && status >> 16 == STOP_EVENT;
+}
+
+// A signal that comes before the stop is delivered, and the stop follows. False: the thread has ended.
+static bool wait_for_stop(struct hs_thread_stop *thread)
+{
+    int status;
+    for (;;) {
+        if (waitpid(thread->tid, &status, __WALL) != thread->tid) {
+            if (errno == EINTR)
+                continue;
+            return false;
+        }
+        if (!WIFSTOPPED(status))
+            return false;
+        if (is_stop_event(status))
+            break;
+        if (ptrace(PTRACE_CONT, thread->tid, 0, (void *)(intptr_t)(status >> 16 ? 0 : WSTOPSIG(status))))
+            return false;
+    }
+    thread->is_stopped = true;
+    return true;
+}
+
+// A thread that ends cannot be seized any more.
+static bool is_ending(const struct hs_inject_target *target, pid_t tid)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof path, "task/%d/stat", (int)tid);
+    FILE *file = open_file(target->pid, path);
+    bool found = file && fgets(line, sizeof line, file);
+    if (file)
+        fclose(file);
+    const char *state = found ? strrchr(line, ')') : NULL;
+    return !state || state[2] == 'Z' || state[2] == 'X';
+}
+
+// Returns the number of threads that were seized now.
+static int seize_all(struct hs_inject_target *target, struct hs_error *error)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)target->pid);
+    DIR *folder = opendir(path);
+    if (!folder)
+        return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
+    int added = 0;
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        pid_t tid = (pid_t)atoi(entry->d_name);
+        int result = tid > 0 ? seize(target, tid) : 0;
+        if (result >= 0) {
+            added += result;
+        } else if (!is_ending(target, tid)) {
+            added = hs_error__set(error, -result, "thread %d cannot be stopped: %s", (int)tid, strerror(-result));
+            break;
+        }
+    }
+    closedir(folder);
+    return added;
+}
+
+static void interrupt_all(struct hs_inject_target *target)
+{
+    for (size_t i = 0; i < target->thread_count; i++)
+        if (!target->threads[i].is_stopped)
+            ptrace(PTRACE_INTERRUPT, target->threads[i].tid, 0, 0);
+    for (size_t i = 0; i < target->thread_count;) {
+        if (target->threads[i].is_stopped || wait_for_stop(&target->threads[i]))
+            i++;
+        else
+            drop_thread(target, i);
+    }
+}
+
+int hs_target__stop_all(struct hs_inject_target *target, struct hs_error *error)
+{
+    int added;
+    while ((added = seize_all(target, error)) > 0)
+        interrupt_all(target);
+    if (added < 0)
+        return added;
+    return target->thread_count ? 0 : hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
+}
+
+// Where it waits for a signal, a restart could be noticed if this process were killed at that moment.
+static bool waits_for_signal(const struct hs_inject_target *target, pid_t tid)
+{
+    static const char *const places[] = {"do_sigtimedwait", "sigsuspend", "__x64_sys_pause", "do_pause"};
+    char path[64], place[64] = "";
+    snprintf(path, sizeof path, "task/%d/wchan", (int)tid);
+    FILE *file = open_file(target->pid, path);
+    bool found = file && fgets(place, sizeof place, file);
+    if (file)
+        fclose(file);
+    for (size_t i = 0; found && i < sizeof places / sizeof *places; i++)
+        if (strstr(place, places[i]))
+            return true;
+    return false;
+}
+
+static pid_t choose_thread(const struct hs_inject_target *target)
+{
+    char path[64];
+    pid_t chosen = target->pid;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)target->pid);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        pid_t tid = (pid_t)atoi(entry->d_name);
+        if (tid <= 0 || is_ending(target, tid) || waits_for_signal(target, tid))
+            continue;
+        chosen = tid;
+        break;
+    }
+    if (folder)
+        closedir(folder);
+    return chosen;
+}
+
+int hs_target__stop_one(struct hs_inject_target *target, struct hs_error *error)
+{
+    for (int tries = 0; tries < 100; tries++) {
+        pid_t tid = choose_thread(target);
+        int result = seize(target, tid);
+        if (result == -EPERM && !is_ending(target, tid))
+            return hs_error__set(error, EPERM, "process %d may not be traced: %s", (int)target->pid, strerror(EPERM));
+        if (result > 0 && !ptrace(PTRACE_INTERRUPT, tid, 0, 0) && wait_for_stop(&target->threads[0]))
+            return 0;
+        if (result > 0)
+            drop_thread(target, 0);
+    }
+    return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
+}
+
+void hs_target__let_go(struct hs_inject_target *target)
+{
+    for (size_t i = 0; i < target->thread_count; i++)
+        if (target->threads[i].is_stopped)
+            ptrace(PTRACE_DETACH, target->threads[i].tid, 0, 0);
+    target->thread_count = 0;
+}
+
+// ---- system calls --------------------------------------------------------------------------------------------------
+
+// To the next stop at a system call. False: the thread has ended.
+static bool go_to_call(pid_t tid)
+{
+    int status;
+    do {
+        if (ptrace(PTRACE_SYSCALL, tid, 0, 0))
+            return false;
+        while (waitpid(tid, &status, __WALL) != tid)
+            if (errno != EINTR)
+                return false;
+        if (!WIFSTOPPED(status))
+            return false;
+    } while (WSTOPSIG(status) != (SIGTRAP | 0x80));
+    return true;
+}
+
+// From the end of a system call the kernel would not begin again the one that the stop has interrupted, so that the
+// thread goes to a stop of the first kind. It executes no instruction on the way.
+static bool leave_call(struct hs_thread_stop *thread)
+{
+    thread->is_stopped = false;
+    return !ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0) && !ptrace(PTRACE_CONT, thread->tid, 0, 0) &&
+           wait_for_stop(thread);
+}
+
+static bool carry_out(struct hs_inject_target *target, struct hs_thread_stop *thread, struct hs_borrowed *borrowed,
+                      const struct hs_system_call *call, long *result)
+{
+    const struct hs_inject_arch *arch = target->arch;
+    uint64_t all = ~0ull;
+    // In this order a kill between two of them leaves the mask as it was.
+    if (arch->call(borrowed, call) || ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, &all))
+        return false;
+    if (!go_to_call(thread->tid) || !go_to_call(thread->tid))
+        return false;
+    *result = arch->result(borrowed);
+    return leave_call(thread) && !ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed->mask) &&
+           !arch->restore(borrowed);
+}
+
+int hs_target__call(struct hs_inject_target *target, uint64_t stub, uint64_t done, const struct hs_system_call *call,
+                    long *result, struct hs_error *error)
+{
+    struct hs_thread_stop *thread = &target->threads[0];
+    struct hs_borrowed borrowed = {.tid = thread->tid, .stub = stub};
+    uint8_t code[HS_INJECT_CODE];
+    if (target->arch->save(&borrowed) || ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed.mask))
+        return hs_error__set(error, ESRCH, "thread %d has ended", (int)thread->tid);
+    size_t length = target->arch->stub(code, &borrowed, done);
+    int failed = hs_target__write(target, stub, code, length);
+    if (failed)
+        return hs_error__set(error, -failed, "memory of process %d cannot be written: %s", (int)target->pid,
+                             strerror(-failed));
+    if (carry_out(target, thread, &borrowed, call, result))
+        return 0;
+    drop_thread(target, 0);
+    return hs_error__set(error, ESRCH, "thread %d has ended", (int)thread->tid);
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A process under ptrace: its memory, its threads, system calls that one of them carries out.
+#ifndef HEAPSONDE_HOST_INJECT_TARGET_H
+#define HEAPSONDE_HOST_INJECT_TARGET_H
+
+#include "host/inject/arch.h"
+#include "host/store/error.h"
+
+#include <limits.h>
+
+struct hs_thread_stop {
+    pid_t tid;
+    bool is_stopped;
+};
+
+struct hs_inject_mapping {
+    uint64_t start, end, offset;
+    bool is_readable, is_writable, is_executable;
+    char *path; // "" for anonymous memory
+};
+
+struct hs_inject_target {
+    pid_t pid;
+    int memory; // /proc/PID/mem
+    const struct hs_inject_arch *arch;
+    struct hs_thread_stop *threads;
+    size_t thread_count, thread_room;
+    struct hs_inject_mapping *mappings;
+    size_t mapping_count, mapping_room;
+    int problem; // the first error of ptrace, as errno
+};
+
+int hs_target__open(struct hs_inject_target *target, pid_t pid, struct hs_error *error);
+void hs_target__close(struct hs_inject_target *target); // also lets go of stopped threads
+
+int hs_target__read_mappings(struct hs_inject_target *target, struct hs_error *error);
+
+// 0 or a negative errno; a part counts as nothing.
+int hs_target__read(const struct hs_inject_target *target, uint64_t at, void *bytes, size_t length);
+int hs_target__write(const struct hs_inject_target *target, uint64_t at, const void *bytes, size_t length);
+
+// Stops one thread, preferably one that is not in a call that waits for a signal.
+int hs_target__stop_one(struct hs_inject_target *target, struct hs_error *error);
+// Stops all, also those that are created meanwhile.
+int hs_target__stop_all(struct hs_inject_target *target, struct hs_error *error);
+void hs_target__let_go(struct hs_inject_target *target);
+
+// Has the first stopped thread carry out a call by the stub at `stub`, which is written here. Afterwards the thread is
+// stopped as before. `done`: see struct hs_inject_arch.
+int hs_target__call(struct hs_inject_target *target, uint64_t stub, uint64_t done, const struct hs_system_call *call,
+                    long *result, struct hs_error *error);
+
+// The thread's number in its own namespace of processes.
+pid_t hs_target__own_tid(const struct hs_inject_target *target, pid_t tid);
+
+// A line "Name:\tvalue" of /proc/PID/status; false: there is none.
+bool hs_target__status(pid_t pid, const char *name, char *value, size_t size);
+
+#endif
