@@ -333,7 +333,6 @@ static void set_defaults(void)
     hs_config.sigusr1 = hs_config.sigusr2 = true;
     hs_config.cull_threshold_ms = 10000;
     hs_config.cull_pending = 1u << 20;
-    hs_config.memory = sizeof(void *) == 8 ? 8 << 20 : 3 << 20;
     hs_config.max_depth = 4096;
     hs_config.aggregate_interval = 10;
     hs_config.aggregate_stacks = 1024;
@@ -360,7 +359,6 @@ void hs_config__read(void (*misread)(const char *entry))
     take_descriptor();
     if (hs_config.aggregate)
         leave_to_aggregate();
-    keep_within(&hs_config.memory, HS_MEMORY_LEAST, INT32_MAX);
     keep_within(&hs_config.max_depth, 16, 65536);
     if (hs_config.kernel_stacks) {
         hs_config.events |= HS_EVENTS_WITNESS;

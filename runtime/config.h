@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HS_CONFIG_TEXT = 1024, HS_MEMORY_LEAST = 64 << 10 };
+enum { HS_CONFIG_TEXT = 1024 };
 
 enum hs_stream_policy { HS_POLICY_BLOCK, HS_POLICY_DROP, HS_POLICY_SPILL };
 
@@ -36,7 +36,7 @@ struct hs_config {
     bool cull;                   // CULL_TEMPORARY_ALLOCATIONS
     uint64_t cull_threshold_ms;  // TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD
     uint64_t cull_pending;       // TEMPORARY_ALLOCATION_PENDING_THRESHOLD
-    uint64_t memory;             // MEMORY: bytes for tables, beside the buffers of threads
+    uint64_t memory;             // MEMORY: bytes for tables, beside the buffers of threads; 0: not given
     uint64_t max_depth;          // MAX_DEPTH: frames kept of one stack
     bool aggregate;              // MODE=aggregate: sums per stack in place of events
     uint64_t aggregate_interval; // AGGREGATE_INTERVAL: seconds between two ticks

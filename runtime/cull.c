@@ -13,7 +13,7 @@
 // Allocators give such a block memory of its own, which goes back when it is freed: it stays for what is resident.
 enum { LARGE_BLOCK = 128 * 1024 };
 
-enum { HELD_LIMIT = 256, SLOT_WORDS = HS_SLOT_RECORDS_SIZE / 8, STACKS_FIRST = 4096 };
+enum { HELD_LIMIT = 256, SLOT_WORDS = HS_SLOT_RECORDS_SIZE / 8, STACKS_FIRST = 256 };
 
 // The minimal size of a realloc's record in words.
 enum { REALLOC_WORDS = 3, UNSEEN_BITS = 12 };
@@ -104,7 +104,8 @@ static struct statistics *find_statistics(struct statistics *table, uint32_t cap
 static bool grow_statistics(void)
 {
     uint32_t capacity = cull.stacks ? cull.stacks_capacity * 2 : STACKS_FIRST;
-    struct statistics *table = hs_memory__map(capacity * sizeof *table);
+    bool may_grow = capacity * sizeof(struct statistics) <= hs_config.memory / 4;
+    struct statistics *table = may_grow ? hs_memory__map(capacity * sizeof *table) : NULL;
     if (!table)
         return false;
     for (uint32_t i = 0; i < cull.stacks_capacity; i++)
@@ -117,7 +118,7 @@ static bool grow_statistics(void)
     return true;
 }
 
-// Makes room for this many more stacks. At most half of the table is used, as long as memory is available.
+// Makes room for this many more stacks. At most half of the table is used, as long as it may grow.
 static bool reserve_statistics(uint32_t stacks)
 {
     while ((cull.stacks_used + stacks) * 2 >= cull.stacks_capacity && grow_statistics())

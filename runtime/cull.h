@@ -8,6 +8,9 @@
 // address in between. A chain of reallocs is removed as a whole if it is younger than the threshold, counted from its
 // first allocation; otherwise it is kept as a whole. Held slots stay in the mapped file, so that a kill loses nothing.
 //
+// Memory is bounded by HEAPSONDE_MEMORY: half of it for the blocks (live_blocks.h), a quarter for the statistics, which
+// are written at regular intervals. Beyond that, blocks stay in the trace.
+//
 // Called by the writer only.
 #ifndef HEAPSONDE_RUNTIME_CULL_H
 #define HEAPSONDE_RUNTIME_CULL_H

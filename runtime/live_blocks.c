@@ -1,38 +1,73 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/live_blocks.h"
 
+#include "runtime/config.h"
 #include "runtime/memory.h"
 
 #include <stddef.h>
 
 // Open addressing; a removal closes the gap, so that there are no tombstones. Address 0 is empty.
-enum { CAPACITY_BITS = 20, CAPACITY = 1 << CAPACITY_BITS, FULL = CAPACITY / 8 * 7 };
+enum { FIRST_BITS = 10 };
 
 static struct {
     struct hs_live_block *table;
-    uint32_t count;
+    uint32_t bits, count;
 } blocks;
+
+static uint32_t mask(void)
+{
+    return (1u << blocks.bits) - 1;
+}
+
+static size_t table_size(uint32_t bits)
+{
+    return sizeof *blocks.table << bits;
+}
 
 static uint32_t home_of(uint64_t address)
 {
-    return (uint32_t)(address * 0x9e3779b97f4a7c15ull >> (64 - CAPACITY_BITS));
+    return (uint32_t)(address * 0x9e3779b97f4a7c15ull >> (64 - blocks.bits));
 }
 
 static struct hs_live_block *find(uint64_t address)
 {
     uint32_t place = home_of(address);
     while (blocks.table[place].address && blocks.table[place].address != address)
-        place = (place + 1) % CAPACITY;
+        place = (place + 1) & mask();
     return &blocks.table[place];
+}
+
+static bool grow(void)
+{
+    struct hs_live_block *old = blocks.table, *end = old ? old + mask() + 1 : old;
+    uint32_t bits = old ? blocks.bits + 1 : FIRST_BITS;
+    struct hs_live_block *table = table_size(bits) <= hs_config.memory / 2 ? hs_memory__map(table_size(bits)) : NULL;
+    if (!table)
+        return false;
+    blocks.table = table;
+    blocks.bits = bits;
+    for (const struct hs_live_block *entry = old; entry < end; entry++)
+        if (entry->address)
+            *find(entry->address) = *entry;
+    if (old)
+        hs_memory__unmap(old, table_size(bits - 1));
+    return true;
+}
+
+// At most seven eighths are used.
+static bool has_room(void)
+{
+    return (blocks.table && blocks.count < (mask() + 1) / 8 * 7) || grow();
 }
 
 bool hs_live_blocks__insert(uint64_t address, uint64_t time, uint32_t holder, uint32_t word)
 {
-    if (!blocks.table)
-        blocks.table = hs_memory__map(CAPACITY * sizeof *blocks.table);
     struct hs_live_block *entry = blocks.table ? find(address) : NULL;
-    if (!entry || (!entry->address && blocks.count >= FULL))
-        return false;
+    if (!entry || !entry->address) {
+        if (!has_room())
+            return false;
+        entry = find(address);
+    }
     if (entry->address && entry->time > time)
         return true;
     blocks.count += entry->address == 0;
@@ -43,10 +78,10 @@ bool hs_live_blocks__insert(uint64_t address, uint64_t time, uint32_t holder, ui
 static void take_out(struct hs_live_block *entry)
 {
     uint32_t gap = (uint32_t)(entry - blocks.table);
-    for (uint32_t place = (gap + 1) % CAPACITY; blocks.table[place].address; place = (place + 1) % CAPACITY) {
+    for (uint32_t place = (gap + 1) & mask(); blocks.table[place].address; place = (place + 1) & mask()) {
         uint32_t home = home_of(blocks.table[place].address);
         // Stays when its home lies behind the gap on the way to its place.
-        if ((place - home) % CAPACITY < (place - gap) % CAPACITY)
+        if (((place - home) & mask()) < ((place - gap) & mask()))
             continue;
         blocks.table[gap] = blocks.table[place];
         gap = place;
@@ -80,7 +115,7 @@ uint32_t hs_live_blocks__count(void)
 void hs_live_blocks__reset(void)
 {
     if (blocks.table)
-        hs_memory__unmap(blocks.table, CAPACITY * sizeof *blocks.table);
+        hs_memory__unmap(blocks.table, table_size(blocks.bits));
     blocks.table = NULL;
     blocks.count = 0;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Address -> where its allocation is recorded, for the allocations in held slots (cull.h). One thread.
+//
+// The table takes at most half of HEAPSONDE_MEMORY. A block for which there is no room then stays in the trace.
 #ifndef HEAPSONDE_RUNTIME_LIVE_BLOCKS_H
 #define HEAPSONDE_RUNTIME_LIVE_BLOCKS_H
 

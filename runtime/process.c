@@ -36,6 +36,7 @@
 
 enum { UNSTARTED, STARTING, RUNNING, PASSIVE };
 enum { FIRST_SLOTS = 4, INFO_SIZE = 16384 };
+enum { MEMORY_LEAST = 64 << 10, MEMORY_DEFAULT = sizeof(void *) == 8 ? 8 << 20 : 3 << 20 };
 
 static struct hs_shared before_start;
 struct hs_shared *hs_shared = &before_start;
@@ -205,14 +206,25 @@ static void complain(const char *entry)
     hs_log(HS_LOG_ERROR, "not understood and ignored: ", entry, 0);
 }
 
+static void share_memory(void)
+{
+    if (!hs_config.memory)
+        hs_config.memory = MEMORY_DEFAULT;
+    if (hs_config.memory < MEMORY_LEAST)
+        hs_config.memory = MEMORY_LEAST;
+    if (hs_config.memory > INT32_MAX)
+        hs_config.memory = INT32_MAX;
+    // Sums are kept by the number of a stack, and all nodes: a stack should have only one number.
+    hs_stacks__set_window(hs_config.aggregate ? SIZE_MAX : (size_t)hs_config.memory / 8);
+}
+
 static void start(void)
 {
     uint32_t expected = UNSTARTED;
     if (!atomic_compare_exchange_strong(&process.state, &expected, STARTING))
         return;
     hs_config__read(complain);
-    // Sums are kept by the number of a stack, which should have only one.
-    hs_stacks__set_window((size_t)(hs_config.aggregate ? hs_config.aggregate_memory : hs_config.memory / 8));
+    share_memory();
     if (hs_config.unread) {
         become_passive("nothing is recorded: the program has other rights than its caller", NULL, 0);
         return;

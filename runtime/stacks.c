@@ -3,6 +3,7 @@
 
 #include "arch/invariant.h"
 #include "arch/likely.h"
+#include "arch/system.h"
 #include "format/trace_format.h"
 #include "runtime/journal.h"
 #include "runtime/lock.h"
@@ -10,6 +11,7 @@
 #include "runtime/modules.h"
 
 #include <stdatomic.h>
+#include <sys/mman.h>
 
 // A node of the window. Each number is stored into `id` of an entry at most once, and only the owner of the lock
 // writes, except for USED. So it is safe to read an entry while it changes: what was read between two loads of the same
@@ -25,9 +27,8 @@ struct stacks_entry {
 };
 
 // A node is in the line of its hash or in the line beside it (its number with the lowest bit inverted).
-enum { LINE = 4, FIRST_LINES = 128 };
+enum { LINE = 4, FIRST_LINES = 128, FIRST_SHIFT = 32 - 7, SHIFT_MASK = 31 };
 _Static_assert(FIRST_LINES *LINE * sizeof(struct stacks_entry) == HS_STACKS_WINDOW_LEAST, "the least window");
-#define WINDOW_MOST   ((size_t)1 << 30)
 #define USED          0x80000000u
 #define NODES_LIMIT   0x7fffffffu
 #define GUESSED       ((uintptr_t)HS_NODE_GUESSED)
@@ -37,22 +38,36 @@ static struct {
     struct hs_lock lock;
     uint32_t count;              // under the lock; ids are 1 to count, id 0 is the parent of the outermost frames
     _Atomic uint32_t generation; // changes when a (parent, pc) may have got another id
-    struct stacks_entry
-        *_Atomic entries;  // `most_lines` lines, of which the first `mask` + 1 are used; NULL: no memory yet
-    _Atomic uint32_t mask; // number of lines - 1, of the form 2^n - 1; it only grows
-    uint32_t most_lines;   // 0: not known yet
-    size_t window;         // bytes asked for; 0: the default
+    _Atomic uintptr_t table;     // the address of 2^n lines, and 32 - n in its low bits; 0: no memory yet
+    uintptr_t tables[32];        // by 32 - n. Those that were outgrown stay mapped for lookups that are still in them
+    size_t window;               // the most bytes of a table; 0: the default
 } trie;
 
 static inline uint32_t hash_of(uint32_t parent, uintptr_t pc)
 {
     uint32_t hash = ((uint32_t)pc ^ parent * 0x9e3779b1u) * 0x85ebca77u;
-    return hash ^ hash >> 15;
+    return (hash ^ hash >> 15) * 0x9e3779b1u;
 }
 
-static inline struct stacks_entry *line_at(struct stacks_entry *entries, uint32_t number)
+// The number of the node's line in a table.
+static inline uint32_t home_of(uintptr_t table, uint32_t parent, uintptr_t pc)
 {
-    return entries + (size_t)number * LINE;
+    return hash_of(parent, pc) >> (table & SHIFT_MASK);
+}
+
+static inline struct stacks_entry *line_at(uintptr_t table, uint32_t number)
+{
+    return (struct stacks_entry *)(table & ~(uintptr_t)SHIFT_MASK) + (size_t)number * LINE;
+}
+
+static size_t table_size(uint32_t shift)
+{
+    return sizeof(struct stacks_entry) * LINE << (32 - shift);
+}
+
+static uint32_t entry_count(uintptr_t table)
+{
+    return table ? LINE << (32 - (table & SHIFT_MASK)) : 0;
 }
 
 // Whether the entry holds the node, and its number in *id.
@@ -73,10 +88,10 @@ static inline bool is_node(struct stacks_entry *entry, uint32_t parent, uintptr_
 // none.
 static inline uint32_t find(uint32_t parent, uintptr_t pc)
 {
-    uint32_t id, mask = atomic_load_explicit(&trie.mask, memory_order_acquire), number = hash_of(parent, pc) & mask;
-    struct stacks_entry *entries = atomic_load_explicit(&trie.entries, memory_order_relaxed);
-    for (unsigned lines = 0; lines < 2 && entries; lines++, number ^= 1) {
-        struct stacks_entry *line = line_at(entries, number);
+    uintptr_t table = atomic_load_explicit(&trie.table, memory_order_acquire);
+    uint32_t id, number = home_of(table, parent, pc);
+    for (unsigned lines = 0; lines < 2 && table; lines++, number ^= 1) {
+        struct stacks_entry *line = line_at(table, number);
         for (unsigned way = 0; way < LINE; way++)
             if (atomic_load_explicit(&line[way].pc, memory_order_relaxed) == pc && is_node(&line[way], parent, pc, &id))
                 return id;
@@ -101,48 +116,11 @@ static void fill(struct stacks_entry *entry, uint32_t parent, uintptr_t pc, uint
     atomic_store_explicit(&entry->id, id, memory_order_release);
 }
 
-// Where memory is short, the window becomes smaller.
-static bool has_window(void)
-{
-    if (trie.entries)
-        return true;
-    size_t window = trie.window ? trie.window : HS_STACKS_WINDOW;
-    uint32_t lines = FIRST_LINES;
-    while (2 * lines * LINE * sizeof(struct stacks_entry) <= window)
-        lines *= 2;
-    struct stacks_entry *entries;
-    while (!(entries = hs_memory__map(lines * LINE * sizeof *entries)) && lines > FIRST_LINES)
-        lines /= 2;
-    if (!entries)
-        return false;
-    trie.most_lines = lines;
-    atomic_store_explicit(&trie.entries, entries, memory_order_relaxed);
-    atomic_store_explicit(&trie.mask, FIRST_LINES - 1, memory_order_release);
-    return true;
-}
-
-// Twice as many lines: a node stays where it is, or moves to the same place in the new half.
-static void grow(void)
-{
-    uint32_t lines = trie.mask + 1, count = lines * LINE;
-    for (uint32_t i = 0; i < count; i++) {
-        struct stacks_entry *entry = &trie.entries[i];
-        uint32_t parent = entry->parent;
-        uintptr_t pc = entry->pc;
-        if (entry->id && hash_of(parent & ~USED, pc) & lines)
-            fill(entry + count, parent, pc, entry->id);
-    }
-    atomic_store_explicit(&trie.mask, 2 * lines - 1, memory_order_release);
-    for (uint32_t i = 0; i < count; i++)
-        if (trie.entries[count + i].id)
-            atomic_store_explicit(&trie.entries[i].id, 0, memory_order_relaxed);
-}
-
 // A free entry of the two lines, else that of the oldest node which was not found of late. If all were found, none of
 // them counts as found from now on.
-static struct stacks_entry *choose(uint32_t home)
+static struct stacks_entry *choose(uintptr_t table, uint32_t home)
 {
-    struct stacks_entry *lines = line_at(trie.entries, home & ~1u), *chosen = lines;
+    struct stacks_entry *lines = line_at(table, home & ~1u), *chosen = lines;
     uint32_t least = UINT32_MAX;
     for (uint32_t i = 0; i < 2 * LINE; i++) {
         struct stacks_entry *entry = &lines[i ^ (home & 1) * LINE];
@@ -158,14 +136,44 @@ static struct stacks_entry *choose(uint32_t home)
     return chosen;
 }
 
+static void copy_entries(uintptr_t to, uintptr_t from)
+{
+    struct stacks_entry *entry = line_at(from, 0);
+    for (uint32_t left = entry_count(from); left; left--, entry++) {
+        uint32_t parent = atomic_load_explicit(&entry->parent, memory_order_relaxed) & ~USED;
+        uint32_t id = atomic_load_explicit(&entry->id, memory_order_relaxed);
+        uintptr_t pc = atomic_load_explicit(&entry->pc, memory_order_relaxed);
+        if (id)
+            fill(choose(to, home_of(to, parent, pc)), parent, pc, id);
+    }
+}
+
+// Twice as many lines, or the first ones. The pages of the old table go back to the kernel: a lookup that is still in
+// it reads zeros. False: the window has its size, or there is no memory.
+static HS_COLD bool grow(void)
+{
+    uintptr_t old = trie.table;
+    uint32_t shift = old ? (uint32_t)(old & SHIFT_MASK) - 1 : FIRST_SHIFT;
+    if (old && (!shift || table_size(shift) > (trie.window ? trie.window : HS_STACKS_WINDOW)))
+        return false;
+    uintptr_t table = (uintptr_t)hs_memory__map(table_size(shift));
+    if (!table)
+        return false;
+    trie.tables[shift] = table;
+    table |= shift;
+    copy_entries(table, old);
+    atomic_store_explicit(&trie.table, table, memory_order_release);
+    if (old)
+        HS_SYSTEM3(SYS_madvise, line_at(old, 0), table_size(shift + 1), MADV_DONTNEED);
+    return true;
+}
+
 static void keep(uint32_t parent, uintptr_t pc, uint32_t id)
 {
-    uint32_t hash = hash_of(parent, pc);
-    struct stacks_entry *entry = choose(hash & trie.mask);
-    while (atomic_load_explicit(&entry->id, memory_order_relaxed) && trie.mask + 1 < trie.most_lines) {
-        grow();
-        entry = choose(hash & trie.mask);
-    }
+    struct stacks_entry *entry;
+    do
+        entry = choose(trie.table, home_of(trie.table, parent, pc));
+    while (atomic_load_explicit(&entry->id, memory_order_relaxed) && grow());
     fill(entry, parent, pc, id);
 }
 
@@ -174,7 +182,7 @@ static uint32_t append(uint32_t parent, uintptr_t pc)
 {
     uint32_t id = trie.count + 1;
     HS_INVARIANT(parent < id && atomic_load(&trie.lock.word));
-    if (id >= NODES_LIMIT || !has_window() || !hs_journal__node(id, parent, pc))
+    if (id >= NODES_LIMIT || (!trie.table && !grow()) || !hs_journal__node(id, parent, pc))
         return 0;
     __atomic_store_n(&trie.count, id, __ATOMIC_RELAXED);
     keep(parent, pc, id);
@@ -191,10 +199,9 @@ static uint32_t marker_below(uint32_t parent, uintptr_t mark)
 // The lines of nodes that will be appended one below the other.
 static void fetch_lines(const struct hs_memo *memo, uint32_t first)
 {
-    for (uint32_t i = first; i < memo->depth && trie.entries; i++) {
-        uint32_t parent = trie.count + i - first;
-        __builtin_prefetch(line_at(trie.entries, hash_of(parent, memo->pcs[i]) & trie.mask), 1);
-    }
+    uintptr_t table = trie.table;
+    for (uint32_t i = first, parent = trie.count; i < memo->depth && table; i++, parent++)
+        __builtin_prefetch(line_at(table, home_of(table, parent, memo->pcs[i])), 1);
 }
 
 // Under the lock, from the first frame that had no id without it. Below a new node everything is new.
@@ -313,11 +320,10 @@ uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node
 static HS_COLD void forget_code(const struct hs_code_range *code, uint32_t count)
 {
     hs_journal__code_ends(code, count);
-    for (uint32_t i = 0; trie.entries && i < (trie.mask + 1) * LINE; i++) {
-        struct stacks_entry *entry = &trie.entries[i];
+    struct stacks_entry *entry = line_at(trie.table, 0);
+    for (uint32_t left = entry_count(trie.table); left; left--, entry++)
         if (entry->id && hs_modules__hold(code, count, entry->pc))
             atomic_store_explicit(&entry->id, 0, memory_order_relaxed);
-    }
     atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
 }
 
@@ -375,15 +381,17 @@ HS_COLD void hs_stacks__after_fork(bool in_child)
 
 void hs_stacks__set_window(size_t bytes)
 {
-    trie.window = bytes < WINDOW_MOST ? bytes : WINDOW_MOST;
+    trie.window = bytes;
 }
 
 HS_COLD void hs_stacks__reset(void)
 {
-    if (trie.entries)
-        hs_memory__unmap(trie.entries, (size_t)trie.most_lines * LINE * sizeof *trie.entries);
+    for (uint32_t shift = 0; shift < sizeof trie.tables / sizeof *trie.tables; shift++) {
+        if (trie.tables[shift])
+            hs_memory__unmap((void *)trie.tables[shift], table_size(shift));
+        trie.tables[shift] = 0;
+    }
     trie.lock = (struct hs_lock){0};
-    trie.entries = NULL;
-    trie.count = trie.mask = 0;
+    trie.table = trie.count = 0;
     atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Records of one size that never move; each has an index from 1. Pages are touched only as far as they are used. The
-// caller locks.
+// caller locks. With HEAPSONDE_MEMORY a pool takes at most an eighth of it.
 #ifndef HEAPSONDE_RUNTIME_PROF_POOL_H
 #define HEAPSONDE_RUNTIME_PROF_POOL_H
 
@@ -24,7 +24,7 @@ static inline void *hs_pool__at(const struct hs_pool *pool, size_t size, uint32_
 }
 
 #pragma GCC visibility push(hidden)
-// A zeroed record; 0: out of memory.
+// A zeroed record; 0: there is no memory for more.
 uint32_t hs_pool__allocate(struct hs_pool *pool, size_t size);
 void hs_pool__release(struct hs_pool *pool, size_t size, uint32_t index);
 

@@ -404,7 +404,8 @@ HS_COLD void hs_sampler__start(void)
     hs_sampler.pid = (uint32_t)hs_system_getpid();
     hs_clock__start();
     hs_prof_options__begin();
-    hs_stacks__set_window((size_t)hs_config.memory / 8);
+    // Nodes are kept, and counts by number: a stack should have only one.
+    hs_stacks__set_window(hs_config.memory ? (size_t)(hs_config.memory / 4) : SIZE_MAX);
     hs_sampler.sample_bytes = hs_prof_options.sample_bytes;
     hs_sampler.reset_at_ns = hs_sampler.active_since_ns = hs_clock__realtime_ns();
     atomic_store(&hs_sampler.active, hs_prof_options.active);

@@ -7,6 +7,7 @@
 
 #include "arch/far.h"
 #include "format/trace_format.h"
+#include "runtime/config.h"
 #include "runtime/journal.h"
 #include "runtime/memory.h"
 #include "runtime/modules.h"
@@ -36,7 +37,7 @@ void hs_journal__code_ends(const struct hs_code_range *code, uint32_t count)
 
 bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc)
 {
-    if (id >> SEGMENT_BITS >= SEGMENTS)
+    if (id >> SEGMENT_BITS >= SEGMENTS || (hs_config.memory && id * sizeof(struct frame) > hs_config.memory / 4))
         return false;
     struct frame *segment = atomic_load_explicit(segment_at(id >> SEGMENT_BITS), memory_order_relaxed);
     if (!segment) {

@@ -33,6 +33,7 @@ static void setup(void)
     ck_assert(hs_slots__add(memory, 0, SLOTS));
     hs_clock__start();
     hs_config.cull = true;
+    hs_config.memory = 64 << 20;
     hs_config.cull_threshold_ms = 1000000;
     hs_config.cull_pending = 1u << 20;
 }
@@ -601,7 +602,7 @@ END_TEST
 START_TEST(blocks_table_holds_what_a_model_holds)
 {
     struct random_numbers random = random_from(7);
-    enum { PLACES = 3000 };
+    enum { PLACES = 20000 }; // the table grows
     static uint64_t times[PLACES];
     uint32_t count = 0;
     for (uint64_t now = 1; now < 400000; now++) {
@@ -632,6 +633,23 @@ START_TEST(blocks_table_holds_what_a_model_holds)
 }
 END_TEST
 
+START_TEST(blocks_beyond_the_memory_are_refused_and_the_others_kept)
+{
+    struct hs_live_block block;
+    uint64_t kept = 0;
+    hs_config.memory = 256 << 10;
+    while (hs_live_blocks__insert(0x1000 + kept * 16, 1 + kept, 1, 2))
+        kept++;
+    ck_assert_uint_ge(kept, 2000);
+    ck_assert_uint_le(kept * sizeof block, hs_config.memory / 2);
+    ck_assert(hs_live_blocks__insert(0x1000, 5, 3, 4)); // one that is known needs no room
+    for (uint64_t i = 0; i < kept; i++)
+        ck_assert(hs_live_blocks__remove(0x1000 + i * 16, 1 + kept, &block));
+    ck_assert_uint_eq(hs_live_blocks__count(), 0);
+    ck_assert(hs_live_blocks__insert(0x2000, 1, 1, 2));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cull");
@@ -650,6 +668,7 @@ int main(void)
     tcase_add_test(culling, free_before_the_allocation_is_another_blocks);
     tcase_add_test(culling, without_memory_nothing_is_held);
     tcase_add_test(culling, blocks_table_holds_what_a_model_holds);
+    tcase_add_test(culling, blocks_beyond_the_memory_are_refused_and_the_others_kept);
     suite_add_tcase(suite, culling);
     return run_suite(suite);
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The table of live samples and its filter, against an array.
+#include "runtime/config.h"
 #include "runtime/prof/samples.h"
 #include "tests/suite.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+struct hs_config hs_config;
 
 enum { ADDRESSES = 50000, STEPS = 400000 };
 
@@ -136,6 +139,22 @@ START_TEST(held_addresses_stay)
 }
 END_TEST
 
+START_TEST(samples_beyond_the_memory_are_refused)
+{
+    uint32_t stale;
+    hs_config.memory = 64 << 10;
+    while (hs_samples__insert(&(struct hs_sample){.block = address_of(hs_samples__count())}, &stale))
+        ck_assert_uint_lt(hs_samples__count(), ADDRESSES);
+    uint32_t count = hs_samples__count(), taken = hs_samples__take(address_of(7));
+    ck_assert_uint_ge(count, 100);
+    ck_assert_uint_le(count * sizeof(struct hs_sample), hs_config.memory / 8);
+    ck_assert_uint_ne(taken, 0);
+    hs_samples__free(taken); // makes room for another one
+    ck_assert_uint_ne(hs_samples__insert(&(struct hs_sample){.block = address_of(count + 1)}, &stale), 0);
+    ck_assert_uint_eq(hs_samples__insert(&(struct hs_sample){.block = address_of(count + 2)}, &stale), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("samples");
@@ -145,6 +164,7 @@ int main(void)
     tcase_add_test(all, samples_in_pages_of_their_own_do_not_stop_all_such_blocks);
     tcase_add_test(all, null_is_stopped_and_is_no_sample);
     tcase_add_test(all, held_addresses_stay);
+    tcase_add_test(all, samples_beyond_the_memory_are_refused);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }
