@@ -392,6 +392,7 @@ HS_COLD void hs_stacks__reset(void)
         trie.tables[shift] = 0;
     }
     trie.lock = (struct hs_lock){0};
-    trie.table = trie.count = 0;
+    trie.table = 0;
+    trie.count = 0;
     atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
 }

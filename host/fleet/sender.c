@@ -16,8 +16,8 @@ enum sender_table { TABLE_BUILD, TABLE_STACK, TABLE_SESSION, TABLE_SAMPLE, TABLE
 static const char *const columns[TABLES] = {
     [TABLE_BUILD] = "build (build, path)",
     [TABLE_STACK] = "stack (stack, builds, offsets)",
-    [TABLE_SESSION] = "session (session, device, app, firmware, label_names, label_values, machine, pid, start, seen, "
-                      "ended, dropped, written)",
+    [TABLE_SESSION] = ("session (session, device, app, firmware, label_names, label_values, machine, pid, start, seen, "
+                       "ended, dropped, written)"),
     [TABLE_SAMPLE] = "sample (stack, session, time, age, in_use_bytes, in_use_count, allocated_bytes, allocated_count)",
     [TABLE_TOTAL] = "total (session, time, in_use_bytes, in_use_count, allocated_bytes, allocated_count)",
 };
