@@ -420,6 +420,8 @@ HS_COLD void hs_stacks__reset(void)
         trie.tables[shift] = 0;
     }
     trie.lock = (struct hs_lock){0};
-    trie.table = trie.count = trie.holes = 0;
+    trie.table = 0;
+    trie.count = 0;
+    trie.holes = false;
     atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
 }
