@@ -26,8 +26,18 @@ struct stacks_entry {
     _Atomic uint32_t id;
 };
 
-// A node is in the line of its hash or in the line beside it (its number with the lowest bit inverted).
-enum { LINE = 4, FIRST_LINES = 128, FIRST_SHIFT = 32 - 7, SHIFT_MASK = 31 };
+// A node is in the line of its hash, or in another one of the group of lines around it. Small groups are found soon. In
+// large ones the table is half full before a node has no free place.
+enum {
+    LINE = 4,
+    FIRST_LINES = 128,
+    FIRST_SHIFT = 32 - 7,
+    SHIFT_MASK = 31,
+    SMALL_GROUP = 2,
+    LARGE_GROUP = 16,
+    PART = 1 << 17,
+    HUGE = 2 << 20
+};
 _Static_assert(FIRST_LINES *LINE * sizeof(struct stacks_entry) == HS_STACKS_WINDOW_LEAST, "the least window");
 #define USED          0x80000000u
 #define NODES_LIMIT   0x7fffffffu
@@ -40,8 +50,10 @@ static struct {
     _Atomic uint32_t generation; // changes when a (parent, pc) may have got another id
     _Atomic uintptr_t table;     // the address of 2^n lines, and 32 - n in its low bits; 0: no memory yet
     uintptr_t tables[32];        // by 32 - n. Those that were outgrown stay mapped for lookups that are still in them
-    size_t window;               // the most bytes of a table; 0: the default
-} trie;
+    size_t window;               // the most bytes of a table
+    uint32_t group;              // lines, a power of two
+    _Atomic bool holes;          // nodes were taken out. Else a group is filled in the order in which it is searched
+} trie = {.window = HS_STACKS_WINDOW, .group = SMALL_GROUP};
 
 static inline uint32_t hash_of(uint32_t parent, uintptr_t pc)
 {
@@ -89,12 +101,15 @@ static inline bool is_node(struct stacks_entry *entry, uint32_t parent, uintptr_
 static inline uint32_t find(uint32_t parent, uintptr_t pc)
 {
     uintptr_t table = atomic_load_explicit(&trie.table, memory_order_acquire);
-    uint32_t id, number = home_of(table, parent, pc);
-    for (unsigned lines = 0; lines < 2 && table; lines++, number ^= 1) {
-        struct stacks_entry *line = line_at(table, number);
+    uint32_t id, home = home_of(table, parent, pc);
+    for (uint32_t number = 0; number < trie.group && table; number++) {
+        struct stacks_entry *line = line_at(table, home ^ number);
         for (unsigned way = 0; way < LINE; way++)
             if (atomic_load_explicit(&line[way].pc, memory_order_relaxed) == pc && is_node(&line[way], parent, pc, &id))
                 return id;
+        if (!atomic_load_explicit(&line[LINE - 1].id, memory_order_relaxed) &&
+            !atomic_load_explicit(&trie.holes, memory_order_relaxed))
+            break;
     }
     return 0;
 }
@@ -116,14 +131,14 @@ static void fill(struct stacks_entry *entry, uint32_t parent, uintptr_t pc, uint
     atomic_store_explicit(&entry->id, id, memory_order_release);
 }
 
-// A free entry of the two lines, else that of the oldest node which was not found of late. If all were found, none of
-// them counts as found from now on.
+// A free entry of the group, else that of the oldest node which was not found of late. If all were found, none of them
+// counts as found from now on.
 static struct stacks_entry *choose(uintptr_t table, uint32_t home)
 {
-    struct stacks_entry *lines = line_at(table, home & ~1u), *chosen = lines;
-    uint32_t least = UINT32_MAX;
-    for (uint32_t i = 0; i < 2 * LINE; i++) {
-        struct stacks_entry *entry = &lines[i ^ (home & 1) * LINE];
+    struct stacks_entry *lines = line_at(table, home & ~(trie.group - 1)), *chosen = lines;
+    uint32_t least = UINT32_MAX, first = (home & (trie.group - 1)) * LINE;
+    for (uint32_t i = 0; i < trie.group * LINE && least; i++) {
+        struct stacks_entry *entry = &lines[i ^ first];
         uint32_t id = atomic_load_explicit(&entry->id, memory_order_relaxed);
         uint32_t rank = id ? id | (atomic_load_explicit(&entry->parent, memory_order_relaxed) & USED) : 0;
         if (rank < least) {
@@ -131,40 +146,51 @@ static struct stacks_entry *choose(uintptr_t table, uint32_t home)
             chosen = entry;
         }
     }
-    for (uint32_t i = 0; i < 2 * LINE && least >= USED; i++)
+    for (uint32_t i = 0; i < trie.group * LINE && least >= USED; i++)
         atomic_fetch_and_explicit(&lines[i].parent, ~USED, memory_order_relaxed);
     return chosen;
 }
 
-static void copy_entries(uintptr_t to, uintptr_t from)
+static void copy_entry(uintptr_t to, struct stacks_entry *entry)
 {
-    struct stacks_entry *entry = line_at(from, 0);
-    for (uint32_t left = entry_count(from); left; left--, entry++) {
-        uint32_t parent = atomic_load_explicit(&entry->parent, memory_order_relaxed) & ~USED;
-        uint32_t id = atomic_load_explicit(&entry->id, memory_order_relaxed);
-        uintptr_t pc = atomic_load_explicit(&entry->pc, memory_order_relaxed);
-        if (id)
-            fill(choose(to, home_of(to, parent, pc)), parent, pc, id);
+    uint32_t parent = atomic_load_explicit(&entry->parent, memory_order_relaxed) & ~USED;
+    uint32_t id = atomic_load_explicit(&entry->id, memory_order_relaxed);
+    uintptr_t pc = atomic_load_explicit(&entry->pc, memory_order_relaxed);
+    if (id)
+        fill(choose(to, home_of(to, parent, pc)), parent, pc, id);
+}
+
+// Gives the pages back as it goes: a lookup that is still in them reads zeros. Lines that follow one another are copied
+// to lines that do.
+static void move_entries(uintptr_t to, uintptr_t from)
+{
+    uint32_t count = entry_count(from), part = count < PART ? count : PART;
+    for (uint32_t i = 0; i < count; i++) {
+        struct stacks_entry *entry = line_at(from, 0) + i;
+        copy_entry(to, entry);
+        if ((i + 1) % part == 0)
+            HS_SYSTEM3(SYS_madvise, entry + 1 - part, part * sizeof *entry, MADV_DONTNEED);
     }
 }
 
-// Twice as many lines, or the first ones. The pages of the old table go back to the kernel: a lookup that is still in
-// it reads zeros. False: the window has its size, or there is no memory.
+// Twice as many lines, or the first ones. False: the window has its size, or there is no memory.
 static HS_COLD bool grow(void)
 {
     uintptr_t old = trie.table;
     uint32_t shift = old ? (uint32_t)(old & SHIFT_MASK) - 1 : FIRST_SHIFT;
-    if (old && (!shift || table_size(shift) > (trie.window ? trie.window : HS_STACKS_WINDOW)))
+    if (old && (!shift || table_size(shift) > trie.window))
         return false;
-    uintptr_t table = (uintptr_t)hs_memory__map(table_size(shift));
+    // A large one would miss the TLB with each lookup.
+    size_t size = table_size(shift);
+    bool huge = size >= HUGE && (size & (size - 1)) == 0;
+    uintptr_t table = (uintptr_t)(huge ? hs_memory__map_huge(size) : hs_memory__map(size));
     if (!table)
         return false;
     trie.tables[shift] = table;
     table |= shift;
-    copy_entries(table, old);
+    move_entries(table, old);
+    atomic_store_explicit(&trie.holes, false, memory_order_relaxed);
     atomic_store_explicit(&trie.table, table, memory_order_release);
-    if (old)
-        HS_SYSTEM3(SYS_madvise, line_at(old, 0), table_size(shift + 1), MADV_DONTNEED);
     return true;
 }
 
@@ -321,6 +347,7 @@ static HS_COLD void forget_code(const struct hs_code_range *code, uint32_t count
 {
     hs_journal__code_ends(code, count);
     struct stacks_entry *entry = line_at(trie.table, 0);
+    atomic_store_explicit(&trie.holes, true, memory_order_relaxed);
     for (uint32_t left = entry_count(trie.table); left; left--, entry++)
         if (entry->id && hs_modules__hold(code, count, entry->pc))
             atomic_store_explicit(&entry->id, 0, memory_order_relaxed);
@@ -382,6 +409,7 @@ HS_COLD void hs_stacks__after_fork(bool in_child)
 void hs_stacks__set_window(size_t bytes)
 {
     trie.window = bytes;
+    trie.group = bytes == SIZE_MAX ? LARGE_GROUP : SMALL_GROUP;
 }
 
 HS_COLD void hs_stacks__reset(void)
@@ -394,5 +422,6 @@ HS_COLD void hs_stacks__reset(void)
     trie.lock = (struct hs_lock){0};
     trie.table = 0;
     trie.count = 0;
+    trie.holes = false;
     atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
 }

@@ -37,8 +37,8 @@ struct hs_node_cache {
     } entries[HS_NODE_CACHE_DEPTHS][HS_NODE_CACHE_WAYS] __attribute__((aligned(64)));
 };
 
-// The most bytes that the window may take (cut to the size of a power of two of nodes, and at least the least). 0: the
-// default. SIZE_MAX: nodes leave it only if there is no memory. Call it before the first stack.
+// The most bytes that the window may take (cut to the size of a power of two of nodes, and at least the least).
+// SIZE_MAX: nodes leave it only if there is no memory. Call it before the first stack.
 void hs_stacks__set_window(size_t bytes);
 
 // Assigns node ids to all fresh frames of the memo (ids[kept, depth)). Returns the id of the whole stack, which is that

@@ -228,16 +228,17 @@ static char **environment_of(int how, const char *folder, char *const variables[
                 all[n++] = *variable;
     if (getenv("HEAPSONDE_TEST_SCALE"))
         all[n++] = text("TEST_SCALE=%s", getenv("HEAPSONDE_TEST_SCALE"));
-    if (getenv("HEAPSONDE_TEST_MEMORY")) // all cases once with another value
+    bool recorded = how == RUN_RECORDED || how == RUN_RECORDED_UNCOUNTED;
+    if (recorded && getenv("HEAPSONDE_TEST_MEMORY")) // all cases once with another value
         all[n++] = text("HEAPSONDE_MEMORY=%s", getenv("HEAPSONDE_TEST_MEMORY"));
     if (preload_of(how) && !runner[0])
         all[n++] = preload_of(how);
-    if ((how == RUN_RECORDED || how == RUN_RECORDED_UNCOUNTED) && !names_output(variables))
+    if (recorded && !names_output(variables))
         all[n++] = text("HEAPSONDE_OUTPUT=%s/trace.%%p.%%n", folder);
     if (how == RUN_RECORDED || how == RUN_COUNTED)
         all[n++] = text("COUNTER_OUTPUT=%s/counter", folder);
     for (; variables && *variables; variables++)
-        if (strncmp(*variables, "HEAPSONDE_", 10) || how == RUN_RECORDED || how == RUN_RECORDED_UNCOUNTED)
+        if (strncmp(*variables, "HEAPSONDE_", 10) || recorded)
             all[n++] = *variables;
     return all;
 }

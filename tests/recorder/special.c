@@ -391,6 +391,37 @@ static void special_damage(void)
     free(bad);
 }
 
+// ---- stacks that leave the recorder's memory -----------------------------------------------------------------------
+
+static json_t *report_with_memory(const char *bytes)
+{
+    const char *folder = text("%s/memory%s", work, bytes);
+    char *variables[] = {text("HEAPSONDE_MEMORY=%s", bytes), NULL};
+    char *command[] = {text("%s/comes_again", path_programs), NULL};
+    struct result result = run(RUN_RECORDED_UNCOUNTED, folder, variables, command);
+    char **traces = files_of(folder, "trace.");
+    if (result.status || !traces[0])
+        fail("with %s bytes: %s, no trace: %s", bytes, status_text(result.status), result.output);
+    return report_of(traces[0], false);
+}
+
+// The program comes back to stacks that have left the smallest window: its trace has them twice, the report once.
+static void special_window(void)
+{
+    static const char *const equal[] = {"allocations", "allocated_bytes", "stacks", "live_count"};
+    json_t *small = report_with_memory("65536"), *large = report_with_memory("67108864");
+    for (size_t i = 0; i < sizeof equal / sizeof *equal; i++)
+        if (report_number(small, equal[i]) != report_number(large, equal[i]))
+            wrong("%s: %llu with the small window, %llu with the large one", equal[i],
+                  (unsigned long long)report_number(small, equal[i]),
+                  (unsigned long long)report_number(large, equal[i]));
+    if (report_number(small, "stacks") < 4096)
+        wrong("only %llu stacks", (unsigned long long)report_number(small, "stacks"));
+    if (!report_number(small, "merged_nodes") || report_number(large, "merged_nodes"))
+        wrong("%llu and %llu nodes came again", (unsigned long long)report_number(small, "merged_nodes"),
+              (unsigned long long)report_number(large, "merged_nodes"));
+}
+
 const struct special specials[] = {
     {"kill", special_kill},
     {"kill-threads", special_kill_threads},
@@ -404,5 +435,6 @@ const struct special specials[] = {
     {"run", special_run},
     {"redis", special_redis},
     {"damage", special_damage},
+    {"window", special_window},
     {NULL, NULL},
 };
