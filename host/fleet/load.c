@@ -44,8 +44,8 @@ static void close_file(struct hs_fleet_load *load)
     load->fd = -1;
 }
 
-// The offset has to be the same each time that the trace is read, or rows would appear twice. So it depends on what the
-// trace's first tick was told, which stays.
+// A clock that was never set: the trace is taken to begin when its file was last changed. A file that is read again
+// unchanged gets the same times, one that grew meanwhile gets later ones.
 static void set_clock(struct hs_fleet_load *load)
 {
     const struct hs_file_header *header = hs_follow__header(load->follow);
