@@ -2,8 +2,8 @@
 //
 // heaptrack's interpreted files, versions 1 to 3. They say which kind of block was freed but not which block: of equal
 // ones the youngest is taken. Addresses are made up; times are whole milliseconds, so events get a nanosecond each.
+#include "host/base/array.h"
 #include "host/convert/convert.h"
-#include "host/export/grow.h"
 #include "host/store/memory.h"
 #include "host/symbols/strings.h"
 
@@ -106,7 +106,7 @@ static int add_string(struct heaptrack_reading *reading, const char *text, size_
         text = rest + 1;
         length = given;
     }
-    if (hs_grow((void **)&reading->string, &reading->strings_room, reading->strings_count, sizeof(*reading->string)))
+    if (!HS_ARRAY_HAS_ROOM(reading->string, reading->strings_count, reading->strings_room))
         return no_memory(reading);
     const char *kept = hs_strings__add_bytes(reading->strings, text, length);
     if (!kept)
@@ -121,7 +121,7 @@ static int add_pointer(struct heaptrack_reading *reading, const char *text)
     int count = numbers(text, number, NUMBERS_MAX);
     if (count < 2)
         return wrong(reading, "an instruction pointer has an address and a module");
-    if (hs_grow((void **)&reading->pointer, &reading->pointers_room, reading->pointers, sizeof(*reading->pointer)))
+    if (!HS_ARRAY_HAS_ROOM(reading->pointer, reading->pointers, reading->pointers_room))
         return no_memory(reading);
     struct pointer pointer = {.pc = number[0], .module = (uint32_t)number[1], .first = (uint32_t)reading->frames};
     if (number[1] > reading->strings_count)
@@ -132,7 +132,7 @@ static int add_pointer(struct heaptrack_reading *reading, const char *text)
                                         has_line ? (uint32_t)number[i + 2] : 0};
         if (number[i] > reading->strings_count || frame.file > reading->strings_count)
             return wrong(reading, "a name is no string before it");
-        if (hs_grow((void **)&reading->frame, &reading->frames_room, reading->frames, sizeof(*reading->frame)))
+        if (!HS_ARRAY_HAS_ROOM(reading->frame, reading->frames, reading->frames_room))
             return no_memory(reading);
         reading->frame[reading->frames++] = frame;
     }
@@ -175,7 +175,7 @@ static int add_kind(struct heaptrack_reading *reading, const char *text)
     uint64_t number[2];
     if (numbers(text, number, 2) != 2 || number[1] > reading->traces)
         return wrong(reading, "an allocation has a size and a trace before it");
-    if (hs_grow((void **)&reading->kind, &reading->kinds_room, reading->kinds, sizeof(*reading->kind)))
+    if (!HS_ARRAY_HAS_ROOM(reading->kind, reading->kinds, reading->kinds_room))
         return no_memory(reading);
     reading->kind[reading->kinds++] = (struct convert_heaptrack_kind){.size = number[0], .trace = (uint32_t)number[1]};
     return 0;
@@ -199,7 +199,7 @@ static int take_block(struct heaptrack_reading *reading, uint32_t *block)
     }
     if (reading->blocks == UINT32_MAX - 1)
         return wrong(reading, "too many blocks are live");
-    if (hs_grow((void **)&reading->older, &reading->blocks_room, reading->blocks, sizeof(*reading->older)))
+    if (!HS_ARRAY_HAS_ROOM(reading->older, reading->blocks, reading->blocks_room))
         return no_memory(reading);
     *block = (uint32_t)reading->blocks++;
     return 0;

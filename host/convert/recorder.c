@@ -3,10 +3,10 @@
 // Files of the recorder family (memory-profiler, bytehound): a stream of events of 28 kinds, without a length of their
 // own, so that reading ends at the first unknown one. Backtraces are whole, or change what the thread had last. Files
 // that were post-processed have names, others the program's files.
+#include "host/base/array.h"
 #include "host/convert/convert.h"
 #include "host/convert/recorder_stream.h"
 #include "host/convert/stack_builder.h"
-#include "host/export/grow.h"
 #include "host/store/id_map.h"
 
 #include <elf.h>
@@ -134,7 +134,7 @@ static int stream_of(struct recorder_reading *reading, uint32_t tid, uint32_t *s
     *stream = ++reading->next_stream;
     hs_trace_file__thread(&reading->file, *stream, tid, 0, "");
     while (reading->threads <= *stream) {
-        if (hs_grow((void **)&reading->thread, &reading->threads_room, reading->threads, sizeof(*reading->thread)))
+        if (!HS_ARRAY_HAS_ROOM(reading->thread, reading->threads, reading->threads_room))
             return -ENOMEM;
         reading->thread[reading->threads++] = (struct thread){0};
     }
@@ -215,7 +215,7 @@ static int read_string(struct recorder_reading *reading)
     if (!text)
         return -ENOMEM;
     if (hs_id_map__set(&reading->string_of, id, (uint32_t)reading->strings) ||
-        hs_grow((void **)&reading->string, &reading->strings_room, reading->strings, sizeof(*reading->string))) {
+        !HS_ARRAY_HAS_ROOM(reading->string, reading->strings, reading->strings_room)) {
         free(text);
         return -ENOMEM;
     }
@@ -242,7 +242,7 @@ static int read_decoded_frame(struct recorder_reading *reading)
     frame.line = u32(reading);
     u32(reading);     // column
     skip(reading, 1); // whether it is inlined
-    if (hs_grow((void **)&reading->decoded, &reading->decoded_room, reading->decoded_count, sizeof(*reading->decoded)))
+    if (!HS_ARRAY_HAS_ROOM(reading->decoded, reading->decoded_count, reading->decoded_room))
         return -ENOMEM;
     reading->decoded[reading->decoded_count++] = frame;
     return 0;

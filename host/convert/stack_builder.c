@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/convert/stack_builder.h"
 
-#include "host/export/grow.h"
+#include "host/base/array.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define LEAST_PC 0x1000u // smaller ones mean something else in a trace
@@ -47,7 +48,7 @@ int hs_stack_builder__child(struct hs_stack_builder *builder, struct hs_trace_fi
     if (!*slot) {
         if (builder->count == UINT32_MAX - 2)
             return -EOVERFLOW;
-        if (hs_grow((void **)&builder->node, &builder->room, (size_t)builder->count + 1, sizeof(*builder->node)))
+        if (!HS_ARRAY_HAS_ROOM(builder->node, (size_t)builder->count + 1, builder->room))
             return -ENOMEM;
         *slot = ++builder->count;
         builder->node[*slot] = (struct hs_built_node){pc, parent};

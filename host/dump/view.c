@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/dump/view.h"
 
+#include "host/base/array.h"
 #include "host/dump/machine.h"
 #include "host/dump/modules.h"
 #include "host/dump/summary.h"
-#include "host/export/grow.h"
 #include "host/store/id_map.h"
 #include "host/store/tables.h"
 #include "host/symbols/strings.h"
@@ -109,7 +109,7 @@ static int read_path(struct view_path *path, const struct hs_dump *dump, const s
     uint32_t location;
     path->count = 0;
     while (hs_dump_walk__next(&walk, &location)) {
-        if (hs_grow((void **)&path->location, &path->room, path->count, sizeof(*path->location)))
+        if (!HS_ARRAY_HAS_ROOM(path->location, path->count, path->room))
             return -ENOMEM;
         path->location[path->count++] = location;
     }

@@ -6,8 +6,8 @@
 //   2 slot microseconds 0      free what the slot holds    5 0 0 0       it returned
 //   3 slot microseconds size   reallocate it
 // and a single 0. Frames are numbered by how often they occur in stacks, the most frequent one is 0.
+#include "host/base/array.h"
 #include "host/export/export.h"
-#include "host/export/grow.h"
 #include "host/query/events.h"
 #include "host/store/id_map.h"
 
@@ -166,7 +166,7 @@ static uint32_t take_slot(struct replay_writing *writing)
 
 static int give_slot(struct replay_writing *writing, uint32_t slot)
 {
-    if (hs_grow((void **)&writing->spare, &writing->spare_room, writing->spares, sizeof(*writing->spare)))
+    if (!HS_ARRAY_HAS_ROOM(writing->spare, writing->spares, writing->spare_room))
         return -ENOMEM;
     writing->spare[writing->spares++] = slot;
     return 0;
@@ -174,7 +174,7 @@ static int give_slot(struct replay_writing *writing, uint32_t slot)
 
 static int start_move(struct replay_writing *writing, uint32_t row, uint32_t slot)
 {
-    if (hs_grow((void **)&writing->moving, &writing->moving_room, writing->movings, sizeof(*writing->moving)))
+    if (!HS_ARRAY_HAS_ROOM(writing->moving, writing->movings, writing->moving_room))
         return -ENOMEM;
     writing->moving[writing->movings++] = (struct moving){row, slot};
     return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/export/stack_groups.h"
 
-#include "host/export/grow.h"
+#include "host/base/array.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -109,7 +109,7 @@ static int push(struct stack_groups_sorting *sorting, struct stack_groups_run ru
 {
     if (run.count < 2 || run.depth >= sorting->most)
         return 0;
-    if (hs_grow((void **)&sorting->run, &sorting->room, sorting->runs, sizeof(*sorting->run)))
+    if (!HS_ARRAY_HAS_ROOM(sorting->run, sorting->runs, sorting->room))
         return -ENOMEM;
     sorting->run[sorting->runs++] = run;
     return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/export/stack_table.h"
 
-#include "host/export/grow.h"
+#include "host/base/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,8 +37,8 @@ static int add_frame(struct hs_stack_table *table, const struct hs_frame *frame,
             return 0;
     }
     size_t room = table->frame_room;
-    if (hs_grow((void **)&table->frame, &table->frame_room, table->frame_count, sizeof(*table->frame)) ||
-        hs_grow((void **)&table->next, &room, table->frame_count, sizeof(*table->next)))
+    if (!HS_ARRAY_HAS_ROOM(table->frame, table->frame_count, table->frame_room) ||
+        !HS_ARRAY_HAS_ROOM(table->next, table->frame_count, room))
         return -ENOMEM;
     *number = (uint32_t)table->frame_count++;
     table->frame[*number] = frame;
@@ -48,7 +48,7 @@ static int add_frame(struct hs_stack_table *table, const struct hs_frame *frame,
 
 static int add_number(struct hs_stack_table *table, uint32_t number)
 {
-    if (hs_grow((void **)&table->number, &table->number_room, table->number_count, sizeof(*table->number)))
+    if (!HS_ARRAY_HAS_ROOM(table->number, table->number_count, table->number_room))
         return -ENOMEM;
     table->number[table->number_count++] = number;
     return 0;

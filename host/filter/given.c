@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/filter/given.h"
 
+#include "host/base/array.h"
 #include "host/filter/expression.h"
 #include "host/filter/pattern.h"
 
@@ -150,15 +151,7 @@ static int understand(struct hs_given_parameter *given, const char *name, struct
 
 static int make_room(struct hs_filter_parameters *parameters)
 {
-    if (parameters->count < parameters->capacity)
-        return 0;
-    size_t capacity = parameters->capacity ? 2 * parameters->capacity : 8;
-    struct hs_given_parameter *grown = reallocarray(parameters->given, capacity, sizeof(*grown));
-    if (!grown)
-        return -ENOMEM;
-    parameters->given = grown;
-    parameters->capacity = capacity;
-    return 0;
+    return HS_ARRAY_HAS_ROOM(parameters->given, parameters->count, parameters->capacity) ? 0 : -ENOMEM;
 }
 
 static void replace(struct hs_given_parameter *old, struct hs_given_parameter given)

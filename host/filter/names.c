@@ -2,7 +2,7 @@
 #include "host/filter/names.h"
 
 #include "format/trace_format.h"
-#include "host/import/array.h"
+#include "host/base/array.h"
 #include "host/store/id_map.h"
 
 // How many nodes are named before others get their turn with the symbols.

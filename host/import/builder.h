@@ -6,7 +6,7 @@
 #define HEAPSONDE_IMPORT_BUILDER_H
 
 #include "format/event.h"
-#include "host/import/array.h"
+#include "host/base/array.h"
 #include "host/import/clock_map.h"
 #include "host/import/live_map.h"
 #include "host/import/live_ranges.h"

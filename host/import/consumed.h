@@ -6,7 +6,7 @@
 #ifndef HEAPSONDE_IMPORT_CONSUMED_H
 #define HEAPSONDE_IMPORT_CONSUMED_H
 
-#include "host/import/array.h"
+#include "host/base/array.h"
 #include "host/import/import.h"
 
 #define HS_ALL_STEPS UINT64_MAX // the whole chunk, which does not change any more

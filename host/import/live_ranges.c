@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/import/live_ranges.h"
 
+#include "host/base/array.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -60,14 +62,8 @@ struct hs_range_place hs_live_ranges__next(const struct hs_live_ranges *ranges, 
 // An empty block at `index`, which the caller fills.
 static struct range_block *add_block(struct hs_live_ranges *ranges, size_t index)
 {
-    if (ranges->blocks == ranges->room) {
-        size_t room = 2 * ranges->room + 16;
-        struct range_block **grown = reallocarray(ranges->block, room, sizeof *grown);
-        if (!grown)
-            return NULL;
-        ranges->block = grown;
-        ranges->room = room;
-    }
+    if (!HS_ARRAY_HAS_ROOM(ranges->block, ranges->blocks, ranges->room))
+        return NULL;
     struct range_block *block = malloc(sizeof *block);
     if (!block)
         return NULL;

@@ -5,7 +5,7 @@
 #ifndef HEAPSONDE_IMPORT_LIVE_RANGES_H
 #define HEAPSONDE_IMPORT_LIVE_RANGES_H
 
-#include "host/import/array.h"
+#include "host/base/array.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_IMPORT_PARTIAL_COLUMNS_H
 #define HEAPSONDE_IMPORT_PARTIAL_COLUMNS_H
 
-#include "host/import/array.h"
+#include "host/base/array.h"
 #include "host/store/packed.h"
 
 // X(column): written when rows start.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // All events of all streams in time order: a heap of the chunks that overlap, opened in the order of their first time.
+#include "host/base/array.h"
 #include "host/import/decode_ahead.h"
 #include "host/import/step.h"
 #include "host/import/trace.h"
@@ -104,14 +105,8 @@ static inline void set_phase(struct replay *replay, struct replay_cursor *cursor
 
 static int push(struct replay *replay, struct replay_cursor *cursor)
 {
-    if (replay->open == replay->heap_capacity) {
-        size_t capacity = replay->heap_capacity ? 2 * replay->heap_capacity : 64;
-        struct replay_entry *grown = realloc(replay->heap, capacity * sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        replay->heap = grown;
-        replay->heap_capacity = capacity;
-    }
+    if (!HS_ARRAY_HAS_ROOM(replay->heap, replay->open, replay->heap_capacity))
+        return -ENOMEM;
     replay->heap[replay->open] = (struct replay_entry){cursor->time, cursor};
     sift_up(replay, replay->open++);
     return 0;

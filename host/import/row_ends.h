@@ -14,7 +14,7 @@
 #ifndef HEAPSONDE_IMPORT_ROW_ENDS_H
 #define HEAPSONDE_IMPORT_ROW_ENDS_H
 
-#include "host/import/array.h"
+#include "host/base/array.h"
 #include "host/import/growing.h"
 #include "host/store/packed.h"
 

@@ -6,7 +6,7 @@
 #ifndef HEAPSONDE_IMPORT_STACK_PEAKS_H
 #define HEAPSONDE_IMPORT_STACK_PEAKS_H
 
-#include "host/import/array.h"
+#include "host/base/array.h"
 #include "host/import/growing.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_IMPORT_TABLES_H
 #define HEAPSONDE_IMPORT_TABLES_H
 
-#include "host/import/array.h"
+#include "host/base/array.h"
 #include "host/import/clock_map.h"
 #include "host/import/growing.h"
 #include "host/import/import.h"

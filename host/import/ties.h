@@ -7,7 +7,7 @@
 #ifndef HEAPSONDE_IMPORT_TIES_H
 #define HEAPSONDE_IMPORT_TIES_H
 
-#include "host/import/array.h"
+#include "host/base/array.h"
 #include "host/import/step.h"
 
 // Limits for the number of waiting threads and steps. Beyond them, steps are taken in the order in which they came.

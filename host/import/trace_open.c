@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/base/array.h"
 #include "host/import/trace.h"
 
 #include "format/chunk.h"
@@ -36,14 +37,8 @@ void hs_trace__count_damage(struct hs_trace *trace, enum hs_damage reason, uint6
 
 int hs_trace__add_chunk(struct hs_trace *trace, const struct hs_trace_chunk *chunk)
 {
-    if (trace->chunks == trace->capacity) {
-        size_t capacity = trace->capacity ? 2 * trace->capacity : 256;
-        struct hs_trace_chunk *grown = realloc(trace->chunk, capacity * sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        trace->chunk = grown;
-        trace->capacity = capacity;
-    }
+    if (!HS_ARRAY_HAS_ROOM(trace->chunk, trace->chunks, trace->capacity))
+        return -ENOMEM;
     trace->chunk[trace->chunks++] = *chunk;
     return 0;
 }

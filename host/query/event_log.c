@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/event_log.h"
 
+#include "host/base/array.h"
 #include "host/query/drop_pages.h"
 #include "host/query/order.h"
 #include "host/query/scan.h"
@@ -62,15 +63,9 @@ static void start_block(struct event_log_writing *writing, uint64_t time)
 {
     struct hs_event_log *log = writing->log;
     writing->last_time = time;
-    if (log->blocks == writing->room) {
-        size_t room = 2 * writing->room + 1024;
-        uint64_t *grown = realloc(log->block_time, room * sizeof(*grown));
-        if (!grown) {
-            writing->failed = -ENOMEM;
-            return;
-        }
-        log->block_time = grown;
-        writing->room = room;
+    if (!HS_ARRAY_HAS_ROOM(log->block_time, log->blocks, writing->room)) {
+        writing->failed = -ENOMEM;
+        return;
     }
     log->block_time[log->blocks++] = time;
 }
@@ -481,14 +476,8 @@ static struct event_log_run *run_of(struct event_log_stretch *stretch, size_t po
 {
     if (stretch->count && stretch->run[stretch->count - 1].point == point)
         return &stretch->run[stretch->count - 1];
-    if (stretch->count == stretch->room) {
-        const size_t room = 2 * stretch->room + 4;
-        struct event_log_run *grown = realloc(stretch->run, room * sizeof(*grown));
-        if (!grown)
-            return NULL;
-        stretch->run = grown;
-        stretch->room = room;
-    }
+    if (!HS_ARRAY_HAS_ROOM(stretch->run, stretch->count, stretch->room))
+        return NULL;
     stretch->run[stretch->count] = (struct event_log_run){.point = point};
     return &stretch->run[stretch->count++];
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/history.h"
 
+#include "host/base/array.h"
 #include "host/query/scan.h"
 #include "host/query/zone_events.h"
 
@@ -110,14 +111,8 @@ static int sum_zone(void *argument, unsigned number, uint64_t first, uint64_t en
 
 static int add_summit(struct zone_history *zone, const struct summit *summit)
 {
-    if (zone->count == zone->capacity) {
-        size_t capacity = zone->capacity ? 2 * zone->capacity : 4;
-        struct summit *grown = realloc(zone->summit, capacity * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        zone->summit = grown;
-        zone->capacity = capacity;
-    }
+    if (!HS_ARRAY_HAS_ROOM(zone->summit, zone->count, zone->capacity))
+        return -ENOMEM;
     zone->summit[zone->count++] = *summit;
     return 0;
 }

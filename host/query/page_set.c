@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/page_set.h"
 
+#include "host/base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,14 +25,8 @@ static struct hs_page_part *find_or_add(struct hs_page_set *set, uint64_t key)
     struct hs_page_part *part = find(set, key);
     if (part)
         return part;
-    if (set->parts == set->room) {
-        uint32_t room = 2 * set->room + 16;
-        struct hs_page_part *bigger = reallocarray(set->part, room, sizeof(*bigger));
-        if (!bigger)
-            return NULL;
-        set->part = bigger;
-        set->room = room;
-    }
+    if (!HS_ARRAY_HAS_ROOM(set->part, set->parts, set->room))
+        return NULL;
     if (hs_id_map__set(&set->of_key, key, set->parts))
         return NULL;
     part = &set->part[set->parts++];

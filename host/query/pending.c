@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/pending.h"
 
+#include "host/base/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -45,14 +47,8 @@ static int advance(struct hs_pending_run *run)
 
 static int add_run(struct hs_pending *pending, const struct hs_pending_item *item, size_t count)
 {
-    if (pending->runs == pending->run_room) {
-        size_t room = 2 * pending->run_room + 16;
-        struct hs_pending_run *run = reallocarray(pending->run, room, sizeof(*run));
-        if (!run)
-            return -ENOMEM;
-        pending->run = run;
-        pending->run_room = room;
-    }
+    if (!HS_ARRAY_HAS_ROOM(pending->run, pending->runs, pending->run_room))
+        return -ENOMEM;
     struct hs_pending_run *run = &pending->run[pending->runs];
     run->file = tmpfile();
     if (!run->file)

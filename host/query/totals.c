@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/base/array.h"
 #include "host/query/large_pages.h"
 #include "host/query/match.h"
 #include "host/query/planner.h"
@@ -53,14 +54,8 @@ static struct hs_total *total_of(struct totals_known *known, uint32_t stack)
     uint32_t place = known->index[stack];
     if (place)
         return &known->total[place - 1];
-    if (known->count == known->capacity) {
-        size_t capacity = known->capacity ? 2 * known->capacity : 1024;
-        struct hs_total *grown = realloc(known->total, capacity * sizeof *grown);
-        if (!grown)
-            return NULL;
-        known->total = grown;
-        known->capacity = capacity;
-    }
+    if (!HS_ARRAY_HAS_ROOM(known->total, known->count, known->capacity))
+        return NULL;
     struct hs_total *total = &known->total[known->count++];
     known->index[stack] = (uint32_t)known->count;
     start_total(total, stack);

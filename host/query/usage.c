@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/usage.h"
 
+#include "host/base/array.h"
 #include "host/query/page_set.h"
 #include "host/query/samples.h"
 
@@ -38,14 +39,8 @@ struct changes {
 
 static int add_change(struct changes *changes, const struct usage_change *change)
 {
-    if (changes->count == changes->room) {
-        size_t room = 2 * changes->room + 1024;
-        struct usage_change *bigger = reallocarray(changes->change, room, sizeof(*bigger));
-        if (!bigger)
-            return -ENOMEM;
-        changes->change = bigger;
-        changes->room = room;
-    }
+    if (!HS_ARRAY_HAS_ROOM(changes->change, changes->count, changes->room))
+        return -ENOMEM;
     changes->change[changes->count++] = *change;
     return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/report/sites.h"
 
+#include "host/base/array.h"
 #include "host/report/frames.h"
 #include "host/report/text.h"
 #include "host/symbols/strings.h"
@@ -82,15 +83,7 @@ static bool is_site(const struct hs_site *site, const struct looked_up *stack)
 static int grow_sites(struct building *building)
 {
     struct hs_sites *sites = building->sites;
-    if (sites->count < building->capacity)
-        return 0;
-    size_t capacity = building->capacity ? building->capacity * 2 : 1024;
-    struct hs_site *bigger = reallocarray(sites->site, capacity, sizeof(*bigger));
-    if (!bigger)
-        return -ENOMEM;
-    sites->site = bigger;
-    building->capacity = capacity;
-    return 0;
+    return HS_ARRAY_HAS_ROOM(sites->site, sites->count, building->capacity) ? 0 : -ENOMEM;
 }
 
 // Few sites stand for many stacks: the table follows the sites.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/entries.h"
 
+#include "host/base/array.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
@@ -63,14 +64,8 @@ static int make_room(struct entries_finding *finding, uint32_t place)
 
 static int add_entry(struct entries_finding *finding, uint32_t at, int32_t frame)
 {
-    if (finding->count == finding->room) {
-        const size_t room = 2 * finding->room + 256;
-        struct hs_function_start *grown = reallocarray(finding->entry, room, sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        finding->entry = grown;
-        finding->room = room;
-    }
+    if (!HS_ARRAY_HAS_ROOM(finding->entry, finding->count, finding->room))
+        return -ENOMEM;
     finding->entry[finding->count++] = (struct hs_function_start){
         .at = at, .frame = frame, .first = finding->nodes->first[at], .value = finding->nodes->passing[at]};
     return 0;

@@ -3,6 +3,7 @@
 // /fragmentation_timeline: how much of the main heap's span no block takes, at the end of each second. The span reaches
 // from the lowest live block to the highest: a bit for each place where a block may begin, and bits above for each word
 // of bits that is not empty.
+#include "host/base/array.h"
 #include "host/query/match.h"
 #include "host/query/scan.h"
 #include "host/rest/answers.h"
@@ -163,14 +164,8 @@ struct fragmentation_looking {
 
 static int add_survivor(struct survivors *survivors, uint32_t row)
 {
-    if (survivors->count == survivors->room) {
-        const size_t room = 2 * survivors->room + 1024;
-        uint32_t *grown = reallocarray(survivors->row, room, sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        survivors->row = grown;
-        survivors->room = room;
-    }
+    if (!HS_ARRAY_HAS_ROOM(survivors->row, survivors->count, survivors->room))
+        return -ENOMEM;
     survivors->row[survivors->count++] = row;
     return 0;
 }

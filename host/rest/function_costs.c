@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/function_costs.h"
 
+#include "host/base/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -90,14 +92,8 @@ static void add_outwards(const struct function_costs_adding *adding, const struc
 
 static int push(struct function_costs_adding *adding, struct function_costs_step step)
 {
-    if (adding->steps == adding->room) {
-        const size_t room = 2 * adding->room + 256;
-        struct function_costs_step *grown = reallocarray(adding->step, room, sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        adding->step = grown;
-        adding->room = room;
-    }
+    if (!HS_ARRAY_HAS_ROOM(adding->step, adding->steps, adding->room))
+        return -ENOMEM;
     adding->step[adding->steps++] = step;
     return 0;
 }

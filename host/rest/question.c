@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/base/array.h"
 #include "host/query/planner.h"
 #include "host/report/events.h"
 #include "host/rest/ask.h"
@@ -487,14 +488,8 @@ static int add_value(void *context, uint32_t stack, uint64_t bytes, uint64_t cou
     struct hs_stack_values *values = context;
     if (!count)
         return 0;
-    if (values->count == values->room) {
-        const size_t room = 2 * values->room + 1024;
-        struct hs_stack_value *grown = reallocarray(values->at, room, sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        values->at = grown;
-        values->room = room;
-    }
+    if (!HS_ARRAY_HAS_ROOM(values->at, values->count, values->room))
+        return -ENOMEM;
     values->at[values->count++] = (struct hs_stack_value){stack, {bytes, count}};
     return 0;
 }

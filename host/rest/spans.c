@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/spans.h"
 
+#include "host/base/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -78,14 +80,8 @@ int hs_spans__add(struct hs_spans *spans, uint64_t start, uint64_t end)
     end = end > start ? end : start;
     if (has(spans, start, end))
         return 0;
-    if (spans->added_count == spans->room) {
-        const size_t room = spans->room ? 2 * spans->room : 1024;
-        struct hs_span *grown = reallocarray(spans->added, room, sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        spans->added = grown;
-        spans->room = room;
-    }
+    if (!HS_ARRAY_HAS_ROOM(spans->added, spans->added_count, spans->room))
+        return -ENOMEM;
     spans->added[spans->added_count++] = (struct hs_span){start, end};
     return spans->added_count < AT_ONCE ? 0 : hs_spans__settle(spans);
 }

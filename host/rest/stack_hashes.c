@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/stack_hashes.h"
 
+#include "host/base/array.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
@@ -80,14 +81,8 @@ static int hash_node(struct hs_stack_hashes *hashes, uint32_t node)
 
 static int add_to_path(struct hs_stack_hashes *hashes, size_t depth, uint32_t node)
 {
-    if (depth == hashes->path_room) {
-        const size_t room = 2 * hashes->path_room + 256;
-        uint32_t *grown = reallocarray(hashes->path, room, sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        hashes->path = grown;
-        hashes->path_room = room;
-    }
+    if (!HS_ARRAY_HAS_ROOM(hashes->path, depth, hashes->path_room))
+        return -ENOMEM;
     hashes->path[depth] = node;
     return 0;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/stack_tree.h"
 
+#include "host/base/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -63,14 +65,8 @@ static int sort_children(struct hs_stack_tree *tree, uint32_t parent, struct chi
     struct hs_node_tree *nodes = &tree->nodes;
     size_t count = 0;
     for (uint32_t child = nodes->child[parent]; child; child = nodes->sibling[child]) {
-        if (count == children->room) {
-            const size_t room = 2 * children->room + 64;
-            uint32_t *grown = reallocarray(children->at, room, sizeof(*grown));
-            if (!grown)
-                return -ENOMEM;
-            children->at = grown;
-            children->room = room;
-        }
+        if (!HS_ARRAY_HAS_ROOM(children->at, count, children->room))
+            return -ENOMEM;
         children->at[count++] = child;
     }
     if (count < 2)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/store/packed.h"
 
+#include "host/base/array.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -318,15 +320,9 @@ static void flush(struct hs_packed_writer *writer)
 
 static struct hs_packed_block *add_block(struct hs_packed_writer *writer)
 {
-    if (writer->blocks == writer->capacity) {
-        size_t capacity = writer->capacity ? 2 * writer->capacity : 64;
-        struct hs_packed_block *grown = realloc(writer->block, capacity * sizeof *grown);
-        if (!grown) {
-            writer->failed = writer->failed ? writer->failed : -ENOMEM;
-            return NULL;
-        }
-        writer->block = grown;
-        writer->capacity = capacity;
+    if (!HS_ARRAY_HAS_ROOM(writer->block, writer->blocks, writer->capacity)) {
+        writer->failed = writer->failed ? writer->failed : -ENOMEM;
+        return NULL;
     }
     return &writer->block[writer->blocks++];
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/symbols/dwarf_frames.h"
 
+#include "host/base/array.h"
 #include "host/symbols/split_unit.h"
 
 #include <dwarf.h>
@@ -70,27 +71,14 @@ void hs_dwarf__destroy(struct hs_dwarf *self)
 
 // ---- ranges --------------------------------------------------------------------------------------------------------
 
-static void *grown(void *items, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return items;
-    size_t wanted = *capacity ? *capacity * 2 : 64;
-    void *bigger = reallocarray(items, wanted, size);
-    if (bigger)
-        *capacity = wanted;
-    return bigger;
-}
-
 static void add_range(struct dwarf_frames_ranges *ranges, uint64_t low, uint64_t high, uint32_t index)
 {
     // The linker moves discarded functions to address 0; nothing real is there.
     if (low == 0 || low >= high)
         return;
-    struct dwarf_frames_range *items = grown(ranges->items, ranges->count, &ranges->capacity, sizeof(*items));
-    if (!items)
+    if (!HS_ARRAY_HAS_ROOM(ranges->items, ranges->count, ranges->capacity))
         return;
-    ranges->items = items;
-    items[ranges->count++] = (struct dwarf_frames_range){low, high, index};
+    ranges->items[ranges->count++] = (struct dwarf_frames_range){low, high, index};
 }
 
 static size_t add_die_ranges(struct dwarf_frames_ranges *ranges, Dwarf_Die *die, uint32_t index)
@@ -185,11 +173,9 @@ static void index_units(struct hs_dwarf *self)
     while (dwarf_get_units(self->dwarf, cu, &cu, &version, &type, &die, &split) == 0) {
         if (type != DW_UT_compile && type != DW_UT_skeleton)
             continue;
-        struct dwarf_frames_unit *units = grown(self->units, self->unit_count, &capacity, sizeof(*units));
-        if (!units)
+        if (!HS_ARRAY_HAS_ROOM(self->units, self->unit_count, capacity))
             break;
-        self->units = units;
-        struct dwarf_frames_unit *unit = &units[self->unit_count];
+        struct dwarf_frames_unit *unit = &self->units[self->unit_count];
         *unit = (struct dwarf_frames_unit){.die = die, .tree = split.addr ? split : die};
         if (type == DW_UT_skeleton && !split.addr) {
             self->lacks_units = true;
@@ -297,11 +283,9 @@ static void add_function(struct dwarf_frames_unit *unit, Dwarf_Die *die)
 {
     if (!add_function_ranges(unit, die))
         return;
-    Dwarf_Die *functions = grown(unit->functions, unit->function_count, &unit->function_capacity, sizeof(*functions));
-    if (!functions)
+    if (!HS_ARRAY_HAS_ROOM(unit->functions, unit->function_count, unit->function_capacity))
         return;
-    unit->functions = functions;
-    functions[unit->function_count++] = *die;
+    unit->functions[unit->function_count++] = *die;
 }
 
 static void index_functions(struct dwarf_frames_unit *unit, Dwarf_Die *parent, unsigned depth)

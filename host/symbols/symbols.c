@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/symbols/symbols.h"
 
+#include "host/base/array.h"
 #include "host/symbols/demangle.h"
 #include "host/symbols/session.h"
 #include "host/symbols/source_map.h"
@@ -46,14 +47,8 @@ void hs_symbols__destroy(struct hs_symbols *self)
 
 int hs_symbols__add_module(struct hs_symbols *self, const struct hs_symbols_module *module)
 {
-    if (self->module_count == self->module_capacity) {
-        size_t capacity = self->module_capacity ? self->module_capacity * 2 : 64;
-        struct hs_module_symbols **modules = reallocarray(self->modules, capacity, sizeof(struct hs_module_symbols *));
-        if (!modules)
-            return -ENOMEM;
-        self->modules = modules;
-        self->module_capacity = capacity;
-    }
+    if (!HS_ARRAY_HAS_ROOM(self->modules, self->module_count, self->module_capacity))
+        return -ENOMEM;
     struct hs_module_symbols *added = calloc(1, sizeof(*added));
     if (!added)
         return -ENOMEM;

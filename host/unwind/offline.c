@@ -4,6 +4,7 @@
 // lock while it is there, and has them forget when it ends.
 #include "host/unwind/offline.h"
 
+#include "host/base/array.h"
 #include "host/unwind/image.h"
 #include "host/unwind/offline_view.h"
 #include "host/unwind/view.h"
@@ -186,15 +187,9 @@ uint64_t hs_offline__looked_at(const struct hs_offline *self)
 int hs_offline__add_file(struct hs_offline *self, int fd, int debug)
 {
     struct hs_image *image = hs_image__open(&self->kind, fd, debug);
-    if (image && self->file_count == self->file_capacity) {
-        size_t capacity = self->file_capacity ? 2 * self->file_capacity : 16;
-        struct hs_image **grown = realloc(self->files, capacity * sizeof *grown);
-        if (!grown) {
-            hs_image__close(image);
-            return -1;
-        }
-        self->files = grown;
-        self->file_capacity = capacity;
+    if (image && !HS_ARRAY_HAS_ROOM(self->files, self->file_count, self->file_capacity)) {
+        hs_image__close(image);
+        return -1;
     }
     if (!image)
         return -1;
