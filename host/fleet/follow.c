@@ -6,7 +6,7 @@
 #include "format/crc32c.h"
 #include "format/meta.h"
 #include "format/meta_codec.h"
-#include "host/import/array.h"
+#include "host/base/array.h"
 #include "host/import/clock_map.h"
 #include "host/import/import.h"
 #include "host/store/id_map.h"

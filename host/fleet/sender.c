@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/fleet/sender.h"
 
-#include "host/import/array.h"
+#include "host/base/array.h"
 #include "host/store/id_map.h"
 #include "host/store/store.h"
 

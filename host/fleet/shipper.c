@@ -4,7 +4,7 @@
 #include "host/fleet/load.h"
 #include "host/fleet/progress_file.h"
 #include "host/fleet/schema.h"
-#include "host/import/array.h"
+#include "host/base/array.h"
 #include "host/store/id_map.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #ifndef HEAPSONDE_IMPORT_SAME_STACKS_H
 #define HEAPSONDE_IMPORT_SAME_STACKS_H
 
-#include "host/import/array.h"
+#include "host/base/array.h"
 #include "host/import/growing.h"
 #include "host/store/store.h"
 
