@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/fleet/shipper.h"
 
+#include "host/base/array.h"
 #include "host/fleet/load.h"
 #include "host/fleet/progress_file.h"
 #include "host/fleet/schema.h"
-#include "host/base/array.h"
 #include "host/store/id_map.h"
 
 #include <errno.h>
