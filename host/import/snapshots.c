@@ -11,45 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES_FIRST = 1 << 16, UNASKED = -2, NO_FILE = -1 };
-
-// ---- records -------------------------------------------------------------------------------------------------------
-
-static int add_bytes(struct hs_array *bytes, struct hs_bytes more)
-{
-    size_t needed = bytes->count + more.length;
-    if (needed > bytes->capacity) {
-        size_t capacity = needed < BYTES_FIRST ? BYTES_FIRST : 2 * needed;
-        void *grown = realloc(bytes->data, capacity);
-        if (!grown)
-            return -ENOMEM;
-        bytes->data = grown;
-        bytes->capacity = capacity;
-    }
-    if (more.length)
-        memcpy((uint8_t *)bytes->data + bytes->count, more.data, more.length);
-    bytes->count = needed;
-    return 0;
-}
-
-int hs_snapshots__add(struct hs_import_tables *tables, const struct hs_meta_record *record)
-{
-    struct hs_snapshot_record *added = hs_array__add(&tables->snapshots, sizeof *added);
-    if (!added)
-        return -ENOMEM;
-    *added = (struct hs_snapshot_record){.time = record->time,
-                                         .at = tables->snapshot_bytes.count,
-                                         .length = (uint32_t)record->text.length,
-                                         .number = record->id | HS_STACK_SNAPSHOT};
-    return add_bytes(&tables->snapshot_bytes, record->text);
-}
-
-void hs_snapshots__convert(struct hs_import_tables *tables, struct hs_clock_map *clock)
-{
-    struct hs_snapshot_record *records = tables->snapshots.data;
-    for (size_t i = 0; i < tables->snapshots.count; i++)
-        records[i].time = hs_clock_map__ns(clock, records[i].time);
-}
+enum { UNASKED = -2, NO_FILE = -1 };
 
 // ---- nodes ---------------------------------------------------------------------------------------------------------
 
@@ -218,7 +180,7 @@ static int64_t unwind(struct unwinding *self, const struct hs_snapshot_record *r
     static _Thread_local struct hs_offline_stack stack;
     struct hs_offline_snapshot snapshot = {.size = 0};
     uint8_t *copy = NULL;
-    const uint8_t *bytes = (const uint8_t *)self->tables->snapshot_bytes.data + record->at;
+    const uint8_t *bytes = (const uint8_t *)self->tables->snapshots.bytes.data + record->at;
     int failed = enter_epoch(self, record->time);
     if (failed)
         return failed;
@@ -253,14 +215,14 @@ static uint32_t node_of_number(const struct hs_array *records, const uint32_t *n
 
 static int unwind_all(struct unwinding *self, uint32_t *nodes)
 {
-    const struct hs_snapshot_record *records = self->tables->snapshots.data;
-    for (size_t i = 0; i < self->tables->snapshots.count; i++) {
+    const struct hs_snapshot_record *records = self->tables->snapshots.record.data;
+    for (size_t i = 0; i < self->tables->snapshots.record.count; i++) {
         int64_t node = unwind(self, &records[i]);
         if (node < 0)
             return (int)node;
         nodes[i] = (uint32_t)node;
     }
-    self->summary->snapshots = self->tables->snapshots.count;
+    self->summary->snapshots = self->tables->snapshots.record.count;
     return 0;
 }
 
@@ -311,7 +273,8 @@ static int unwind_here(struct unwinding *self, const struct hs_symbols_options *
     self->files.embedded_count = tables->embedded.count;
     self->files.strings = tables->strings.data;
     head->unwound_with = hs_snapshot_files__identity(&self->files, self->modules, tables->modules.count);
-    qsort(tables->snapshots.data, tables->snapshots.count, sizeof(struct hs_snapshot_record), compare_records);
+    qsort(tables->snapshots.record.data, tables->snapshots.record.count, sizeof(struct hs_snapshot_record),
+          compare_records);
     int failed = prepare(self);
     if (!failed)
         failed = unwind_all(self, nodes);
@@ -323,13 +286,13 @@ int hs_snapshots__unwind(const struct hs_trace *trace, const struct hs_symbols_o
 {
     struct unwinding self = {.tables = tables, .summary = &head->summary, .trace = trace};
     struct hs_sample *sample = samples->data;
-    uint32_t *nodes = calloc(tables->snapshots.count + 1, sizeof *nodes);
+    uint32_t *nodes = calloc(tables->snapshots.record.count + 1, sizeof *nodes);
     int failed = nodes ? 0 : -ENOMEM;
-    if (!failed && tables->snapshots.count)
+    if (!failed && tables->snapshots.record.count)
         failed = unwind_here(&self, symbols, nodes, head);
     for (size_t i = 0; i < samples->count && !failed; i++)
         if (sample[i].stack & HS_STACK_SNAPSHOT)
-            sample[i].stack = node_of_number(&tables->snapshots, nodes, sample[i].stack);
+            sample[i].stack = node_of_number(&tables->snapshots.record, nodes, sample[i].stack);
     hs_offline__destroy(self.session);
     free(self.modules);
     free(self.file_of);

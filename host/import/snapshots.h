@@ -5,17 +5,7 @@
 #ifndef HEAPSONDE_IMPORT_SNAPSHOTS_H
 #define HEAPSONDE_IMPORT_SNAPSHOTS_H
 
-#include "format/meta.h"
 #include "host/import/tables.h"
-
-struct hs_snapshot_record {
-    uint64_t time; // recorded time until hs_snapshots__convert
-    size_t at;     // in tables.snapshot_bytes
-    uint32_t length, number;
-};
-
-int hs_snapshots__add(struct hs_import_tables *tables, const struct hs_meta_record *record);
-void hs_snapshots__convert(struct hs_import_tables *tables, struct hs_clock_map *clock);
 
 // Makes nodes of the stacks of samples. `symbols` may be NULL. Sets head->unwound_with and fields of the summary.
 int hs_snapshots__unwind(const struct hs_trace *trace, const struct hs_symbols_options *symbols,

@@ -3,7 +3,6 @@
 
 #include "format/meta.h"
 #include "host/import/finish.h"
-#include "host/import/snapshots.h"
 
 #include <errno.h>
 #include <string.h>
@@ -47,8 +46,7 @@ void hs_import_tables__free(struct hs_import_tables *tables)
     free(tables->info.data);
     free(tables->culled.data);
     free(tables->embedded.data);
-    free(tables->snapshots.data);
-    free(tables->snapshot_bytes.data);
+    hs_snapshot_records__free(&tables->snapshots);
 }
 
 // Appends bytes and a NUL; returns the offset, 0 (the empty string) when there is no room.
@@ -280,7 +278,7 @@ static int add_record(struct hs_import_tables *tables, const struct hs_meta_reco
     case HS_META_CULLED:
         return add_culled(tables, record);
     case HS_META_SNAPSHOT:
-        return hs_snapshots__add(tables, record);
+        return hs_snapshot_records__add(&tables->snapshots, record);
     default:
         return add_side(tables, record);
     }
@@ -421,7 +419,7 @@ void hs_import_tables__convert(struct hs_import_tables *tables, struct hs_clock_
     struct hs_clock_point *points = tables->clock.data;
     for (size_t i = 0; i < tables->clock.count; i++)
         points[i].time = to_ns(clock, points[i].time);
-    hs_snapshots__convert(tables, clock);
+    hs_snapshot_records__convert(&tables->snapshots, clock);
     struct hs_culled *culled = tables->culled.data;
     for (size_t i = 0; i < tables->culled.count; i++) {
         culled[i].lifetime_ns = to_ns(clock, culled[i].lifetime_ns);

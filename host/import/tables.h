@@ -9,6 +9,7 @@
 #include "host/import/growing.h"
 #include "host/import/import.h"
 #include "host/import/same_stacks.h"
+#include "host/import/snapshot_records.h"
 #include "host/store/allowance.h"
 #include "host/store/column_file.h"
 #include "host/store/id_map.h"
@@ -31,8 +32,8 @@ struct hs_import_tables {
     struct hs_array info;       // struct hs_stored_info
     struct hs_array culled;     // struct hs_culled
     struct hs_allowance culled_allowance;
-    struct hs_array embedded;                  // struct hs_stored_embedded
-    struct hs_array snapshots, snapshot_bytes; // struct hs_snapshot_record, and their bytes (snapshots.h)
+    struct hs_array embedded; // struct hs_stored_embedded
+    struct hs_snapshot_records snapshots;
     uint64_t damage[HS_DAMAGE_COUNT], damage_bytes[HS_DAMAGE_COUNT];
 };
 

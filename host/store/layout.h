@@ -5,7 +5,7 @@
 #ifndef HEAPSONDE_STORE_LAYOUT_H
 #define HEAPSONDE_STORE_LAYOUT_H
 
-#include "host/store/store.h"
+#include "host/store/contents.h"
 
 #define HS_STORE_MAGIC 0x31726f7453736848u
 

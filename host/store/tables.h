@@ -5,7 +5,7 @@
 #ifndef HEAPSONDE_STORE_TABLES_H
 #define HEAPSONDE_STORE_TABLES_H
 
-#include "host/store/store.h"
+#include "host/store/contents.h"
 
 struct hs_store_tables {
     const struct hs_node *nodes; // [0] is the empty stack; parents before their children

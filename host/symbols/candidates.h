@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_HOST_SYMBOLS_CANDIDATES_H
 #define HEAPSONDE_HOST_SYMBOLS_CANDIDATES_H
 
-#include "host/symbols/locate.h"
+#include "host/symbols/module_search.h"
 
 #include <stdbool.h>
 

@@ -5,13 +5,7 @@
 #ifndef HEAPSONDE_HOST_SYMBOLS_LOCATE_H
 #define HEAPSONDE_HOST_SYMBOLS_LOCATE_H
 
-#include "host/symbols/symbols.h"
-
-struct hs_located {
-    enum hs_symbols_state state;
-    int fd;     // of the file if it was found, else -1; the caller closes it
-    char *path; // the file that was found, else one that was rejected; NULL: none. The caller frees it
-};
+#include "host/symbols/module_search.h"
 
 void hs_locate(const struct hs_symbols_options *options, const struct hs_symbols_module *module,
                struct hs_located *located);

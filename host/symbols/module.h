@@ -6,8 +6,8 @@
 
 #include "host/symbols/dwarf_frames.h"
 #include "host/symbols/elf_probe.h"
+#include "host/symbols/module_search.h"
 #include "host/symbols/symbol_table.h"
-#include "host/symbols/symbols.h"
 
 struct hs_module_symbols {
     struct hs_symbols_module description; // with the build id of the file if the trace has none

@@ -4,6 +4,7 @@
 #include "host/symbols/candidates.h"
 #include "host/symbols/elf_probe.h"
 #include "host/symbols/session.h"
+#include "host/symbols/symbols.h"
 
 #include <stdio.h>
 #include <string.h>

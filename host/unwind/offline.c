@@ -4,9 +4,7 @@
 // lock while it is there, and has them forget when it ends.
 #include "host/unwind/offline.h"
 
-#include "host/base/array.h"
 #include "host/unwind/image.h"
-#include "host/unwind/offline_view.h"
 #include "host/unwind/view.h"
 #include "unwind/walk.h"
 
@@ -26,18 +24,13 @@ struct offline_allocation {
 struct hs_offline {
     const struct hs_view *view;
     struct hs_image_kind kind;
-    struct hs_image **files;
-    size_t file_count, file_capacity;
-    struct hs_offline_module *modules;
-    size_t module_count;
-    int (*open)(void *context, size_t module);
-    void *context;
+    struct hs_code_map code;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct offline_allocation *allocations; // of the session that holds the lock
 
-// ---- what views ask -------------------------------------------------------------------------------------------------
+// ---- memory of views -----------------------------------------------------------------------------------------------
 
 static long map_memory(size_t size)
 {
@@ -81,47 +74,6 @@ long hs_view_system(long number, long first, long second)
     return -EINVAL;
 }
 
-static const struct hs_offline_module *module_at(const struct hs_offline *self, uint64_t pc)
-{
-    size_t low = 0, high = self->module_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (self->modules[middle].start <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && pc - self->modules[low - 1].start < self->modules[low - 1].end - self->modules[low - 1].start
-               ? &self->modules[low - 1]
-               : NULL;
-}
-
-// A return address may be the first one behind the code.
-static const struct hs_offline_module *module_of(const struct hs_offline *self, uint64_t pc)
-{
-    const struct hs_offline_module *module = module_at(self, pc);
-    return module ? module : module_at(self, pc - 1);
-}
-
-uintptr_t hs_offline__code_at(struct hs_offline *self, uintptr_t pc)
-{
-    const struct hs_offline_module *module = module_of(self, pc);
-    int file = module && self->open ? self->open(self->context, module->number) : -1;
-    if (file < 0)
-        return 0;
-    const struct hs_image *image = self->files[file];
-    uint64_t offset = pc - module->bias - image->base;
-    return offset <= image->span ? (uintptr_t)image->memory + (uintptr_t)offset : 0;
-}
-
-struct hs_image *hs_offline__image_at(struct hs_offline *self, uintptr_t address)
-{
-    for (size_t i = 0; i < self->file_count; i++)
-        if (address - (uintptr_t)self->files[i]->memory < self->files[i]->span)
-            return self->files[i];
-    return NULL;
-}
-
 // ---- sessions -------------------------------------------------------------------------------------------------------
 
 static const struct hs_view *view_of(const struct hs_image_kind *kind)
@@ -162,10 +114,7 @@ void hs_offline__destroy(struct hs_offline *self)
     while (allocations)
         unmap(allocations);
     pthread_mutex_unlock(&lock);
-    for (size_t i = 0; i < self->file_count; i++)
-        hs_image__close(self->files[i]);
-    free(self->files);
-    free(self->modules);
+    hs_code_map__free(&self->code);
     free(self);
 }
 
@@ -186,38 +135,18 @@ uint64_t hs_offline__looked_at(const struct hs_offline *self)
 
 int hs_offline__add_file(struct hs_offline *self, int fd, int debug)
 {
-    struct hs_image *image = hs_image__open(&self->kind, fd, debug);
-    if (image && !HS_ARRAY_HAS_ROOM(self->files, self->file_count, self->file_capacity)) {
-        hs_image__close(image);
-        return -1;
-    }
-    if (!image)
-        return -1;
-    self->files[self->file_count] = image;
-    return (int)self->file_count++;
+    return hs_code_map__add_image(&self->code, hs_image__open(&self->kind, fd, debug));
 }
 
 void hs_offline__on_first_use(struct hs_offline *self, int (*open)(void *context, size_t module), void *context)
 {
-    self->open = open;
-    self->context = context;
-}
-
-static int compare_modules(const void *left, const void *right)
-{
-    const struct hs_offline_module *a = left, *b = right;
-    return (a->start > b->start) - (a->start < b->start);
+    self->code.open = open;
+    self->code.context = context;
 }
 
 void hs_offline__set_modules(struct hs_offline *self, const struct hs_offline_module *modules, size_t count)
 {
-    free(self->modules);
-    self->modules = malloc((count + 1) * sizeof *self->modules);
-    self->module_count = self->modules ? count : 0;
-    for (size_t i = 0; i < self->module_count; i++)
-        self->modules[i] = modules[i];
-    if (self->module_count)
-        qsort(self->modules, self->module_count, sizeof *self->modules, compare_modules);
+    hs_code_map__set_modules(&self->code, modules, count);
 }
 
 void hs_offline__walk(struct hs_offline *self, const struct hs_offline_snapshot *snapshot,
@@ -229,10 +158,9 @@ void hs_offline__walk(struct hs_offline *self, const struct hs_offline_snapshot 
                                 .pcs = stack->pcs,
                                 .guessed = stack->guessed,
                                 .capacity = HS_OFFLINE_FRAMES};
-    self->view->walk(self, &walk);
+    self->view->walk(&self->code, &walk);
     stack->depth = walk.depth;
     stack->end = walk.given_up && walk.end != HS_END_ROOT ? HS_OFFLINE_TOO_DEAR : walk.end;
-    const struct hs_offline_module *last = walk.depth ? module_of(self, stack->pcs[walk.depth - 1]) : NULL;
-    if (walk.end != HS_END_ROOT && last && (!self->open || self->open(self->context, last->number) < 0))
+    if (walk.end != HS_END_ROOT && walk.depth && hs_code_map__lacks_file(&self->code, stack->pcs[walk.depth - 1]))
         stack->end = HS_OFFLINE_NO_FILE;
 }

@@ -9,6 +9,8 @@
 #ifndef HEAPSONDE_HOST_UNWIND_OFFLINE_H
 #define HEAPSONDE_HOST_UNWIND_OFFLINE_H
 
+#include "host/unwind/code_map.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,11 +22,6 @@ enum {
     HS_OFFLINE_NO_FILE = 6,  // the file of the outermost frame's module is missing
     HS_OFFLINE_TOO_DEAR = 7, // what the session may look at was used up
 };
-
-// Bytes of code and tables that a session may look at to find rules: for the first walk, and for each one more. A place
-// in code is looked up once, so that only stacks that are made up need as much. It takes about 15 ns a byte.
-#define HS_OFFLINE_WORK_FIRST (UINT64_C(48) << 20)
-#define HS_OFFLINE_WORK_EACH  (UINT64_C(1) << 14)
 
 struct hs_offline;
 
@@ -45,10 +42,6 @@ int hs_offline__add_file(struct hs_offline *self, int fd, int debug);
 void hs_offline__on_first_use(struct hs_offline *self, int (*open)(void *context, size_t module), void *context);
 
 // Which modules are loaded now: those before are forgotten.
-struct hs_offline_module {
-    uint64_t start, end, bias; // bias: run-time address - address in the file
-    uint32_t number;
-};
 void hs_offline__set_modules(struct hs_offline *self, const struct hs_offline_module *modules, size_t count);
 
 struct hs_offline_snapshot {

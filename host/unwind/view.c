@@ -4,9 +4,7 @@
 #include "host/unwind/view.h"
 
 #include "host/unwind/cfi_row_memory.h"
-#include "host/unwind/image.h"
-#include "host/unwind/offline.h"
-#include "host/unwind/offline_view.h"
+#include "host/unwind/code_map.h"
 #include "unwind/function_bounds.h"
 #include "unwind/jit_frames.h"
 #include "unwind/module_file.h"
@@ -19,7 +17,7 @@
 #include <elf.h>
 #include <string.h>
 
-static struct hs_offline *session;
+static const struct hs_code_map *code_map;
 
 // ---- modules: code is known by where it is in this process ----------------------------------------------------------
 
@@ -29,12 +27,12 @@ uintptr_t hs_code_at(uintptr_t pc)
     if (HS_ARCH_IS_LEAF(pc))
         return pc;
 #endif
-    return hs_offline__code_at(session, pc);
+    return hs_code_map__code_at(code_map, pc);
 }
 
 static struct hs_image *image_of(const struct hs_module *module)
 {
-    return hs_offline__image_at(session, module->start);
+    return hs_code_map__image_at(code_map, module->start);
 }
 
 static uintptr_t in_memory(const struct hs_image *image, uint64_t address)
@@ -59,7 +57,7 @@ static bool is_data(const struct hs_image *image, uintptr_t address)
 
 bool hs_module_find(uintptr_t pc, struct hs_module *module)
 {
-    struct hs_image *image = hs_offline__image_at(session, pc);
+    struct hs_image *image = hs_code_map__image_at(code_map, pc);
     if (!image || is_data(image, pc))
         return false;
     module->start = (uintptr_t)image->memory;
@@ -231,7 +229,7 @@ bool hs_jit_frames_find(uintptr_t address, struct hs_cfi_section *section, struc
 // Memory that is not of the stack's copy is an image's.
 struct hs_stack_memory hs_stack_memory_extend(struct hs_stack_memory memory, uintptr_t address)
 {
-    const struct hs_image *image = hs_offline__image_at(session, address);
+    const struct hs_image *image = hs_code_map__image_at(code_map, address);
     memory = (struct hs_stack_memory){0, 0};
     if (image && image->span >= sizeof(uintptr_t))
         memory = (struct hs_stack_memory){(uintptr_t)image->memory, image->span - (sizeof(uintptr_t) - 1)};
@@ -241,7 +239,7 @@ struct hs_stack_memory hs_stack_memory_extend(struct hs_stack_memory memory, uin
 bool hs_memory_copy(uintptr_t address, void *to, size_t length, bool may_go)
 {
     (void)may_go;
-    const struct hs_image *image = hs_offline__image_at(session, address);
+    const struct hs_image *image = hs_code_map__image_at(code_map, address);
     const uintptr_t offset = address - (uintptr_t)(image ? image->memory : NULL);
     if (!image || length > image->span || offset > image->span - length)
         return false;
@@ -286,7 +284,7 @@ static void take(const struct hs_memo *memo, struct hs_view_walk *walk)
     }
 }
 
-static void walk_snapshot(struct hs_offline *of, struct hs_view_walk *walk)
+static void walk_snapshot(const struct hs_code_map *code, struct hs_view_walk *walk)
 {
     static uintptr_t pcs[FRAMES_MOST];
     static uint32_t marks[FRAMES_MOST];
@@ -295,7 +293,7 @@ static void walk_snapshot(struct hs_offline *of, struct hs_view_walk *walk)
     memo.capacity = walk->capacity < FRAMES_MOST ? walk->capacity : FRAMES_MOST;
     for (unsigned i = 0; i < HS_DWARF_REGISTERS; i++)
         snapshot.registers.values[i] = (uintptr_t)walk->registers[i];
-    session = of;
+    code_map = code;
     work.granted += work.granted ? HS_OFFLINE_WORK_EACH : HS_OFFLINE_WORK_FIRST;
     work.given_up = false;
     hs_memo_take_snapshot(&memo, &snapshot);
@@ -309,7 +307,7 @@ static void forget(void)
     hs_function_bounds_forget();
     hs_cfi_row_memory_forget();
     memset(&work, 0, sizeof work);
-    session = NULL;
+    code_map = NULL;
 }
 
 const struct hs_view HS_VIEW_NAME __attribute__((visibility("default"))) = {

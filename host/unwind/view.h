@@ -10,7 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct hs_offline;
+struct hs_code_map;
+
+// Bytes of code and tables that a session may look at to find rules: for the first walk, and for each one more. A place
+// in code is looked up once, so that only stacks that are made up need as much. It takes about 15 ns a byte.
+#define HS_OFFLINE_WORK_FIRST (UINT64_C(48) << 20)
+#define HS_OFFLINE_WORK_EACH  (UINT64_C(1) << 14)
 
 struct hs_view_walk {
     const uint64_t *registers; // by DWARF number, hs_view.registers of them
@@ -25,7 +30,7 @@ struct hs_view_walk {
 
 struct hs_view {
     unsigned registers, pc;
-    void (*walk)(struct hs_offline *session, struct hs_view_walk *walk);
+    void (*walk)(const struct hs_code_map *code, struct hs_view_walk *walk);
     void (*forget)(void);        // the session ends
     uint64_t (*looked_at)(void); // bytes so far
 };

@@ -5,6 +5,7 @@
 // may.
 #include "host/import/snapshot_words.h"
 #include "host/unwind/offline.h"
+#include "host/unwind/view.h"
 
 #include <elf.h>
 #include <stdlib.h>

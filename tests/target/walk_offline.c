@@ -6,6 +6,7 @@
 // --most BYTES behind that: no more of code and tables may be looked at. --damaged SEED ROUNDS: bytes are changed at
 // random, and all that has to come is an end.
 #include "host/unwind/offline.h"
+#include "host/unwind/view.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
