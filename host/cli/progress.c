@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/progress.h"
 
+#include "host/base/clock.h"
 #include "host/report/text.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #define QUIET_NS    1000000000u
 #define INTERVAL_NS 100000000u
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 void hs_progress__start(struct hs_progress *progress, const char *what, bool bytes)
 {
     *progress = (struct hs_progress){.what = what, .bytes = bytes, .terminal = isatty(STDERR_FILENO)};
-    progress->start_ns = now_ns();
+    progress->start_ns = hs_clock__now();
 }
 
 void hs_progress__update(void *context, uint64_t done, uint64_t total)
@@ -28,7 +21,7 @@ void hs_progress__update(void *context, uint64_t done, uint64_t total)
     struct hs_progress *progress = context;
     if (!progress->terminal)
         return;
-    uint64_t now = now_ns();
+    uint64_t now = hs_clock__now();
     uint64_t passed = now - progress->start_ns;
     if (passed < QUIET_NS || now - progress->last_ns < INTERVAL_NS)
         return;

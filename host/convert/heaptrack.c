@@ -3,6 +3,7 @@
 // heaptrack's interpreted files, versions 1 to 3. They say which kind of block was freed but not which block: of equal
 // ones the youngest is taken. Addresses are made up; times are whole milliseconds, so events get a nanosecond each.
 #include "host/base/array.h"
+#include "host/base/clock.h"
 #include "host/convert/convert.h"
 #include "host/store/memory.h"
 #include "host/symbols/strings.h"
@@ -360,25 +361,18 @@ static void free_reading(struct heaptrack_reading *reading)
     free(reading->older);
 }
 
-// Made of a file without an identity of its own.
-static uint64_t new_identity(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 int hs_convert__heaptrack(const char *path, FILE *in, FILE *out, struct hs_error *error)
 {
     struct stat status = {0};
     struct heaptrack_reading reading = {.path = path, .version = 1, .error = error, .strings = hs_strings__create()};
     stat(path, &status);
     reading.tables_max = TABLES_LEAST + hs_memory__unpacked((uint64_t)status.st_size, TABLES_TIMES);
-    struct hs_file_header header = {.byte_order = HS_BYTE_ORDER_LITTLE,
-                                    .pointer_size = 8,
-                                    .clock_source = HS_CLOCK_MONOTONIC,
-                                    .machine = EM_X86_64,
-                                    .trace_id = {new_identity(), 1}};
+    struct hs_file_header header = {
+        .byte_order = HS_BYTE_ORDER_LITTLE,
+        .pointer_size = 8,
+        .clock_source = HS_CLOCK_MONOTONIC,
+        .machine = EM_X86_64,
+        .trace_id = {hs_clock__realtime(), 1}}; // the file has none // the file has no identity
     int result = reading.strings ? hs_trace_file__start(&reading.file, out, &header) : -ENOMEM;
     if (result) {
         free_reading(&reading);

@@ -2,13 +2,14 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "host/filter/pattern.h"
 
+#include "host/base/clock.h"
+
 #include <errno.h>
 #include <pcre2.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 // A pattern that would take for ever is reported instead of waited for. Most matches need few steps; one that does not
@@ -160,23 +161,16 @@ static int match_name(struct pattern_search *search, const struct matcher *match
     return 0;
 }
 
-static uint64_t processor_ns(void)
-{
-    struct timespec time = {0};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 static int match_batch(struct pattern_search *search, const struct matcher *matcher, size_t first)
 {
     size_t end = first + BATCH < search->count ? first + BATCH : search->count;
-    const uint64_t began = processor_ns();
+    const uint64_t began = hs_clock__thread_cpu();
     int result = 0;
     for (size_t i = first; !result && i < end; i++) {
         bool cancelled = search->cancel && __atomic_load_n(search->cancel, __ATOMIC_RELAXED);
         result = cancelled ? -ECANCELED : match_name(search, matcher, i);
     }
-    const uint64_t spent = processor_ns() - began;
+    const uint64_t spent = hs_clock__thread_cpu() - began;
     if (!result && atomic_fetch_add(&search->spent, spent) + spent > SECONDS_MAX * UINT64_C(1000000000))
         result = -EINVAL;
     return result;

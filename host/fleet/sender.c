@@ -2,6 +2,7 @@
 #include "host/fleet/sender.h"
 
 #include "host/base/array.h"
+#include "host/base/clock.h"
 #include "host/store/id_map.h"
 #include "host/store/store.h"
 
@@ -356,9 +357,7 @@ int hs_sender__add_session(struct hs_sender *sender, const struct hs_follow *fol
     for (unsigned i = 0; i < HS_DROP_COUNT; i++)
         dropped += live->dropped[i];
     hs_row__u64(rows, dropped);
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    hs_row__u64(rows, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+    hs_row__u64(rows, hs_clock__realtime());
     sender->waiting++;
     return rows->failed ? -ENOMEM : 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/gather/door.h"
 
-#include "host/gather/clock.h"
+#include "host/base/clock.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/gather/notices.h"
 
+#include "host/base/clock.h"
 #include "host/gather/table.h"
 #include "host/report/json.h"
 #include "host/report/text.h"
@@ -9,7 +10,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 // Limits of printed lines, per reason and, for announcements, in total, so that unknown peers cannot fill a log.
 enum { MOST_LINES = 20, MOST_HEARD_LINES = 1000 };
@@ -230,16 +230,9 @@ void hs_notices__refused(struct hs_notices *notices, enum hs_refusal refusal, co
 
 // ---- progress -------------------------------------------------------------------------------------------------------
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t rate(struct hs_notices *notices, uint64_t received)
 {
-    uint64_t now = now_ns();
+    uint64_t now = hs_clock__now();
     uint64_t passed = now - notices->time_before;
     uint64_t result = 0;
     if (notices->time_before && passed)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/gather/table.h"
 
+#include "host/base/clock.h"
 #include "host/report/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 
 enum { MOST_ROWS = 8192, NAME_WIDTH = 20, ADDRESS_WIDTH = 22 };
 
@@ -14,13 +14,6 @@ struct hs_table_before {
     uint8_t id[HS_TRACE_ID_SIZE];
     uint64_t size, time_ns;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 void hs_table__free(struct hs_table *table)
 {
@@ -126,7 +119,7 @@ void hs_table__draw(struct hs_table *table, FILE *out, struct hs_traces *traces,
     size_t all = hs_traces__rows(traces, table->rows, table->room);
     size_t count = all < table->room ? all : table->room;
     size_t shown = terminal_lines(out) - 4;
-    uint64_t now = now_ns();
+    uint64_t now = hs_clock__now();
     qsort(table->rows, count, sizeof(*table->rows), order);
     if (shown > count)
         shown = count;

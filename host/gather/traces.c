@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/gather/traces.h"
 
+#include "host/base/clock.h"
 #include "host/gather/trace_dumps.h"
 #include "host/gather/trace_files.h"
 #include "host/gather/trace_journal.h"
@@ -430,13 +431,6 @@ enum hs_refusal hs_gathered__write(struct hs_traces *traces, struct hs_gathered 
     return refusal;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 enum hs_refusal hs_gathered__end(struct hs_traces *traces, struct hs_gathered *trace, uint64_t claim, uint64_t offset)
 {
     enum hs_refusal refusal = HS_REFUSAL_NONE;
@@ -453,7 +447,7 @@ enum hs_refusal hs_gathered__end(struct hs_traces *traces, struct hs_gathered *t
         if (!trace->ended)
             hs_trace_journal__ended(traces, trace);
         trace->ended = true;
-        trace->ended_ns = now_ns();
+        trace->ended_ns = hs_clock__realtime();
     }
     pthread_mutex_unlock(&trace->mutex);
     if (!refusal)

@@ -2,6 +2,7 @@
 #include "host/query/scan.h"
 
 #include "host/base/check.h"
+#include "host/base/clock.h"
 #include "host/query/drop_pages.h"
 #include "host/query/scan_scheduler.h"
 
@@ -9,7 +10,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define WORKERS_MAX           64
@@ -71,13 +71,6 @@ static int do_zone(struct pool *pool, unsigned worker, size_t zone)
     return scan->work(scan->context, worker, first, end < pool->rows ? end : pool->rows);
 }
 
-static uint64_t used_by_thread(void)
-{
-    struct timespec used;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
-
 // A turn lasts for as many zones as take this long, ns of the processor: who skips most of them takes few.
 #define LONG_ENOUGH 1000000u
 
@@ -93,21 +86,21 @@ static void begin_turn(struct pool *pool, struct turn *turn)
     const uint64_t done = atomic_load(&pool->done), behind = (uint64_t)pool->scan->behind * pool->zone_count;
     hs_scan_scheduler__acquire(
         hs_scan_scheduler__rank(atomic_load(&pool->used), done, pool->zone_count - done + behind));
-    *turn = (struct turn){true, used_by_thread()};
+    *turn = (struct turn){true, hs_clock__thread_cpu()};
 }
 
 static void end_turn(struct pool *pool, struct turn *turn)
 {
     if (!turn->is_taken)
         return;
-    atomic_fetch_add(&pool->used, used_by_thread() - turn->since);
+    atomic_fetch_add(&pool->used, hs_clock__thread_cpu() - turn->since);
     hs_scan_scheduler__release();
     turn->is_taken = false;
 }
 
 static void end_long_turn(struct pool *pool, struct turn *turn)
 {
-    if (turn->is_taken && used_by_thread() - turn->since >= LONG_ENOUGH)
+    if (turn->is_taken && hs_clock__thread_cpu() - turn->since >= LONG_ENOUGH)
         end_turn(pool, turn);
 }
 
