@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/board/script.h"
 
+#include "host/base/text_stream.h"
 #include "host/board/words.h"
 
 #include <signal.h>
@@ -90,9 +91,8 @@ static const char let_go[] = "say ready\n"
 
 char *hs_board_script__keep(const struct hs_board_wish *wish)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
     if (!out)
         return NULL;
     fputs(greeting, out);
@@ -113,8 +113,7 @@ char *hs_board_script__keep(const struct hs_board_wish *wish)
     if (wish->program)
         fputs(show_program, out);
     fputs(let_go, out);
-    fclose(out);
-    return text;
+    return hs_text_stream__close(&stream);
 }
 
 // ---- the others ----------------------------------------------------------------------------------------------------
@@ -138,26 +137,25 @@ char *hs_board_script__trace(const char *folder)
 // A shell reports on standard error which signal ended a command; the program's standard error must not contain that.
 static char *with_quiet_shell(char *script)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = script ? open_memstream(&text, &size) : NULL;
+    struct hs_text_stream stream;
+    if (!script)
+        return NULL;
+    FILE *out = hs_text_stream__open(&stream);
     if (out) {
         fputs("exec sh -c ", out);
         hs_words__quote(out, script);
         fputs(" 3>&2 2>/dev/null", out);
-        fclose(out);
     }
     free(script);
-    return text;
+    return hs_text_stream__close(&stream);
 }
 
 // The inner shell writes its own process number, because the program replaces it. Opening the pipe at the end releases
 // the reader if the program was never started.
 char *hs_board_script__run(const char *folder, char *const *variables, char *const *words, size_t program)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
     if (!out)
         return NULL;
     fprintf(out,
@@ -181,8 +179,7 @@ char *hs_board_script__run(const char *folder, char *const *variables, char *con
         hs_words__quote(out, words[i]);
     }
     fputs("\ns=$?\necho $s >\"$d/status\"\n: <>\"$d/trace\"\nexit $s\n", out);
-    fclose(out);
-    return with_quiet_shell(text);
+    return with_quiet_shell(hs_text_stream__close(&stream));
 }
 
 char *hs_board_script__signal(const char *folder, int signal)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/board/way.h"
 
+#include "host/base/text_stream.h"
 #include "host/board/words.h"
 
 #include <errno.h>
@@ -59,14 +60,13 @@ static void add_seconds(struct way_line *line, const char *name, unsigned second
 // Adds one word: a command line that runs `script` in sh.
 static void add_for_shell(struct way_line *line, const char *before, const char *script)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
     if (!out)
         return;
     fputs(before, out);
     hs_words__quote(out, script);
-    fclose(out);
+    char *text = hs_text_stream__close(&stream);
     add(line, text);
     free(text);
 }
@@ -127,9 +127,8 @@ static void exec_line(struct way_line *line, const struct hs_address_of_board *a
                       enum hs_session_role role)
 {
     (void)role;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
     if (!out)
         return;
     for (const char *at = address->target; *at; at++) {
@@ -140,7 +139,7 @@ static void exec_line(struct way_line *line, const struct hs_address_of_board *a
         hs_words__quote(out, script);
         at++;
     }
-    fclose(out);
+    char *text = hs_text_stream__close(&stream);
     add(line, "/bin/sh");
     add(line, "-c");
     add(line, text);

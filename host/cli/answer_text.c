@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/answer_text.h"
 
+#include "host/base/text_stream.h"
 #include "host/cli/answer_value.h"
 #include "host/report/text.h"
 
@@ -131,16 +132,13 @@ static void add_cell(struct answer_table *table, const char *name, const struct 
     if (column >= MOST_COLUMNS)
         return;
     char **cell = &table->cell[(table->rows - 1) * MOST_COLUMNS + column];
-    size_t length;
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
+    if (out)
+        write_cell(out, name, value);
     free(*cell);
-    *cell = NULL;
-    FILE *out = open_memstream(cell, &length);
-    if (!out) {
-        table->failed = 1;
-        return;
-    }
-    write_cell(out, name, value);
-    table->failed |= fclose(out) != 0;
+    *cell = hs_text_stream__close(&stream);
+    table->failed |= !*cell;
 }
 
 static bool has_other(const struct hs_answer_value *value, const char *name, const char *end)

@@ -2,6 +2,7 @@
 //
 // heapsonde baseline: writes what is in use at the end of a trace to a file that is kept with the sources. It has one
 // line for each stack, with names instead of addresses, and is sorted, so that only changes show up as differences.
+#include "host/base/text_stream.h"
 #include "host/cli/commands.h"
 #include "host/cli/output.h"
 #include "host/cli/subject.h"
@@ -73,11 +74,11 @@ static int write_lines(FILE *out, char *text, uint64_t least)
 static int write_baseline(FILE *out, const struct hs_subject *subject, uint64_t least)
 {
     const struct hs_export_options options = {.cost = HS_COST_LIVE};
-    char *text = NULL;
-    size_t size;
-    FILE *folded = open_memstream(&text, &size);
+    struct hs_text_stream stream;
+    FILE *folded = hs_text_stream__open(&stream);
     int result = folded ? hs_export__collapsed(folded, subject, &options) : -ENOMEM;
-    if (folded && fclose(folded))
+    char *text = hs_text_stream__close(&stream);
+    if (!text)
         result = -ENOMEM;
     if (!result)
         result = write_lines(out, text, least);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/fetch.h"
 
+#include "host/base/text_stream.h"
 #include "host/board/words.h"
 #include "host/import/import.h"
 
@@ -45,15 +46,13 @@ static void make_folders(char *path)
 
 static char *reading(const char *path)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
     if (!out)
         return NULL;
     fputs("exec cat ", out);
     hs_words__quote(out, path);
-    fclose(out);
-    return text;
+    return hs_text_stream__close(&stream);
 }
 
 static bool is_what_ran(const char *path, const struct hs_module *module)

@@ -167,7 +167,7 @@ static int freshen(struct fleet_job *job, struct hs_error *error)
 {
     struct hs_buffer answer = {0};
     char *field[3] = {"", "", "0"};
-    char *statement = hs_fleet_question_staleness(&job->slice);
+    char *statement = hs_fleet_question__statement(&hs_fleet_staleness, &job->slice);
     int failed = statement ? hs_database__ask(job->database, statement, &answer, error)
                            : hs_error__set(error, ENOMEM, "out of memory");
     free(statement);
@@ -178,7 +178,7 @@ static int freshen(struct fleet_job *job, struct hs_error *error)
     if (!stale && !hs_arguments__flag(job->arguments, "rollup"))
         return failed;
     const struct hs_fleet_slice all = {.least = job->slice.least};
-    statement = hs_fleet_question_rollup(&all);
+    statement = hs_fleet_question__statement(&hs_fleet_rollup, &all);
     failed = statement ? hs_database__ask(job->database, statement, NULL, error)
                        : hs_error__set(error, ENOMEM, "out of memory");
     free(statement);
@@ -408,7 +408,7 @@ static int ask(struct fleet_job *job, const struct hs_fleet_question *question)
     int failed = hs_fleet_schema__check(job->database, &error);
     if (!failed && rolled)
         failed = freshen(job, &error);
-    char *statement = failed ? NULL : question->statement(&job->slice);
+    char *statement = failed ? NULL : hs_fleet_question__statement(question, &job->slice);
     if (!failed)
         failed = statement ? hs_database__ask(job->database, statement, &answer, &error) : -ENOMEM;
     free(statement);
@@ -454,7 +454,7 @@ static int print_statement(struct fleet_job *job)
         return job->operands[0] ? no_action(job, job->operands[0]) : wants(job, "the name of a question");
     if (job->operands[0] && job->operands[1])
         job->slice.stack = strtoull(job->operands[1], NULL, 10);
-    char *statement = question->statement(&job->slice);
+    char *statement = hs_fleet_question__statement(question, &job->slice);
     if (!statement)
         return HS_EXIT_FAILURE;
     puts(statement);
@@ -475,13 +475,13 @@ static int act(struct fleet_job *job, const char *action)
     const struct hs_fleet_question *question = find_question(action);
     if (!question)
         return no_action(job, action);
-    if (question->statement == hs_fleet_question_holders) {
+    if (question->of_stack) {
         char *end;
         job->slice.stack = job->operands[0] ? strtoull(job->operands[0], &end, 10) : 0;
         if (!job->slice.stack || *end)
             return wants(job, "the number of a stack, as 'growth' and 'stacks' print it,");
     }
-    if (question->statement == hs_fleet_question_new && (!job->slice.firmware || !job->slice.than))
+    if (question->compares && (!job->slice.firmware || !job->slice.than))
         return wants(job, "--firmware or --than");
     return ask(job, question);
 }

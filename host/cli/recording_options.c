@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/recording_options.h"
 
+#include "host/base/text_stream.h"
 #include "host/cli/variables.h"
 #include "host/gather/shared_key.h"
 
@@ -85,20 +86,17 @@ const char *hs_recording_options__output(const struct hs_arguments *arguments)
 char *hs_recording_options__absolute_pattern(const char *pattern)
 {
     char *folder = pattern[0] == '/' ? NULL : getcwd(NULL, 0);
-    char *escaped = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&escaped, &size);
-    for (const char *at = folder; stream && at && *at; at++) {
-        putc(*at, stream);
+    struct hs_text_stream escaped;
+    FILE *out = hs_text_stream__open(&escaped);
+    for (const char *at = folder; out && at && *at; at++) {
+        putc(*at, out);
         if (*at == '%')
-            putc('%', stream);
+            putc('%', out);
     }
-    if (stream) {
-        fprintf(stream, "%s%s", folder ? "/" : "", pattern);
-        fclose(stream);
-    }
+    if (out)
+        fprintf(out, "%s%s", folder ? "/" : "", pattern);
     free(folder);
-    return escaped;
+    return hs_text_stream__close(&escaped);
 }
 
 int hs_recording_options__check_output(const struct hs_command *command, const char *pattern)

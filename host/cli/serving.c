@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/serving.h"
 
+#include "host/base/text_stream.h"
 #include "host/cli/browser.h"
 #include "host/cli/foreign.h"
 #include "host/cli/progress.h"
@@ -60,15 +61,15 @@ static void block_signals(sigset_t *signals)
 // In a browser's address the token is what it logs in with.
 static void show(const struct hs_serving *serving, const char *address)
 {
-    char *whole = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&whole, &length);
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
     if (!out)
         return;
     fprintf(out, "%s/%s", address, serving->token && *serving->token ? "?token=" : "");
     for (const unsigned char *at = (const unsigned char *)serving->token; at && *at; at++)
         fprintf(out, "%%%02X", *at);
-    if (!fclose(out))
+    char *whole = hs_text_stream__close(&stream);
+    if (whole)
         hs_browser__open(serving->command, whole);
     free(whole);
 }

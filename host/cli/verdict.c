@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/verdict.h"
 
+#include "host/base/text_stream.h"
 #include "host/report/text.h"
 
 #include <errno.h>
@@ -21,17 +22,17 @@ static void write_frame(FILE *out, const struct hs_frame *frame)
 
 void hs_culprit__take(struct hs_culprit *culprit, const struct hs_site *site, uint64_t bytes)
 {
-    size_t size;
+    struct hs_text_stream stream;
     const struct hs_frame *named = NULL;
     struct hs_culprit found = {.bytes = bytes};
-    FILE *out = open_memstream(&found.site, &size);
+    FILE *out = hs_text_stream__open(&stream);
     if (!out)
         return;
     for (uint32_t i = 0; i < site->frame_count && i < SHOWN_FRAMES; i++) {
         fputs(i ? ", called by " : "", out);
         write_frame(out, site->frames[i]);
     }
-    fclose(out);
+    found.site = hs_text_stream__close(&stream);
     for (uint32_t i = 0; i < site->frame_count && !named; i++)
         named = site->frames[i]->file && site->frames[i]->line ? site->frames[i] : NULL;
     found.file = named ? strdup(named->file) : NULL;
@@ -150,9 +151,8 @@ static const char *last_part(const char *program)
 
 static char *expand(const char *pattern, const char *program, long pid)
 {
-    char *path = NULL;
-    size_t size;
-    FILE *out = open_memstream(&path, &size);
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
     for (; out && *pattern; pattern++) {
         if (*pattern != '%' || !pattern[1] || !strchr("pe%", pattern[1]))
             putc(*pattern, out);
@@ -161,9 +161,7 @@ static char *expand(const char *pattern, const char *program, long pid)
         else
             fputs(*pattern == 'e' ? last_part(program) : "%", out);
     }
-    if (out)
-        fclose(out);
-    return path;
+    return hs_text_stream__close(&stream);
 }
 
 static int write_junit(const struct hs_verdicts *verdicts, const char *path, const char *program, double seconds)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/ctl/find.h"
 
+#include "host/base/text_stream.h"
 #include "host/ctl/client.h"
 #include "host/report/text.h"
 
@@ -23,18 +24,18 @@ enum { MOST_NAMES = 8, TRIES = 100, TRY_MS = 20, MOST_FOLDERS = 4 };
 static char *read_proc(pid_t pid, const char *name, size_t *length)
 {
     char path[64];
-    char *bytes = NULL;
+    struct hs_text_stream bytes;
     snprintf(path, sizeof(path), "/proc/%ld/%s", (long)pid, name);
     FILE *file = fopen(path, "re");
-    FILE *memory = file ? open_memstream(&bytes, length) : NULL;
-    if (memory) {
-        for (int byte = getc(file); byte != EOF; byte = getc(file))
-            putc(byte, memory);
-        fclose(memory);
-    }
-    if (file)
-        fclose(file);
-    return bytes;
+    if (!file)
+        return NULL;
+    FILE *memory = hs_text_stream__open(&bytes);
+    for (int byte = memory ? getc(file) : EOF; byte != EOF; byte = getc(file))
+        putc(byte, memory);
+    fclose(file);
+    char *text = hs_text_stream__close(&bytes);
+    *length = bytes.size;
+    return text;
 }
 
 void hs_ctl__name(pid_t pid, char *name, size_t size)

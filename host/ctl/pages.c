@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/ctl/pages.h"
 
+#include "host/base/text_stream.h"
 #include "host/ctl/addresses.h"
 #include "host/ctl/client.h"
 #include "host/ctl/status.h"
@@ -88,19 +89,17 @@ static void mtev_state(struct hs_ctl_pages *pages, struct hs_http_answer *page)
 {
     struct hs_ctl_answer answer;
     struct hs_error error;
-    char *text = NULL;
-    size_t length = 0;
+    struct hs_text_stream stream;
     if (ask(pages, "status", &answer, &error)) {
         hs_http_answer__text(page, 500, "%s\n", error.message);
         return;
     }
-    FILE *out = open_memstream(&text, &length);
-    if (out) {
+    FILE *out = hs_text_stream__open(&stream);
+    if (out)
         hs_ctl_status__flags(out, &answer);
-        fclose(out);
-    }
     hs_ctl_answer__free(&answer);
-    *page = (struct hs_http_answer){.status = 200, .type = "text/plain", .body = text, .length = length};
+    char *text = hs_text_stream__close(&stream);
+    *page = (struct hs_http_answer){.status = 200, .type = "text/plain", .body = text, .length = stream.size};
 }
 
 static void mtev_heap_profile(void *context, const struct hs_http_request *request, struct hs_http_answer *page)
@@ -191,14 +190,12 @@ static void print_symbols(struct hs_ctl_pages *pages, FILE *out, const char *tex
             continue;
         }
         uint64_t address = strtoull(text, &end, 16);
-        char *name = NULL;
-        size_t length = 0;
-        FILE *names = open_memstream(&name, &length);
-        if (names) {
+        struct hs_text_stream stream;
+        FILE *names = hs_text_stream__open(&stream);
+        if (names)
             hs_addresses__print(pages->addresses, names, address);
-            fclose(names);
-        }
-        if (length)
+        char *name = hs_text_stream__close(&stream);
+        if (name && *name)
             fprintf(out, "%.*s\t%s\n", (int)(end - text), text, name);
         free(name);
         text = end > text ? end : text + 1;
@@ -209,18 +206,16 @@ static void pprof_symbol(void *context, const struct hs_http_request *request, s
 {
     struct hs_ctl_pages *pages = context;
     struct hs_error error;
-    char *text = NULL;
-    size_t length = 0;
+    struct hs_text_stream stream;
     if (refresh_addresses(pages, &error)) {
         hs_http_answer__text(page, 502, "%s\n", error.message);
         return;
     }
-    FILE *out = open_memstream(&text, &length);
-    if (out) {
+    FILE *out = hs_text_stream__open(&stream);
+    if (out)
         print_symbols(pages, out, request->body);
-        fclose(out);
-    }
-    *page = (struct hs_http_answer){.status = 200, .type = "text/plain", .body = text, .length = length};
+    char *text = hs_text_stream__close(&stream);
+    *page = (struct hs_http_answer){.status = 200, .type = "text/plain", .body = text, .length = stream.size};
 }
 
 static void overview(void *context, const struct hs_http_request *request, struct hs_http_answer *page)

@@ -2,6 +2,7 @@
 #include "host/dump/view.h"
 
 #include "host/base/array.h"
+#include "host/base/text_stream.h"
 #include "host/dump/machine.h"
 #include "host/dump/modules.h"
 #include "host/dump/summary.h"
@@ -149,9 +150,8 @@ static int add_dump(struct tree *tree, struct hs_dump_view *view, unsigned which
 static const char *chain_of(struct hs_dump_view *view, const struct hs_dump *dump,
                             const struct hs_dump_location *location)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
+    struct hs_text_stream text;
+    FILE *stream = hs_text_stream__open(&text);
     if (!stream)
         return NULL;
     for (uint32_t i = 0; i < location->line_count; i++) {
@@ -162,8 +162,9 @@ static const char *chain_of(struct hs_dump_view *view, const struct hs_dump *dum
     }
     if (!location->line_count)
         fprintf(stream, "0x%llx", (unsigned long long)location->address);
-    const char *kept = fclose(stream) ? NULL : hs_strings__add_bytes(view->strings, text, size);
-    free(text);
+    char *bytes = hs_text_stream__close(&text);
+    const char *kept = bytes ? hs_strings__add_bytes(view->strings, bytes, text.size) : NULL;
+    free(bytes);
     return kept;
 }
 

@@ -2,6 +2,7 @@
 #include "host/filter/given.h"
 
 #include "host/base/array.h"
+#include "host/base/text_stream.h"
 #include "host/filter/expression.h"
 #include "host/filter/pattern.h"
 
@@ -333,10 +334,9 @@ static void write_escaped(FILE *out, const char *text)
 
 char *hs_filter_parameters__text(const struct hs_filter_parameters *parameters)
 {
-    char *text = NULL;
-    size_t size = 0;
     bool first = true;
-    FILE *out = open_memstream(&text, &size);
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
     if (!out)
         return NULL;
     for (int id = 0; id < HS_PARAMETER_COUNT; id++) {
@@ -348,9 +348,5 @@ char *hs_filter_parameters__text(const struct hs_filter_parameters *parameters)
             first = false;
         }
     }
-    if (fclose(out)) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return hs_text_stream__close(&stream);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/findings/scene.h"
 
+#include "host/base/text_stream.h"
 #include "host/findings/suppressions.h"
 #include "host/report/frames.h"
 
@@ -357,18 +358,15 @@ static void write_frame(FILE *out, const struct hs_frame *frame)
 
 char *hs_finding_site__name(const struct hs_finding_site *site)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
     for (uint32_t i = 0; out && i < site->frames; i++) {
         fputs(i ? ", called by " : "", out);
         write_frame(out, site->frame[i]);
     }
     if (out && !site->frames)
         fputs("code without a call stack", out);
-    if (out)
-        fclose(out);
-    return text;
+    return hs_text_stream__close(&stream);
 }
 
 char *hs_findings_scene__name(const struct hs_findings_scene *scene, uint32_t stack)
@@ -402,9 +400,8 @@ static void write_regex(FILE *out, const char *function)
 char *hs_findings_scene__query(const struct hs_findings_scene *scene, uint32_t stack, const char *more)
 {
     const struct hs_frame *frame = stack ? hs_findings_scene__frame(scene, stack) : NULL;
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
     if (!out)
         return NULL;
     if (frame && frame->kind == HS_FRAME_NAMED)
@@ -412,8 +409,7 @@ char *hs_findings_scene__query(const struct hs_findings_scene *scene, uint32_t s
     else if (stack)
         fprintf(out, "backtraces=%u", (unsigned)stack);
     fprintf(out, "%s%s", stack && *more ? "&" : "", more);
-    fclose(out);
-    return text;
+    return hs_text_stream__close(&stream);
 }
 
 // ---- the list ------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/fleet/names.h"
 
+#include "host/base/text_stream.h"
 #include "host/fleet/row_binary.h"
 #include "host/fleet/tsv.h"
 #include "host/store/store.h"
@@ -39,18 +40,13 @@ struct hs_fleet_names {
 
 static char *list_of(const uint64_t *keys, size_t count)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
     if (!out)
         return NULL;
     for (size_t i = 0; i < count; i++)
         fprintf(out, "%s%llu", i ? "," : "", (unsigned long long)keys[i]);
-    if (fclose(out)) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return hs_text_stream__close(&stream);
 }
 
 static int ask(struct hs_database *database, const char *form, const char *list, struct hs_buffer *answer,

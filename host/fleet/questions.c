@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/fleet/questions.h"
 
+#include "host/base/text_stream.h"
+
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 // A text in a statement, whatever is in it.
 static void put_text(FILE *out, const char *text)
@@ -30,15 +29,6 @@ static void put_slice(FILE *out, const struct hs_fleet_slice *slice)
     put_equal(out, "device", slice->device);
 }
 
-static char *ended(FILE *out, char **text)
-{
-    if (fclose(out)) {
-        free(*text);
-        return NULL;
-    }
-    return *text;
-}
-
 // The newest row of each session.
 #define SESSIONS                                                                                                       \
     "(SELECT session, argMax(device, written) AS device, argMax(app, written) AS app, argMax(firmware, written) AS "   \
@@ -55,13 +45,8 @@ static char *ended(FILE *out, char **text)
     "if(age >= 3600, if(bytes > settled, bytes - settled, 0), "                                                        \
     "if(last_seen - begun < 3600 AND bytes > begin_bytes, bytes - begin_bytes, 0))"
 
-char *hs_fleet_question_rollup(const struct hs_fleet_slice *slice)
+static void rollup(FILE *out, const struct hs_fleet_slice *slice)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
     fprintf(
         out,
         "INSERT INTO growth SELECT app, firmware, stack, uniqExact(device) AS devices, "
@@ -72,26 +57,20 @@ char *hs_fleet_question_rollup(const struct hs_fleet_slice *slice)
         slice->least);
     put_slice(out, slice);
     fputs(") GROUP BY app, firmware, stack", out);
-    return ended(out, &text);
 }
 
-char *hs_fleet_question_staleness(const struct hs_fleet_slice *slice)
+static void staleness(FILE *out, const struct hs_fleet_slice *slice)
 {
     (void)slice;
-    return strdup(
-        "SELECT toInt64(toUInt32((SELECT max(time) FROM total))) - toInt64(toUInt32(max(made))), max(made), count() "
-        "FROM growth FORMAT TabSeparated");
+    fputs("SELECT toInt64(toUInt32((SELECT max(time) FROM total))) - toInt64(toUInt32(max(made))), max(made), count() "
+          "FROM growth FORMAT TabSeparated",
+          out);
 }
 
 #define LAST_ROLLUP " made = (SELECT max(made) FROM growth)"
 
-char *hs_fleet_question_growth(const struct hs_fleet_slice *slice)
+static void growth(FILE *out, const struct hs_fleet_slice *slice)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
     fputs(
         "SELECT app, firmware, stack, devices, grown_devices, grown_bytes, in_use_bytes, first_time FROM growth WHERE "
         "grown_devices > 0 AND" LAST_ROLLUP,
@@ -101,16 +80,10 @@ char *hs_fleet_question_growth(const struct hs_fleet_slice *slice)
     fprintf(out,
             " ORDER BY grown_bytes DESC, stack LIMIT 1 BY app, firmware, stack LIMIT %" PRIu64 " FORMAT TabSeparated",
             slice->top);
-    return ended(out, &text);
 }
 
-char *hs_fleet_question_new(const struct hs_fleet_slice *slice)
+static void new_stacks(FILE *out, const struct hs_fleet_slice *slice)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
     fputs("SELECT app, firmware, stack, devices, in_use_bytes, first_time FROM growth WHERE" LAST_ROLLUP, out);
     put_equal(out, "app", slice->app);
     put_equal(out, "firmware", slice->firmware);
@@ -120,7 +93,6 @@ char *hs_fleet_question_new(const struct hs_fleet_slice *slice)
     fprintf(out,
             ") ORDER BY in_use_bytes DESC, stack LIMIT 1 BY app, firmware, stack LIMIT %" PRIu64 " FORMAT TabSeparated",
             slice->top);
-    return ended(out, &text);
 }
 
 // The slope of all bytes in use, in bytes per hour, over what was seen of a session after its first hour.
@@ -129,13 +101,8 @@ char *hs_fleet_question_new(const struct hs_fleet_slice *slice)
     "(toFloat64(argMax(in_use_bytes, time)) - toFloat64(argMin(in_use_bytes, time))) * 3600 / "                        \
     "greatest(1, max(time) - min(time)) AS slope FROM total GROUP BY session)"
 
-char *hs_fleet_question_devices(const struct hs_fleet_slice *slice)
+static void devices(FILE *out, const struct hs_fleet_slice *slice)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
     fputs(
         "SELECT device, app, firmware, latest, highest, fastest, if(spread > 0, (fastest - mean) / spread, 0) AS "
         "distance, "
@@ -150,48 +117,30 @@ char *hs_fleet_question_devices(const struct hs_fleet_slice *slice)
           " USING session GROUP BY app, firmware) USING app, firmware",
           out);
     fprintf(out, " ORDER BY fastest DESC, device LIMIT %" PRIu64 " FORMAT TabSeparated", slice->top);
-    return ended(out, &text);
 }
 
-char *hs_fleet_question_firmwares(const struct hs_fleet_slice *slice)
+static void firmwares(FILE *out, const struct hs_fleet_slice *slice)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
     fputs("SELECT app, firmware, uniqExact(device) AS devices, toUInt64(quantileExact(0.5)(bytes)), "
           "toUInt64(quantileExact(0.95)(bytes)), toUInt64(quantileExact(0.99)(bytes)), avg(slope) FROM " SLOPES
           " ANY INNER JOIN " SESSIONS " USING session WHERE 1",
           out);
     put_slice(out, slice);
     fprintf(out, " GROUP BY app, firmware ORDER BY app, firmware LIMIT %" PRIu64 " FORMAT TabSeparated", slice->top);
-    return ended(out, &text);
 }
 
-char *hs_fleet_question_holders(const struct hs_fleet_slice *slice)
+static void holders(FILE *out, const struct hs_fleet_slice *slice)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
     fprintf(out,
             "SELECT device, firmware, begin_bytes, bytes, most, last_seen FROM " SESSION_STACKS
             " WHERE stack = %" PRIu64 " GROUP BY stack, session) ANY INNER JOIN " SESSIONS " USING session WHERE 1",
             slice->stack);
     put_slice(out, slice);
     fprintf(out, " ORDER BY bytes DESC, device LIMIT %" PRIu64 " FORMAT TabSeparated", slice->top);
-    return ended(out, &text);
 }
 
-char *hs_fleet_question_stacks(const struct hs_fleet_slice *slice)
+static void stacks(FILE *out, const struct hs_fleet_slice *slice)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
     fputs("SELECT stack, sum(bytes) AS all_bytes, sum(blocks), uniqExact(device) FROM " SESSION_STACKS
           " GROUP BY stack, session) ANY INNER JOIN " SESSIONS " USING session WHERE 1",
           out);
@@ -199,7 +148,6 @@ char *hs_fleet_question_stacks(const struct hs_fleet_slice *slice)
     fprintf(out,
             " GROUP BY stack HAVING all_bytes > 0 ORDER BY all_bytes DESC, stack LIMIT %" PRIu64 " FORMAT TabSeparated",
             slice->top);
-    return ended(out, &text);
 }
 
 static const char *const growth_columns[] = {"app",         "firmware",     "stack",      "devices", "grown_devices",
@@ -214,11 +162,23 @@ static const char *const holder_columns[] = {"device",     "firmware",  "first_b
 static const char *const stack_columns[] = {"stack", "in_use_bytes", "in_use_count", "devices", NULL};
 
 const struct hs_fleet_question hs_fleet_questions[] = {
-    {"growth", hs_fleet_question_growth, growth_columns},
-    {"new", hs_fleet_question_new, new_columns},
-    {"devices", hs_fleet_question_devices, device_columns},
-    {"firmwares", hs_fleet_question_firmwares, firmware_columns},
-    {"stack", hs_fleet_question_holders, holder_columns},
-    {"stacks", hs_fleet_question_stacks, stack_columns},
+    {.name = "growth", .write = growth, .columns = growth_columns},
+    {.name = "new", .write = new_stacks, .columns = new_columns, .compares = true},
+    {.name = "devices", .write = devices, .columns = device_columns},
+    {.name = "firmwares", .write = firmwares, .columns = firmware_columns},
+    {.name = "stack", .write = holders, .columns = holder_columns, .of_stack = true},
+    {.name = "stacks", .write = stacks, .columns = stack_columns},
     {0},
 };
+
+const struct hs_fleet_question hs_fleet_rollup = {.write = rollup};
+const struct hs_fleet_question hs_fleet_staleness = {.write = staleness};
+
+char *hs_fleet_question__statement(const struct hs_fleet_question *question, const struct hs_fleet_slice *slice)
+{
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
+    if (out)
+        question->write(out, slice);
+    return hs_text_stream__close(&stream);
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/fleet/schema.h"
 
+#include "host/base/text_stream.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +28,8 @@ static void put_modern(FILE *out, const char *text, size_t length, unsigned days
 
 char *hs_fleet_schema__statements(bool modern, unsigned days)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
     if (!out)
         return NULL;
     for (const char *at = hs_fleet_tables; *at;) {
@@ -49,11 +50,7 @@ char *hs_fleet_schema__statements(bool modern, unsigned days)
         fputc('\n', out);
         at = end + (*end == '\n');
     }
-    if (fclose(out)) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return hs_text_stream__close(&stream);
 }
 
 static int server_version(struct hs_database *database, unsigned *version, struct hs_error *error)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/rest.h"
 
+#include "host/base/text_stream.h"
 #include "host/query/drop_pages.h"
 #include "host/rest/ask.h"
 #include "host/rest/explain.h"
@@ -196,11 +197,10 @@ static int find_state(struct hs_question *question)
 // Equal keys have equal answers. Parameters that mean nothing here, and the token, are not part of it.
 static char *name_answer(struct hs_question *question)
 {
-    char *key = NULL;
-    size_t length = 0;
+    struct hs_text_stream stream;
     const struct hs_rest_parameter *arrays[HS_PARAMETER_ARRAYS];
     size_t count = hs_endpoint__parameters(question->endpoint, arrays);
-    FILE *out = open_memstream(&key, &length);
+    FILE *out = hs_text_stream__open(&stream);
     if (!out)
         return NULL;
     fprintf(out, "%sanswer?%s", question->state->key, question->endpoint->path);
@@ -217,8 +217,7 @@ static char *name_answer(struct hs_question *question)
     fprintf(out, "&&%zu:%s&%zu:%s&%s&%s", era ? strlen(era) : 0, era ? era : "", unit ? strlen(unit) : 0,
             unit ? unit : "", question->other ? question->other->key : "",
             question->filter_text ? question->filter_text : "");
-    fclose(out);
-    return key;
+    return hs_text_stream__close(&stream);
 }
 
 static bool answer_from_cache(struct hs_question *question, const char *key, struct hs_http_answer *answer)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // /tree: the tree of return addresses, and /export/flamegraph.pl: the same as folded stacks.
+#include "host/base/text_stream.h"
 #include "host/rest/answers.h"
 #include "host/rest/stack_tree.h"
 #include "host/rest/write.h"
@@ -149,16 +150,16 @@ static void append_frame(FILE *to, const struct hs_question *question, uint32_t 
 
 static char *frames_text(const struct tree_folding *folding, uint32_t node, size_t *length)
 {
-    char *text = NULL;
+    struct hs_text_stream stream;
     const struct hs_frames *frames = hs_trace_symbols__node(folding->question->symbols, node);
-    FILE *to = open_memstream(&text, length);
+    FILE *to = hs_text_stream__open(&stream);
     for (uint32_t i = frames->count; to && i-- > 0;) {
         append_frame(to, folding->question, node, &frames->frame[i]);
         if (i)
             putc_unlocked(';', to);
     }
-    if (to)
-        fclose(to);
+    char *text = hs_text_stream__close(&stream);
+    *length = stream.size;
     return text;
 }
 

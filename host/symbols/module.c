@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/symbols/module.h"
 
+#include "host/base/text_stream.h"
 #include "host/symbols/expand.h"
 #include "host/symbols/locate.h"
 
@@ -41,9 +42,8 @@ static int find_debug_information(Dwfl_Module *module, void **userdata, const ch
 
 static char *debug_search_path(const struct hs_symbols_options *options)
 {
-    char *path = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&path, &size);
+    struct hs_text_stream text;
+    FILE *stream = hs_text_stream__open(&text);
     if (!stream)
         return NULL;
     fputs("+:.debug", stream);
@@ -52,8 +52,7 @@ static char *debug_search_path(const struct hs_symbols_options *options)
     for (size_t i = 0; i < options->debug_dir_count; i++)
         fprintf(stream, ":%s", options->debug_dirs[i]);
     fputs(":/usr/lib/debug", stream);
-    fclose(stream);
-    return path;
+    return hs_text_stream__close(&text);
 }
 
 // Consumes `fd`.
