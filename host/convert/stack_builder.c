@@ -4,7 +4,6 @@
 #include "host/base/array.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define LEAST_PC 0x1000u // smaller ones mean something else in a trace
 
@@ -13,28 +12,17 @@ struct hs_built_node {
     uint32_t parent;
 };
 
-static uint32_t *slot_of(const struct hs_stack_builder *builder, uint32_t parent, uint64_t pc)
-{
-    uint64_t hash = (pc * 0x9e3779b97f4a7c15u ^ parent) * 0xbf58476d1ce4e5b9u;
-    size_t i = (size_t)(hash >> 20) & (builder->slots - 1);
-    while (builder->slot[i] &&
-           (builder->node[builder->slot[i]].pc != pc || builder->node[builder->slot[i]].parent != parent))
-        i = (i + 1) & (builder->slots - 1);
-    return &builder->slot[i];
-}
+struct built_node_key {
+    const struct hs_stack_builder *builder;
+    uint64_t pc;
+    uint32_t parent;
+};
 
-static int grow_slots(struct hs_stack_builder *builder)
+static bool is_wanted(const void *key, uint32_t number)
 {
-    size_t slots = builder->slots ? 2 * builder->slots : 1024;
-    uint32_t *slot = calloc(slots, sizeof(*slot));
-    if (!slot)
-        return -ENOMEM;
-    free(builder->slot);
-    builder->slot = slot;
-    builder->slots = slots;
-    for (uint32_t i = 1; i <= builder->count; i++)
-        *slot_of(builder, builder->node[i].parent, builder->node[i].pc) = i;
-    return 0;
+    const struct built_node_key *wanted = key;
+    const struct hs_built_node *node = &wanted->builder->node[number];
+    return node->pc == wanted->pc && node->parent == wanted->parent;
 }
 
 int hs_stack_builder__child(struct hs_stack_builder *builder, struct hs_trace_file *file, uint32_t parent, uint64_t pc,
@@ -42,25 +30,25 @@ int hs_stack_builder__child(struct hs_stack_builder *builder, struct hs_trace_fi
 {
     if (pc < LEAST_PC)
         pc += LEAST_PC;
-    if ((size_t)builder->count * 2 >= builder->slots && grow_slots(builder))
+    const struct built_node_key wanted = {builder, pc, parent};
+    const uint64_t hash = hs_hash__pair(pc, parent);
+    *node = hs_hash_index__find(&builder->index, hash, is_wanted, &wanted);
+    if (*node != HS_HASH_NONE)
+        return 0;
+    if (builder->count == UINT32_MAX - 2)
+        return -EOVERFLOW;
+    if (!HS_ARRAY_HAS_ROOM(builder->node, (size_t)builder->count + 1, builder->room) ||
+        hs_hash_index__add(&builder->index, hash, builder->count + 1))
         return -ENOMEM;
-    uint32_t *slot = slot_of(builder, parent, pc);
-    if (!*slot) {
-        if (builder->count == UINT32_MAX - 2)
-            return -EOVERFLOW;
-        if (!HS_ARRAY_HAS_ROOM(builder->node, (size_t)builder->count + 1, builder->room))
-            return -ENOMEM;
-        *slot = ++builder->count;
-        builder->node[*slot] = (struct hs_built_node){pc, parent};
-        hs_trace_file__node(file, *slot, parent, pc);
-    }
-    *node = *slot;
+    *node = ++builder->count;
+    builder->node[*node] = (struct hs_built_node){pc, parent};
+    hs_trace_file__node(file, *node, parent, pc);
     return 0;
 }
 
 void hs_stack_builder__free(struct hs_stack_builder *builder)
 {
     free(builder->node);
-    free(builder->slot);
+    hs_hash_index__free(&builder->index);
     *builder = (struct hs_stack_builder){0};
 }

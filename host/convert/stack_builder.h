@@ -4,13 +4,14 @@
 #ifndef HEAPSONDE_HOST_CONVERT_STACK_BUILDER_H
 #define HEAPSONDE_HOST_CONVERT_STACK_BUILDER_H
 
+#include "host/base/hash_index.h"
 #include "host/convert/trace_file.h"
 
 struct hs_stack_builder {
     struct hs_built_node *node; // [0] is unused
-    uint32_t *slot;
-    size_t room, slots;
-    uint32_t count; // of nodes; the newest has this number
+    size_t room;
+    struct hs_hash_index index; // nodes by their parent and address
+    uint32_t count;             // of nodes; the newest has this number
 };
 
 // The node of a frame below `parent` (0: the outermost one). Returns 0 or a negative errno.

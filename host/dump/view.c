@@ -2,6 +2,7 @@
 #include "host/dump/view.h"
 
 #include "host/base/array.h"
+#include "host/base/hash_index.h"
 #include "host/base/text_stream.h"
 #include "host/dump/machine.h"
 #include "host/dump/modules.h"
@@ -24,29 +25,22 @@ struct tree {
     struct hs_node *nodes;
     uint64_t *location; // of a node: dump << 32 | location
     size_t count, room;
-    uint64_t *slots;   // part of the hash << 32 | node: most other entries are recognised without reading their nodes
-    size_t slot_count; // a power of two
+    struct hs_hash_index index; // nodes by parent and code
 };
 
 // ---- the tree of stacks --------------------------------------------------------------------------------------------
 
-static uint64_t hash_of(uint32_t parent, uint64_t code)
-{
-    uint64_t hash = (code ^ ((uint64_t)parent << 36) ^ parent) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 32;
-}
+struct view_node_key {
+    const struct tree *tree;
+    uint64_t code;
+    uint32_t parent;
+};
 
-static size_t slot_of(const struct tree *tree, uint32_t parent, uint64_t code, uint64_t hash)
+static bool is_wanted(const void *key, uint32_t number)
 {
-    size_t i = (size_t)hash & (tree->slot_count - 1);
-    for (; tree->slots[i]; i = (i + 1) & (tree->slot_count - 1)) {
-        if (tree->slots[i] >> 32 != hash >> 32)
-            continue;
-        const struct hs_node *node = &tree->nodes[(uint32_t)tree->slots[i]];
-        if (node->parent == parent && node->pc == code)
-            break;
-    }
-    return i;
+    const struct view_node_key *wanted = key;
+    const struct hs_node *node = &wanted->tree->nodes[number];
+    return node->parent == wanted->parent && node->pc == wanted->code;
 }
 
 static int grow_tree(struct tree *tree)
@@ -56,21 +50,12 @@ static int grow_tree(struct tree *tree)
     if (nodes)
         tree->nodes = nodes;
     uint64_t *location = nodes ? reallocarray(tree->location, room, sizeof(*location)) : NULL;
-    if (location)
-        tree->location = location;
-    uint64_t *slots = location ? calloc(2 * room, sizeof(*slots)) : NULL;
-    if (!slots)
+    if (!location)
         return -ENOMEM;
-    free(tree->slots);
-    tree->slots = slots;
-    tree->slot_count = 2 * room;
+    tree->location = location;
     tree->room = room;
     if (!tree->count)
         tree->nodes[tree->count++] = (struct hs_node){0};
-    for (uint32_t i = 1; i < tree->count; i++) {
-        uint64_t hash = hash_of(nodes[i].parent, nodes[i].pc);
-        slots[slot_of(tree, nodes[i].parent, nodes[i].pc, hash)] = hash >> 32 << 32 | i;
-    }
     return 0;
 }
 
@@ -85,14 +70,15 @@ static uint32_t node_of(struct tree *tree, const struct hs_dump_view *view, uint
     uint64_t code = view->codes[location >> 32][(uint32_t)location];
     if (tree->count == tree->room && grow_tree(tree))
         return 0;
-    uint64_t hash = hash_of(parent, code);
-    uint64_t *slot = &tree->slots[slot_of(tree, parent, code, hash)];
-    uint32_t node = (uint32_t)*slot;
-    if (!node) {
-        node = (uint32_t)tree->count++;
-        *slot = hash >> 32 << 32 | node;
-        tree->nodes[node] = (struct hs_node){.pc = code, .parent = parent};
-        tree->location[node] = location;
+    const struct view_node_key wanted = {tree, code, parent};
+    const uint64_t hash = hs_hash__pair(code, parent);
+    uint32_t node = hs_hash_index__find(&tree->index, hash, is_wanted, &wanted);
+    if (node == HS_HASH_NONE) {
+        node = (uint32_t)tree->count;
+        if (hs_hash_index__add(&tree->index, hash, node))
+            return 0;
+        tree->nodes[tree->count] = (struct hs_node){.pc = code, .parent = parent};
+        tree->location[tree->count++] = location;
     } else if (!has_names(view, tree->location[node]) && has_names(view, location)) {
         tree->location[node] = location;
     }
@@ -332,7 +318,7 @@ int hs_dump_view__open(struct hs_dump_view *view, const struct hs_dump *first, c
     int result = build(view, &tree, &modules, options);
     free(tree.nodes);
     free(tree.location);
-    free(tree.slots);
+    hs_hash_index__free(&tree.index);
     hs_dump_modules__free(&modules);
     if (result)
         hs_dump_view__close(view);

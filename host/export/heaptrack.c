@@ -2,6 +2,8 @@
 //
 // The output of heaptrack_interpret, file version 3: tables of strings, instruction pointers and trace nodes, then one
 // line for each allocation and each free. All numbers are hexadecimal; tables count from 1, allocation kinds from 0.
+#include "host/base/array.h"
+#include "host/base/hash_index.h"
 #include "host/export/export.h"
 #include "host/query/events.h"
 #include "host/store/id_map.h"
@@ -17,7 +19,7 @@
 struct export_heaptrack_kind {
     uint64_t size;
     uint32_t trace;
-    uint32_t index; // 0: free
+    uint32_t index;
 };
 
 struct heaptrack_writing {
@@ -31,7 +33,8 @@ struct heaptrack_writing {
     uint32_t trace_count;
     uint32_t unknown; // trace of rows without a stack
     struct export_heaptrack_kind *kind;
-    size_t slots, kinds;
+    size_t kinds, kind_room;
+    struct hs_hash_index index; // kinds by size and trace
     uint32_t next_kind;
     uint64_t time_ms;
 };
@@ -145,32 +148,16 @@ static int write_nodes(struct heaptrack_writing *writing)
 
 // ---- kinds of allocations ------------------------------------------------------------------------------------------
 
-static struct export_heaptrack_kind *slot_of(const struct heaptrack_writing *writing, uint64_t size, uint32_t trace)
-{
-    uint64_t hash = (size * 0x9e3779b97f4a7c15u ^ trace) * 0xbf58476d1ce4e5b9u;
-    size_t i = (size_t)(hash >> 24) & (writing->slots - 1);
-    while (writing->kind[i].index && (writing->kind[i].size != size || writing->kind[i].trace != trace))
-        i = (i + 1) & (writing->slots - 1);
-    return &writing->kind[i];
-}
+struct heaptrack_kind_key {
+    const struct export_heaptrack_kind *kind;
+    uint64_t size;
+    uint32_t trace;
+};
 
-static int grow_kinds(struct heaptrack_writing *writing)
+static bool is_wanted(const void *key, uint32_t number)
 {
-    struct export_heaptrack_kind *old = writing->kind;
-    size_t slots = writing->slots;
-    writing->slots = slots ? 2 * slots : 1024;
-    writing->kind = calloc(writing->slots, sizeof(*writing->kind));
-    if (!writing->kind) {
-        writing->kind = old;
-        writing->slots = slots;
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < slots; i++) {
-        if (old[i].index)
-            *slot_of(writing, old[i].size, old[i].trace) = old[i];
-    }
-    free(old);
-    return 0;
+    const struct heaptrack_kind_key *wanted = key;
+    return wanted->kind[number].size == wanted->size && wanted->kind[number].trace == wanted->trace;
 }
 
 static void write_kind(struct heaptrack_writing *writing, uint64_t size, uint32_t trace)
@@ -185,18 +172,21 @@ static void write_kind(struct heaptrack_writing *writing, uint64_t size, uint32_
 static int kind_of(struct heaptrack_writing *writing, uint64_t size, uint32_t trace, uint32_t *index)
 {
     if (writing->kinds == KINDS_MAX) {
-        memset(writing->kind, 0, writing->slots * sizeof(*writing->kind));
+        hs_hash_index__clear(&writing->index);
         writing->kinds = 0;
     }
-    if (writing->kinds * 2 >= writing->slots && grow_kinds(writing))
-        return -ENOMEM;
-    struct export_heaptrack_kind *kind = slot_of(writing, size, trace);
-    if (!kind->index) {
-        *kind = (struct export_heaptrack_kind){size, trace, writing->next_kind};
-        writing->kinds++;
+    const struct heaptrack_kind_key wanted = {writing->kind, size, trace};
+    const uint64_t hash = hs_hash__pair(size, trace);
+    uint32_t number = hs_hash_index__find(&writing->index, hash, is_wanted, &wanted);
+    if (number == HS_HASH_NONE) {
+        number = (uint32_t)writing->kinds;
+        if (!HS_ARRAY_HAS_ROOM(writing->kind, writing->kinds, writing->kind_room) ||
+            hs_hash_index__add(&writing->index, hash, number))
+            return -ENOMEM;
+        writing->kind[writing->kinds++] = (struct export_heaptrack_kind){size, trace, writing->next_kind};
         write_kind(writing, size, trace);
     }
-    *index = kind->index;
+    *index = writing->kind[number].index;
     return 0;
 }
 
@@ -258,5 +248,6 @@ int hs_export__heaptrack(FILE *out, const struct hs_subject *subject, const stru
     hs_id_map__free(&writing.strings);
     free(writing.trace);
     free(writing.kind);
+    hs_hash_index__free(&writing.index);
     return result;
 }

@@ -2,6 +2,7 @@
 #include "host/import/snapshots.h"
 
 #include "format/trace_format.h"
+#include "host/base/hash_index.h"
 #include "host/import/snapshot_files.h"
 #include "host/import/snapshot_words.h"
 #include "host/symbols/expand.h"
@@ -15,12 +16,6 @@ enum { UNASKED = -2, NO_FILE = -1 };
 
 // ---- nodes ---------------------------------------------------------------------------------------------------------
 
-struct snapshots_entry {
-    uint64_t pc;
-    uint32_t parent, epoch;
-    uint32_t node; // 0: free
-};
-
 struct unwinding {
     const struct hs_trace *trace;
     struct hs_import_tables *tables;
@@ -32,36 +27,21 @@ struct unwinding {
     int *file_of; // by module
     uint32_t epoch;
     bool has_epoch;
-    struct snapshots_entry *entries; // nodes by what they are
-    size_t slots, used;
+    struct hs_hash_index index; // of the nodes that were added
 };
 
-static size_t slot_of(const struct unwinding *self, uint32_t parent, uint64_t pc, uint32_t epoch)
-{
-    uint64_t hash = (pc ^ (uint64_t)parent << 32 ^ epoch) * UINT64_C(0x9e3779b97f4a7c15);
-    size_t at = (size_t)(hash ^ hash >> 32) & (self->slots - 1);
-    for (const struct snapshots_entry *entry; (entry = &self->entries[at])->node; at = (at + 1) & (self->slots - 1))
-        if (entry->pc == pc && entry->parent == parent && entry->epoch == epoch)
-            break;
-    return at;
-}
+struct snapshot_node_key {
+    const struct hs_import_tables *tables;
+    uint64_t pc;
+    uint32_t parent, epoch;
+};
 
-static int grow(struct unwinding *self)
+static bool is_wanted(const void *key, uint32_t number)
 {
-    struct snapshots_entry *old = self->entries;
-    size_t slots = self->slots;
-    self->slots = slots ? 2 * slots : 1024;
-    self->entries = calloc(self->slots, sizeof *self->entries);
-    if (!self->entries) {
-        self->entries = old;
-        self->slots = slots;
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < slots; i++)
-        if (old[i].node)
-            self->entries[slot_of(self, old[i].parent, old[i].pc, old[i].epoch)] = old[i];
-    free(old);
-    return 0;
+    const struct snapshot_node_key *wanted = key;
+    const struct hs_node *node = (const struct hs_node *)wanted->tables->nodes.data + number;
+    return node->pc == wanted->pc && node->parent == wanted->parent &&
+           ((const uint32_t *)wanted->tables->node_epochs.data)[number] == wanted->epoch;
 }
 
 // Appends a node after those of the trace. Returns it, or a negative errno.
@@ -84,17 +64,15 @@ static int64_t append_node(struct unwinding *self, uint32_t parent, uint64_t pc)
 
 static int64_t find_node(struct unwinding *self, uint32_t parent, uint64_t pc)
 {
-    if (2 * (self->used + 1) > self->slots && grow(self))
-        return -ENOMEM;
-    struct snapshots_entry *entry = &self->entries[slot_of(self, parent, pc, self->epoch)];
-    if (entry->node)
-        return entry->node;
+    const struct snapshot_node_key wanted = {self->tables, pc, parent, self->epoch};
+    const uint64_t hash = hs_hash__pair(pc, (uint64_t)parent << 32 | self->epoch);
+    const uint32_t found = hs_hash_index__find(&self->index, hash, is_wanted, &wanted);
+    if (found != HS_HASH_NONE)
+        return found;
     int64_t node = append_node(self, parent, pc);
     if (node < 0)
         return node;
-    *entry = (struct snapshots_entry){pc, parent, self->epoch, (uint32_t)node};
-    self->used++;
-    return node;
+    return hs_hash_index__add(&self->index, hash, (uint32_t)node) ? -ENOMEM : node;
 }
 
 static int64_t node_of(struct unwinding *self, const struct hs_offline_stack *stack)
@@ -296,7 +274,7 @@ int hs_snapshots__unwind(const struct hs_trace *trace, const struct hs_symbols_o
     hs_offline__destroy(self.session);
     free(self.modules);
     free(self.file_of);
-    free(self.entries);
+    hs_hash_index__free(&self.index);
     free(nodes);
     return failed;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/frame_counts.h"
 
+#include "host/base/array.h"
+#include "host/base/hash_index.h"
 #include "host/query/stack_totals_column.h"
 
 #include <errno.h>
@@ -15,8 +17,7 @@ struct frame_counts_address {
 struct hs_frame_counts {
     struct frame_counts_address *address;
     size_t count, room;
-    uint32_t *slot; // number of an address + 1
-    size_t slots;   // a power of two
+    struct hs_hash_index index;
 };
 
 struct frame_counts_counting {
@@ -30,54 +31,38 @@ struct frame_counts_counting {
 
 // ---- addresses ------------------------------------------------------------------------------------------------------
 
-static uint32_t *slot_of(const struct hs_frame_counts *counts, uint64_t pc)
+struct frame_counts_key {
+    const struct hs_frame_counts *counts;
+    uint64_t pc;
+};
+
+static bool is_wanted(const void *key, uint32_t number)
 {
-    size_t i = (size_t)((pc * 0x9e3779b97f4a7c15u) >> 32) & (counts->slots - 1);
-    while (counts->slot[i] && counts->address[counts->slot[i] - 1].pc != pc)
-        i = (i + 1) & (counts->slots - 1);
-    return &counts->slot[i];
+    const struct frame_counts_key *wanted = key;
+    return wanted->counts->address[number].pc == wanted->pc;
 }
 
-static int grow_slots(struct hs_frame_counts *counts)
+static struct frame_counts_address *find_address(const struct hs_frame_counts *counts, uint64_t pc)
 {
-    const size_t slots = counts->slots ? 2 * counts->slots : 4096;
-    uint32_t *slot = calloc(slots, sizeof(*slot));
-    struct frame_counts_address *address = slot ? reallocarray(counts->address, slots / 2, sizeof(*address)) : NULL;
-    if (!address) {
-        free(slot);
-        return -ENOMEM;
-    }
-    free(counts->slot);
-    counts->slot = slot;
-    counts->slots = slots;
-    counts->address = address;
-    counts->room = slots / 2;
-    for (size_t i = 0; i < counts->count; i++)
-        *slot_of(counts, address[i].pc) = (uint32_t)i + 1;
-    return 0;
+    const struct frame_counts_key wanted = {counts, pc};
+    const uint32_t number = hs_hash_index__find(&counts->index, hs_hash__pair(pc, 0), is_wanted, &wanted);
+    return number == HS_HASH_NONE ? NULL : &counts->address[number];
 }
 
-static int find_address(struct hs_frame_counts *counts, uint64_t pc, struct frame_counts_address **address)
+// NULL: out of memory.
+static struct frame_counts_address *add_address(struct hs_frame_counts *counts, uint64_t pc)
 {
-    uint32_t *slot = slot_of(counts, pc);
-    if (!*slot && counts->count == counts->room) {
-        int failed = grow_slots(counts);
-        if (failed)
-            return failed;
-        slot = slot_of(counts, pc);
-    }
-    if (!*slot) {
-        counts->address[counts->count] = (struct frame_counts_address){.pc = pc};
-        *slot = (uint32_t)++counts->count;
-    }
-    *address = &counts->address[*slot - 1];
-    return 0;
+    if (!HS_ARRAY_HAS_ROOM(counts->address, counts->count, counts->room) ||
+        hs_hash_index__add(&counts->index, hs_hash__pair(pc, 0), (uint32_t)counts->count))
+        return NULL;
+    counts->address[counts->count] = (struct frame_counts_address){.pc = pc};
+    return &counts->address[counts->count++];
 }
 
 uint64_t hs_frame_counts__of(const struct hs_frame_counts *counts, uint64_t pc)
 {
-    const uint32_t number = *slot_of(counts, pc);
-    return number ? counts->address[number - 1].passing : 0;
+    const struct frame_counts_address *address = find_address(counts, pc);
+    return address ? address->passing : 0;
 }
 
 // ---- all nodes ------------------------------------------------------------------------------------------------------
@@ -99,11 +84,15 @@ static void link_children(struct frame_counts_counting *counting)
 
 static int enter(struct frame_counts_counting *counting, uint32_t node)
 {
-    struct frame_counts_address *address;
-    int failed = find_address(counting->counts, counting->nodes[node].pc, &address);
-    if (!failed && !address->on_path++)
+    const uint64_t pc = counting->nodes[node].pc;
+    struct frame_counts_address *address = find_address(counting->counts, pc);
+    if (!address)
+        address = add_address(counting->counts, pc);
+    if (!address)
+        return -ENOMEM;
+    if (!address->on_path++)
         address->passing += counting->below[node];
-    return failed;
+    return 0;
 }
 
 // Leaves a node, and those above it of which this was the last child. Returns the next node to enter; 0: none.
@@ -111,7 +100,7 @@ static uint32_t leave(struct frame_counts_counting *counting, uint32_t node)
 {
     uint32_t next = 0;
     while (node && !next) {
-        counting->counts->address[*slot_of(counting->counts, counting->nodes[node].pc) - 1].on_path--;
+        find_address(counting->counts, counting->nodes[node].pc)->on_path--;
         next = counting->sibling[node];
         node = parent_of(counting, node);
     }
@@ -169,7 +158,7 @@ int hs_frame_counts__make(const struct hs_store *store, const int *cancel, struc
     counting.sibling = calloc(counting.count + 1, sizeof(*counting.sibling));
     *result = NULL;
     bool complete = counting.counts && counting.below && counting.first && counting.sibling;
-    int failed = complete && !grow_slots(counting.counts) ? 0 : hs_error__set(error, ENOMEM, "out of memory");
+    int failed = complete ? 0 : hs_error__set(error, ENOMEM, "out of memory");
     if (!failed)
         failed = add_up(&counting, store, error);
     if (!failed) {
@@ -193,6 +182,6 @@ void hs_frame_counts__destroy(struct hs_frame_counts *counts)
     if (!counts)
         return;
     free(counts->address);
-    free(counts->slot);
+    hs_hash_index__free(&counts->index);
     free(counts);
 }

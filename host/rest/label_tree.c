@@ -1,75 +1,54 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/label_tree.h"
 
+#include "host/base/array.h"
+#include "host/base/hash_index.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#define FIRST_NODES 1024u
-
 int hs_label_tree__start(struct hs_label_tree *tree)
 {
-    *tree = (struct hs_label_tree){.capacity = FIRST_NODES, .slot_count = 2 * FIRST_NODES, .count = 1};
-    tree->at = calloc(tree->capacity, sizeof(*tree->at));
-    tree->slots = calloc(tree->slot_count, sizeof(*tree->slots));
-    if (tree->at && tree->slots) {
-        tree->at[0].first = UINT64_MAX;
-        return 0;
-    }
-    hs_label_tree__free(tree);
-    return -ENOMEM;
+    *tree = (struct hs_label_tree){0};
+    if (!HS_ARRAY_HAS_ROOM(tree->at, tree->count, tree->capacity))
+        return -ENOMEM;
+    tree->at[tree->count++] = (struct hs_label_node){.first = UINT64_MAX};
+    return 0;
 }
 
 void hs_label_tree__free(struct hs_label_tree *tree)
 {
     free(tree->at);
-    free(tree->slots);
+    hs_hash_index__free(&tree->index);
     *tree = (struct hs_label_tree){0};
 }
 
-static uint32_t *slot_of(const struct hs_label_tree *tree, uint32_t parent, const uint64_t key[2])
-{
-    uint64_t hash = (key[0] ^ (key[1] << 20) ^ ((uint64_t)parent << 40) ^ parent) * 0x9e3779b97f4a7c15u;
-    for (size_t i = (hash >> 32) & (tree->slot_count - 1);; i = (i + 1) & (tree->slot_count - 1)) {
-        const struct hs_label_node *node = &tree->at[tree->slots[i]];
-        if (!tree->slots[i] || (node->parent == parent && node->key[0] == key[0] && node->key[1] == key[1]))
-            return &tree->slots[i];
-    }
-}
+struct label_tree_key {
+    const struct hs_label_tree *tree;
+    uint32_t parent;
+    const uint64_t *key;
+};
 
-static bool grow(struct hs_label_tree *tree)
+static bool is_wanted(const void *key, uint32_t number)
 {
-    size_t capacity = tree->capacity * 2;
-    if (capacity > UINT32_MAX)
-        return false;
-    struct hs_label_node *nodes = reallocarray(tree->at, capacity, sizeof(*nodes));
-    if (!nodes)
-        return false;
-    tree->at = nodes;
-    uint32_t *slots = calloc(2 * capacity, sizeof(*slots));
-    if (!slots)
-        return false;
-    free(tree->slots);
-    tree->slots = slots;
-    tree->slot_count = 2 * capacity;
-    tree->capacity = capacity;
-    for (uint32_t i = 1; i < tree->count; i++)
-        *slot_of(tree, tree->at[i].parent, tree->at[i].key) = i;
-    return true;
+    const struct label_tree_key *wanted = key;
+    const struct hs_label_node *node = &wanted->tree->at[number];
+    return node->parent == wanted->parent && node->key[0] == wanted->key[0] && node->key[1] == wanted->key[1];
 }
 
 uint32_t hs_label_tree__child(struct hs_label_tree *tree, uint32_t parent, const uint64_t key[2],
                               const struct hs_frame *frame, uint32_t node)
 {
-    uint32_t *slot = slot_of(tree, parent, key);
-    if (*slot)
-        return *slot;
-    if (tree->count == tree->capacity) {
-        if (!grow(tree))
-            return 0;
-        slot = slot_of(tree, parent, key);
-    }
-    uint32_t index = (uint32_t)tree->count++;
-    *slot = index;
+    const struct label_tree_key wanted = {tree, parent, key};
+    const uint64_t hash = hs_hash__pair(hs_hash__pair(key[0], key[1]), parent);
+    const uint32_t found = hs_hash_index__find(&tree->index, hash, is_wanted, &wanted);
+    if (found != HS_HASH_NONE)
+        return found;
+    uint32_t index = (uint32_t)tree->count;
+    if (index == HS_HASH_NONE || !HS_ARRAY_HAS_ROOM(tree->at, tree->count, tree->capacity) ||
+        hs_hash_index__add(&tree->index, hash, index))
+        return 0;
+    tree->count++;
     tree->at[index] = (struct hs_label_node){
         .key = {key[0], key[1]}, .frame = frame, .node = node, .parent = parent, .first = UINT64_MAX};
     struct hs_label_node *above = &tree->at[parent];

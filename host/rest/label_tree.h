@@ -4,6 +4,7 @@
 #ifndef HEAPSONDE_HOST_REST_LABEL_TREE_H
 #define HEAPSONDE_HOST_REST_LABEL_TREE_H
 
+#include "host/base/hash_index.h"
 #include "host/symbols/symbols.h"
 
 struct hs_label_node {
@@ -20,8 +21,7 @@ struct hs_label_tree {
     size_t count;
     // private
     size_t capacity;
-    uint32_t *slots;
-    size_t slot_count;
+    struct hs_hash_index index; // nodes by parent and key
 };
 
 int hs_label_tree__start(struct hs_label_tree *tree); // 0 or -ENOMEM

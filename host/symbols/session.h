@@ -4,13 +4,14 @@
 #ifndef HEAPSONDE_HOST_SYMBOLS_SESSION_H
 #define HEAPSONDE_HOST_SYMBOLS_SESSION_H
 
+#include "host/base/hash_index.h"
 #include "host/symbols/module.h"
 #include "host/symbols/strings.h"
 
 struct hs_answer {
     uint64_t address;
     int module;
-    const struct hs_frames *frames; // NULL: free slot
+    const struct hs_frames *frames;
 };
 
 struct hs_symbols {
@@ -20,8 +21,8 @@ struct hs_symbols {
     size_t module_count;
     size_t module_capacity;
     struct hs_answer *answers;
-    size_t answer_slots; // a power of two
-    size_t answer_count;
+    size_t answer_count, answer_room;
+    struct hs_hash_index index; // answers by address and module
 };
 
 #endif

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_ANSWERS 1024u
-
 struct hs_symbols *hs_symbols__create(const struct hs_symbols_options *options)
 {
     struct hs_symbols *self = calloc(1, sizeof(*self));
@@ -23,9 +21,7 @@ struct hs_symbols *hs_symbols__create(const struct hs_symbols_options *options)
     if (options)
         self->options = *options;
     self->strings = hs_strings__create();
-    self->answers = calloc(FIRST_ANSWERS, sizeof(*self->answers));
-    self->answer_slots = FIRST_ANSWERS;
-    if (self->strings && self->answers)
+    if (self->strings)
         return self;
     hs_symbols__destroy(self);
     return NULL;
@@ -41,6 +37,7 @@ void hs_symbols__destroy(struct hs_symbols *self)
     }
     free(self->modules);
     free(self->answers);
+    hs_hash_index__free(&self->index);
     hs_strings__destroy(self->strings);
     free(self);
 }
@@ -60,29 +57,25 @@ int hs_symbols__add_module(struct hs_symbols *self, const struct hs_symbols_modu
 
 // ---- the cache -----------------------------------------------------------------------------------------------------
 
-static struct hs_answer *find_answer(struct hs_answer *answers, size_t slots, int module, uint64_t address)
+struct answer_key {
+    const struct hs_answer *answers;
+    uint64_t address;
+    int module;
+};
+
+static bool is_wanted(const void *key, uint32_t number)
 {
-    uint64_t hash = (address ^ ((uint64_t)(unsigned)module << 48)) * 0x9e3779b97f4a7c15u;
-    size_t i = (hash >> 32) & (slots - 1);
-    while (answers[i].frames && (answers[i].address != address || answers[i].module != module))
-        i = (i + 1) & (slots - 1);
-    return &answers[i];
+    const struct answer_key *wanted = key;
+    const struct hs_answer *answer = &wanted->answers[number];
+    return answer->address == wanted->address && answer->module == wanted->module;
 }
 
-static int grow_answers(struct hs_symbols *self)
+static int keep_answer(struct hs_symbols *self, uint64_t hash, const struct hs_answer *answer)
 {
-    size_t slots = self->answer_slots * 2;
-    struct hs_answer *answers = calloc(slots, sizeof(*answers));
-    if (!answers)
+    if (!HS_ARRAY_HAS_ROOM(self->answers, self->answer_count, self->answer_room) ||
+        hs_hash_index__add(&self->index, hash, (uint32_t)self->answer_count))
         return -ENOMEM;
-    for (size_t i = 0; i < self->answer_slots; i++) {
-        const struct hs_answer *old = &self->answers[i];
-        if (old->frames)
-            *find_answer(answers, slots, old->module, old->address) = *old;
-    }
-    free(self->answers);
-    self->answers = answers;
-    self->answer_slots = slots;
+    self->answers[self->answer_count++] = *answer;
     return 0;
 }
 
@@ -230,20 +223,16 @@ const struct hs_frames *hs_symbols__resolve(struct hs_symbols *self, int module,
         return_address &= ~(uint64_t)1; // says Thumb, and is no part of an address
     bool known = module >= 0 && (size_t)module < self->module_count;
     int key = known ? module : -1;
-    struct hs_answer *answer = find_answer(self->answers, self->answer_slots, key, return_address);
-    if (answer->frames)
-        return answer->frames;
-    if (self->answer_count * 2 >= self->answer_slots && grow_answers(self))
-        return NULL;
+    const struct answer_key wanted = {self->answers, return_address, key};
+    const uint64_t hash = hs_hash__pair(return_address, (unsigned)key);
+    const uint32_t number = hs_hash_index__find(&self->index, hash, is_wanted, &wanted);
+    if (number != HS_HASH_NONE)
+        return self->answers[number].frames;
     const struct hs_frames *frames =
         known ? module_frames(self, self->modules[module], return_address)
               : single_frame(self, address_name(self, return_address), HS_FRAME_ADDRESS, "", return_address);
-    if (!frames)
-        return NULL;
-    answer = find_answer(self->answers, self->answer_slots, key, return_address);
-    *answer = (struct hs_answer){return_address, key, frames};
-    self->answer_count++;
-    return frames;
+    const struct hs_answer answer = {return_address, key, frames};
+    return frames && !keep_answer(self, hash, &answer) ? frames : NULL;
 }
 
 const struct hs_frames *hs_symbols__named(struct hs_symbols *self, const struct hs_frames *from)
