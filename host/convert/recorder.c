@@ -4,10 +4,10 @@
 // own, so that reading ends at the first unknown one. Backtraces are whole, or change what the thread had last. Files
 // that were post-processed have names, others the program's files.
 #include "host/base/array.h"
+#include "host/base/id_map.h"
 #include "host/convert/convert.h"
 #include "host/convert/recorder_stream.h"
 #include "host/convert/stack_builder.h"
-#include "host/store/id_map.h"
 
 #include <elf.h>
 #include <errno.h>

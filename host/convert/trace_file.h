@@ -9,7 +9,7 @@
 #include "format/event_codec.h"
 #include "format/meta.h"
 #include "format/trace_format.h"
-#include "host/store/buffer.h"
+#include "host/base/buffer.h"
 
 #include <stdbool.h>
 #include <stdint.h>

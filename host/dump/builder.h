@@ -4,8 +4,8 @@
 #ifndef HEAPSONDE_HOST_DUMP_BUILDER_H
 #define HEAPSONDE_HOST_DUMP_BUILDER_H
 
+#include "host/base/id_map.h"
 #include "host/dump/dump.h"
-#include "host/store/id_map.h"
 
 #include <stdarg.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/dump/modules.h"
 
-#include "host/store/id_map.h"
+#include "host/base/id_map.h"
 #include "host/symbols/strings.h"
 
 #include <stdio.h>

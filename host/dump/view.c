@@ -3,11 +3,11 @@
 
 #include "host/base/array.h"
 #include "host/base/hash_index.h"
+#include "host/base/id_map.h"
 #include "host/base/text_stream.h"
 #include "host/dump/machine.h"
 #include "host/dump/modules.h"
 #include "host/dump/summary.h"
-#include "host/store/id_map.h"
 #include "host/store/tables.h"
 #include "host/symbols/strings.h"
 

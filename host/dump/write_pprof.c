@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // profile.proto, compressed, with estimates for values.
+#include "host/base/buffer.h"
+#include "host/base/id_map.h"
 #include "host/dump/write.h"
 #include "host/report/text.h"
-#include "host/store/buffer.h"
-#include "host/store/id_map.h"
 #include "host/symbols/strings.h"
 
 #include <math.h>

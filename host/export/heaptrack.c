@@ -4,9 +4,9 @@
 // line for each allocation and each free. All numbers are hexadecimal; tables count from 1, allocation kinds from 0.
 #include "host/base/array.h"
 #include "host/base/hash_index.h"
+#include "host/base/id_map.h"
 #include "host/export/export.h"
 #include "host/query/events.h"
-#include "host/store/id_map.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,11 +2,11 @@
 //
 // The table of blocks or samples as a Parquet file: groups of rows, in each a page for each column, packed with gzip;
 // texts are in dictionaries. The description of it all, in Thrift's compact protocol, ends the file.
+#include "host/base/buffer.h"
+#include "host/base/id_map.h"
 #include "host/export/block.h"
 #include "host/export/export.h"
 #include "host/report/text.h"
-#include "host/store/buffer.h"
-#include "host/store/id_map.h"
 
 #include <endian.h>
 #include <errno.h>

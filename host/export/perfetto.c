@@ -3,11 +3,11 @@
 // A Perfetto trace: tables of strings, frames and stacks; a heap profile of what was allocated and freed until the end
 // and another of what was live at the peak, or the samples one by one; counters of the heap's size and, as far as they
 // are known, of CPU time and resident memory.
+#include "host/base/buffer.h"
 #include "host/export/export.h"
 #include "host/export/stack_table.h"
 #include "host/query/usage.h"
 #include "host/report/text.h"
-#include "host/store/buffer.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -7,9 +7,9 @@
 //   3 slot microseconds size   reallocate it
 // and a single 0. Frames are numbered by how often they occur in stacks, the most frequent one is 0.
 #include "host/base/array.h"
+#include "host/base/id_map.h"
 #include "host/export/export.h"
 #include "host/query/events.h"
-#include "host/store/id_map.h"
 
 #include <endian.h>
 #include <errno.h>

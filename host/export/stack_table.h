@@ -4,8 +4,8 @@
 #ifndef HEAPSONDE_HOST_EXPORT_STACK_TABLE_H
 #define HEAPSONDE_HOST_EXPORT_STACK_TABLE_H
 
+#include "host/base/id_map.h"
 #include "host/report/report.h"
-#include "host/store/id_map.h"
 
 struct hs_stack_table {
     struct hs_trace_symbols *symbols;

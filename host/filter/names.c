@@ -3,7 +3,7 @@
 
 #include "format/trace_format.h"
 #include "host/base/array.h"
-#include "host/store/id_map.h"
+#include "host/base/id_map.h"
 
 // How many nodes are named before others get their turn with the symbols.
 #define TURN 1024

@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_HOST_FLEET_DATABASE_H
 #define HEAPSONDE_HOST_FLEET_DATABASE_H
 
-#include "host/store/buffer.h"
+#include "host/base/buffer.h"
 #include "host/store/error.h"
 
 struct hs_database;

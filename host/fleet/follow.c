@@ -7,9 +7,9 @@
 #include "format/meta.h"
 #include "format/meta_codec.h"
 #include "host/base/array.h"
+#include "host/base/id_map.h"
 #include "host/import/clock_map.h"
 #include "host/import/import.h"
-#include "host/store/id_map.h"
 #include "host/store/store.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_HOST_FLEET_ROW_BINARY_H
 #define HEAPSONDE_HOST_FLEET_ROW_BINARY_H
 
-#include "host/store/buffer.h"
+#include "host/base/buffer.h"
 
 // Build ids of other lengths are cut or filled up with zeros.
 enum { HS_FLEET_BUILD = 20 };

@@ -3,7 +3,7 @@
 
 #include "host/base/array.h"
 #include "host/base/clock.h"
-#include "host/store/id_map.h"
+#include "host/base/id_map.h"
 #include "host/store/store.h"
 
 #include <errno.h>

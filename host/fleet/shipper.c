@@ -2,10 +2,10 @@
 #include "host/fleet/shipper.h"
 
 #include "host/base/array.h"
+#include "host/base/id_map.h"
 #include "host/fleet/load.h"
 #include "host/fleet/progress_file.h"
 #include "host/fleet/schema.h"
-#include "host/store/id_map.h"
 
 #include <errno.h>
 #include <fcntl.h>

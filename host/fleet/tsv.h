@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_HOST_FLEET_TSV_H
 #define HEAPSONDE_HOST_FLEET_TSV_H
 
-#include "host/store/buffer.h"
+#include "host/base/buffer.h"
 
 struct hs_tsv {
     char *at; // of the next row

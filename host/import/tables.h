@@ -5,6 +5,7 @@
 #define HEAPSONDE_IMPORT_TABLES_H
 
 #include "host/base/array.h"
+#include "host/base/id_map.h"
 #include "host/import/clock_map.h"
 #include "host/import/growing.h"
 #include "host/import/import.h"
@@ -12,7 +13,6 @@
 #include "host/import/snapshot_records.h"
 #include "host/store/allowance.h"
 #include "host/store/column_file.h"
-#include "host/store/id_map.h"
 #include "host/store/layout.h"
 
 struct hs_import_tables {

@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_QUERY_PAGE_SET_H
 #define HEAPSONDE_QUERY_PAGE_SET_H
 
-#include "host/store/id_map.h"
+#include "host/base/id_map.h"
 
 #include <stdbool.h>
 #include <stdint.h>

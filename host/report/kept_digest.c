@@ -3,8 +3,8 @@
 // The digest as a file that is kept with the store.
 #include "host/report/digest.h"
 
+#include "host/base/buffer.h"
 #include "host/report/frames.h"
-#include "host/store/buffer.h"
 #include "host/store/torn_pages.h"
 
 #include <string.h>

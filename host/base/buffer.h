@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A growing byte buffer, with functions for the numbers of protobuf's wire format, which other formats use, too.
-#ifndef HEAPSONDE_HOST_STORE_BUFFER_H
-#define HEAPSONDE_HOST_STORE_BUFFER_H
+#ifndef HEAPSONDE_BASE_BUFFER_H
+#define HEAPSONDE_BASE_BUFFER_H
 
 #include <stdbool.h>
 #include <stddef.h>

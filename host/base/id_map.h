@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Maps ids of any size to small numbers.
-#ifndef HEAPSONDE_STORE_ID_MAP_H
-#define HEAPSONDE_STORE_ID_MAP_H
+#ifndef HEAPSONDE_BASE_ID_MAP_H
+#define HEAPSONDE_BASE_ID_MAP_H
 
 #include <errno.h>
 #include <stdbool.h>
