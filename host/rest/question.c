@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/rest/question.h"
+
 #include "host/base/array.h"
 #include "host/query/planner.h"
 #include "host/report/events.h"
-#include "host/rest/ask.h"
 #include "host/rest/unknown.h"
 
 #include <errno.h>

@@ -59,6 +59,10 @@ struct hs_question {
     unsigned held_count;
 };
 
+// Checks all parameters and resolves the filter, before the endpoint is called. Returns 0, or a negative errno with the
+// question's error set.
+int hs_question__check(struct hs_question *question);
+
 // Values of the endpoint's own parameters, already checked. If one was not given: its `default_value`, else NULL, 0 or
 // false.
 const char *hs_question__text(const struct hs_question *question, const char *name);

@@ -3,7 +3,6 @@
 
 #include "host/base/text_stream.h"
 #include "host/query/drop_pages.h"
-#include "host/rest/ask.h"
 #include "host/rest/explain.h"
 #include "host/rest/question.h"
 #include "host/rest/sending.h"

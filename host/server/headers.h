@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_HOST_SERVER_HEADERS_H
 #define HEAPSONDE_HOST_SERVER_HEADERS_H
 
-#include "host/server/http.h"
+#include "host/server/answer.h"
 
 struct MHD_Response;
 

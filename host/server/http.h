@@ -7,7 +7,7 @@
 #ifndef HEAPSONDE_HOST_SERVER_HTTP_H
 #define HEAPSONDE_HOST_SERVER_HTTP_H
 
-#include "host/server/stream.h"
+#include "host/server/answer.h"
 #include "host/server/uri.h"
 #include "host/store/error.h"
 
@@ -39,23 +39,6 @@ bool hs_http_request__knows(const struct hs_http_request *request, const char *e
 
 // A parameter of the query; "": without a value; NULL: not given.
 const char *hs_http_request__parameter(const struct hs_http_request *request, const char *name);
-
-struct hs_http_answer {
-    unsigned status;
-    const char *type; // Content-Type, a constant
-    char *body;       // from malloc; the server frees it
-    size_t length;
-    struct hs_stream_writer writer; // used instead of a body if it has `write`: sent while it is written
-    bool packed;                    // compressed with gzip; clients that do not accept it get it unpacked
-    const char *cache;              // Cache-Control, a constant; NULL: not cacheable
-    const char *policy;             // Content-Security-Policy, a constant; NULL: not needed
-    char etag[40];                  // with quotes; "": none
-    char file_name[128];            // name under which browsers save it; "": they may show it
-};
-
-// Fills the answer with a line of text.
-void hs_http_answer__text(struct hs_http_answer *answer, unsigned status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 struct hs_http_page {
     const char *method; // "GET" (which also answers HEAD), "POST"

@@ -2,6 +2,7 @@
 #include "host/server/pack.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>

@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_HOST_SERVER_PACK_H
 #define HEAPSONDE_HOST_SERVER_PACK_H
 
-#include "host/server/http.h"
+#include "host/server/answer.h"
 
 // Whether an Accept-Encoding header allows gzip; NULL: no header.
 bool hs_pack__is_accepted(const char *header);
