@@ -2,6 +2,7 @@
 #include "host/rest/function_costs.h"
 
 #include "host/base/array.h"
+#include "host/base/hash_index.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,9 +19,8 @@ struct function_costs_adding {
     const struct hs_function_tree *tree;
     const struct hs_function_growth *growth;
     struct hs_function_values *values;
-    uint32_t *slot; // a node + 1, by its parent and its function
     uint32_t *parent;
-    size_t slots; // a power of two
+    struct hs_hash_index index; // nodes by their parent and their function
     struct function_costs_step *step;
     size_t steps, room;
 };
@@ -33,38 +33,45 @@ static void add(struct hs_value *to, const struct hs_value *value)
 
 // ---- children by their function -------------------------------------------------------------------------------------
 
-static uint32_t *slot_of(const struct function_costs_adding *adding, uint32_t parent, const char *identity)
+struct function_costs_key {
+    const struct function_costs_adding *adding;
+    uint32_t parent;
+    const char *identity;
+};
+
+static bool is_wanted(const void *key, uint32_t number)
 {
-    const uint64_t key = ((uint64_t)(uintptr_t)identity ^ (uint64_t)parent << 40 ^ parent) * 0x9e3779b97f4a7c15u;
-    size_t i = (size_t)(key >> 32) & (adding->slots - 1);
-    for (; adding->slot[i]; i = (i + 1) & (adding->slots - 1)) {
-        const uint32_t node = adding->slot[i] - 1;
-        if (adding->parent[node] == parent && hs_frame__identity(adding->tree->at[node].frame) == identity)
-            break;
-    }
-    return &adding->slot[i];
+    const struct function_costs_key *wanted = key;
+    return wanted->adding->parent[number] == wanted->parent &&
+           hs_frame__identity(wanted->adding->tree->at[number].frame) == wanted->identity;
 }
 
-static void enter_children(struct function_costs_adding *adding)
+static int enter_children(struct function_costs_adding *adding)
 {
-    for (uint32_t node = 0; node < adding->tree->count; node++) {
+    int failed = 0;
+    for (uint32_t node = 0; node < adding->tree->count && !failed; node++) {
         const struct hs_function_node *parent = &adding->tree->at[node];
-        for (uint32_t child = parent->first_child; child < parent->first_child + parent->children; child++) {
+        for (uint32_t child = parent->first_child; child < parent->first_child + parent->children && !failed; child++) {
+            const char *identity = hs_frame__identity(adding->tree->at[child].frame);
             adding->parent[child] = node;
-            *slot_of(adding, node, hs_frame__identity(adding->tree->at[child].frame)) = child + 1;
+            failed = hs_hash_index__add(&adding->index, hs_hash__pair((uintptr_t)identity, node), child);
         }
     }
+    return failed;
 }
 
 // The child of a node for a frame, with what comes there added; 0: the tree does not show it.
 static uint32_t go_to(const struct function_costs_adding *adding, uint32_t node, const struct hs_frame *frame,
                       const struct hs_value *value)
 {
-    const uint32_t slot = *slot_of(adding, node, hs_frame__identity(frame));
-    if (!slot)
+    const char *identity = hs_frame__identity(frame);
+    const struct function_costs_key wanted = {adding, node, identity};
+    const uint64_t hash = hs_hash__pair((uintptr_t)identity, node);
+    const uint32_t child = hs_hash_index__find(&adding->index, hash, is_wanted, &wanted);
+    if (child == HS_HASH_NONE)
         return 0;
-    add(&adding->values[slot - 1].all, value);
-    return slot - 1;
+    add(&adding->values[child].all, value);
+    return child;
 }
 
 // ---- outwards -------------------------------------------------------------------------------------------------------
@@ -156,18 +163,15 @@ int hs_function_values__make(struct hs_function_values **values, const struct hs
                              const struct hs_function_growth *growth, const struct hs_function_start *starts,
                              size_t count)
 {
-    struct function_costs_adding adding = {.tree = tree, .growth = growth, .slots = 1024};
-    while (adding.slots < 2 * tree->count)
-        adding.slots *= 2;
-    adding.slot = calloc(adding.slots, sizeof(*adding.slot));
+    struct function_costs_adding adding = {.tree = tree, .growth = growth};
     adding.parent = calloc(tree->count, sizeof(*adding.parent));
     *values = adding.values = calloc(tree->count, sizeof(*adding.values));
-    int failed = adding.slot && adding.parent && adding.values ? 0 : -ENOMEM;
-    if (!failed) {
-        enter_children(&adding);
+    int failed = adding.parent && adding.values ? 0 : -ENOMEM;
+    if (!failed)
+        failed = enter_children(&adding);
+    if (!failed)
         failed = add_starts(&adding, starts, count);
-    }
-    free(adding.slot);
+    hs_hash_index__free(&adding.index);
     free(adding.parent);
     free(adding.step);
     return failed;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/tree_columns.h"
 
+#include "host/base/id_map.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
@@ -11,8 +12,8 @@ struct tree_columns_texts {
     const char **text;
     bool *is_function;
     size_t count;
-    uint32_t *slot; // number + 1
-    size_t slots;
+    struct hs_id_map number; // by address of the text
+    bool failed;             // out of memory
 };
 
 // The texts of a node. The last one distinguishes functions with the same name.
@@ -41,15 +42,13 @@ static int32_t number_of(struct tree_columns_texts *texts, const char *text, boo
 {
     if (!text)
         return -1;
-    size_t i = (size_t)(((uint64_t)(uintptr_t)text * 0x9e3779b97f4a7c15u) >> 32) & (texts->slots - 1);
-    while (texts->slot[i] && texts->text[texts->slot[i] - 1] != text)
-        i = (i + 1) & (texts->slots - 1);
-    if (!texts->slot[i]) {
-        texts->text[texts->count] = text;
-        texts->is_function[texts->count] = is_function;
-        texts->slot[i] = (uint32_t)++texts->count;
-    }
-    return (int32_t)texts->slot[i] - 1;
+    const uint32_t known = hs_id_map__find(&texts->number, (uintptr_t)text);
+    if (known != UINT32_MAX)
+        return (int32_t)known;
+    texts->failed |= hs_id_map__set(&texts->number, (uintptr_t)text, (uint32_t)texts->count) != 0;
+    texts->text[texts->count] = text;
+    texts->is_function[texts->count] = is_function;
+    return (int32_t)texts->count++;
 }
 
 static void add_node(struct columns *columns, uint32_t node, int32_t parent)
@@ -189,29 +188,27 @@ int hs_tree_columns__write(struct hs_question *question, FILE *out, const struct
     const size_t count = count_nodes(tree);
     struct columns columns = {.question = question, .tree = tree, .costs = costs};
     struct tree_columns_texts *texts = &columns.texts;
-    texts->slots = 1024;
-    while (texts->slots < 2 * TEXTS * count)
-        texts->slots *= 2;
     columns.node = malloc(count * sizeof(*columns.node));
     columns.parent = malloc(count * sizeof(*columns.parent));
     for (size_t i = 0; i < TEXTS; i++)
         columns.text[i] = malloc(count * sizeof(*columns.text[i]));
     texts->text = malloc(TEXTS * count * sizeof(*texts->text));
     texts->is_function = malloc(TEXTS * count);
-    texts->slot = calloc(texts->slots, sizeof(*texts->slot));
-    bool good = columns.node && columns.parent && texts->text && texts->is_function && texts->slot;
+    bool good = columns.node && columns.parent && texts->text && texts->is_function;
     for (size_t i = 0; i < TEXTS; i++)
         good &= columns.text[i] != NULL;
     if (good) {
         order_nodes(&columns);
-        write_columns(&columns, out);
+        good = !texts->failed;
     }
+    if (good)
+        write_columns(&columns, out);
     for (size_t i = 0; i < TEXTS; i++)
         free(columns.text[i]);
     free(columns.node);
     free(columns.parent);
     free(texts->text);
     free(texts->is_function);
-    free(texts->slot);
+    hs_id_map__free(&texts->number);
     return !good ? -ENOMEM : ferror(out) ? -EPIPE : 0;
 }
