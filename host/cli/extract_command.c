@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/base/path.h"
 #include "host/cli/commands.h"
 #include "host/cli/foreign.h"
 #include "host/cli/output.h"
@@ -16,12 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 // A name that is not taken yet: name, name.000, name.001, ... A trace may name its files as it likes: only the last
 // part counts, and nothing that is there is overwritten.
@@ -60,7 +55,7 @@ static int extract_file(const struct hs_arguments *arguments, const struct hs_st
         free(contents);
         return HS_EXIT_FAILURE;
     }
-    FILE *file = create(to->fd, base_name(embedded->name), name);
+    FILE *file = create(to->fd, hs_path__name(embedded->name), name);
     bool written = file && fwrite(contents, 1, embedded->length, file) == embedded->length;
     if (file && fclose(file))
         written = false;

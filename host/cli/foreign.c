@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/foreign.h"
 
+#include "host/base/path.h"
 #include "host/import/import.h"
 
 #include <errno.h>
@@ -11,8 +12,7 @@
 
 static FILE *make_file(char *made, size_t size)
 {
-    const char *parent = getenv("TMPDIR");
-    snprintf(made, size, "%s/heapsonde-XXXXXX", parent && *parent ? parent : "/tmp");
+    snprintf(made, size, "%s/heapsonde-XXXXXX", hs_path__temporary());
     int fd = mkstemp(made);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "wb+");
     if (!file && fd >= 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/verdict.h"
 
+#include "host/base/path.h"
 #include "host/base/text_stream.h"
 #include "host/report/text.h"
 
@@ -14,10 +15,9 @@ enum { SITE_FRAMES = 8, SHOWN_FRAMES = 3 };
 
 static void write_frame(FILE *out, const struct hs_frame *frame)
 {
-    const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
     fputs(frame->function, out);
     if (frame->file)
-        fprintf(out, " (%s:%u)", slash ? slash + 1 : frame->file, (unsigned)frame->line);
+        fprintf(out, " (%s:%u)", hs_path__name(frame->file), (unsigned)frame->line);
 }
 
 void hs_culprit__take(struct hs_culprit *culprit, const struct hs_site *site, uint64_t bytes)
@@ -143,12 +143,6 @@ static void write_case(FILE *out, const struct hs_verdict *verdict, const char *
     fputs("</failure>\n  </testcase>\n", out);
 }
 
-static const char *last_part(const char *program)
-{
-    const char *slash = strrchr(program, '/');
-    return slash ? slash + 1 : program;
-}
-
 static char *expand(const char *pattern, const char *program, long pid)
 {
     struct hs_text_stream stream;
@@ -159,7 +153,7 @@ static char *expand(const char *pattern, const char *program, long pid)
         else if (*++pattern == 'p')
             fprintf(out, "%ld", pid);
         else
-            fputs(*pattern == 'e' ? last_part(program) : "%", out);
+            fputs(*pattern == 'e' ? hs_path__name(program) : "%", out);
     }
     return hs_text_stream__close(&stream);
 }
@@ -174,7 +168,7 @@ static int write_junit(const struct hs_verdicts *verdicts, const char *path, con
             "<testsuite name=\"heapsonde\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"0\" time=\"%.3f\">\n",
             verdicts->count, failures(verdicts), seconds);
     for (size_t i = 0; i < verdicts->count; i++)
-        write_case(out, &verdicts->verdict[i], last_part(program), seconds);
+        write_case(out, &verdicts->verdict[i], hs_path__name(program), seconds);
     fputs("</testsuite>\n", out);
     int result = ferror(out) ? -EIO : 0;
     return fclose(out) ? -errno : result;

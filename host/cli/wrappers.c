@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/wrappers.h"
 
+#include "host/base/path.h"
+
 #include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,17 +35,11 @@ static const struct wrapper wrappers[] = {
 static const struct wrapper loader = {
     .letters = "", .words = " preload library-path inhibit-rpath audit argv0 glibc-hwcaps-prepend glibc-hwcaps-mask "};
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 // The command for it, by name or by its path.
 static bool is_called(const char *word, const char *name)
 {
     static const char folder[] = "/bin/";
-    const char *base = base_name(word);
+    const char *base = hs_path__name(word);
     size_t before = (size_t)(base - word);
     bool in_place = !before || (word[0] == '/' && before >= 5 && !strncmp(base - 5, folder, 5));
     return in_place && !strcmp(base, name);
@@ -165,7 +161,7 @@ size_t hs_loader__program(char *const *words)
 
 bool hs_loader__is_named(const char *path)
 {
-    const char *name = base_name(path);
+    const char *name = hs_path__name(path);
     return !strncmp(name, "ld-", 3) || !strncmp(name, "ld.so", 5) || !strncmp(name, "ld64.so", 7);
 }
 

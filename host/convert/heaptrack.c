@@ -4,6 +4,7 @@
 // ones the youngest is taken. Addresses are made up; times are whole milliseconds, so events get a nanosecond each.
 #include "host/base/array.h"
 #include "host/base/clock.h"
+#include "host/base/path.h"
 #include "host/convert/convert.h"
 #include "host/store/memory.h"
 #include "host/symbols/strings.h"
@@ -261,8 +262,7 @@ static int set_command(struct heaptrack_reading *reading, char *text)
     hs_trace_file__info(&reading->file, "command", text);
     text[strcspn(text, " ")] = '\0';
     hs_trace_file__info(&reading->file, "executable", text);
-    const char *slash = strrchr(text, '/');
-    hs_trace_file__thread(&reading->file, STREAM, 1, 0, slash ? slash + 1 : text);
+    hs_trace_file__thread(&reading->file, STREAM, 1, 0, hs_path__name(text));
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "host/dump/modules.h"
 
 #include "host/base/id_map.h"
+#include "host/base/path.h"
 #include "host/symbols/strings.h"
 
 #include <stdio.h>
@@ -45,8 +46,7 @@ static const char *key_of(struct modules_finding *finding, const struct hs_dump_
     size_t used = 0;
     for (uint32_t i = 0; i < mapping->build_id_length && used < sizeof(text) - 4; i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%02x", mapping->build_id[i]);
-    const char *slash = strrchr(mapping->path, '/');
-    const char *name = hs_strings__add(finding->strings, used ? text : slash ? slash + 1 : mapping->path);
+    const char *name = hs_strings__add(finding->strings, used ? text : hs_path__name(mapping->path));
     uint32_t before = name ? hs_id_map__find(&finding->seen, (uintptr_t)name) : 0;
     before = before == UINT32_MAX ? 0 : before;
     if (!name || hs_id_map__set(&finding->seen, (uintptr_t)name, before + 1))

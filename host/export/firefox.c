@@ -3,6 +3,7 @@
 // The Firefox Profiler's processed profile, version 60, which later ones read: one thread that holds all allocations
 // and frees as native allocations, or each thread with its samples, and a counter of the heap's size. Its tables are
 // columns: those of the events are written to temporary files side by side and then put together.
+#include "host/base/path.h"
 #include "host/export/export.h"
 #include "host/export/stack_table.h"
 #include "host/query/events.h"
@@ -179,8 +180,7 @@ static void put_function_resource(struct firefox_writing *writing, size_t i)
 
 static void put_resource_name(struct firefox_writing *writing, size_t i)
 {
-    const char *slash = strrchr(writing->resources.text[i], '/');
-    const char *name = slash ? slash + 1 : writing->resources.text[i];
+    const char *name = hs_path__name(writing->resources.text[i]);
     hs_json__number(&writing->json, NULL, text_number(&writing->texts, name));
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/filter/allocator.h"
 
+#include "host/base/path.h"
+
 #include <string.h>
 
 #define LEAST_PAGE 4096
@@ -8,12 +10,6 @@
 static bool begins(const char *text, const char *with)
 {
     return !strncmp(text, with, strlen(with));
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 // Other allocators are libraries of their own; without any it is the C library's.
@@ -24,7 +20,7 @@ enum hs_allocator hs_allocator__of(const struct hs_store *store)
     size_t count;
     const struct hs_module *modules = hs_store__modules(store, &count);
     for (size_t i = 0; i < count; i++) {
-        const char *name = base_name(modules[i].path);
+        const char *name = hs_path__name(modules[i].path);
         if (begins(name, "libjemalloc"))
             return HS_ALLOCATOR_JEMALLOC;
         for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/filter/stacks.h"
 
+#include "host/base/path.h"
 #include "host/filter/pattern.h"
 
 #include <errno.h>
@@ -59,8 +60,7 @@ static int judge_regex(struct hs_stack_question *question, enum hs_parameter_id 
 
 bool hs_library__matches(const char *path, const char *wanted)
 {
-    const char *slash = strrchr(path, '/');
-    return !fnmatch(wanted, strchr(wanted, '/') || !slash ? path : slash + 1, 0);
+    return !fnmatch(wanted, strchr(wanted, '/') ? path : hs_path__name(path), 0);
 }
 
 static int judge_libraries(struct hs_stack_question *question, enum hs_parameter_id id,

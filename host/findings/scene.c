@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/findings/scene.h"
 
+#include "host/base/hash_index.h"
+#include "host/base/path.h"
 #include "host/base/text_stream.h"
 #include "host/findings/suppressions.h"
 #include "host/report/frames.h"
@@ -171,34 +173,40 @@ static void add_candidate(struct hs_finding_site *site, const struct candidate *
     }
 }
 
+struct site_key {
+    const struct hs_findings_scene *scene;
+    const struct hs_finding_site *site;
+};
+
+static bool is_wanted(const void *key, uint32_t number)
+{
+    const struct site_key *wanted = key;
+    return same_site(&wanted->scene->site[number], wanted->site);
+}
+
 static int group(struct hs_findings_scene *scene, const struct collecting *from)
 {
-    size_t slots = 64;
-    while (slots < 2 * from->count + 2)
-        slots *= 2;
-    uint32_t *slot = calloc(slots, sizeof(*slot));
+    struct hs_hash_index index = {0};
     scene->site = calloc(from->count + 1, sizeof(*scene->site));
-    if (!slot || !scene->site) {
-        free(slot);
-        return out_of_memory(scene);
-    }
-    for (size_t i = 0; i < from->count; i++) {
+    int failed = scene->site ? 0 : -ENOMEM;
+    for (size_t i = 0; i < from->count && !failed; i++) {
         struct hs_finding_site looked_up;
         look_up(scene, from->at[i].total.stack, &looked_up);
-        size_t at = hash_of(&looked_up) & (slots - 1);
-        while (slot[at] && !same_site(&scene->site[slot[at] - 1], &looked_up))
-            at = (at + 1) & (slots - 1);
-        if (slot[at]) {
-            scene->site[slot[at] - 1].stacks++;
+        const struct site_key wanted = {scene, &looked_up};
+        const uint64_t hash = hash_of(&looked_up);
+        uint32_t number = hs_hash_index__find(&index, hash, is_wanted, &wanted);
+        if (number != HS_HASH_NONE) {
+            scene->site[number].stacks++;
         } else {
+            number = (uint32_t)scene->sites;
             scene->site[scene->sites++] = looked_up;
-            slot[at] = (uint32_t)scene->sites;
+            failed = hs_hash_index__add(&index, hash, number);
         }
-        add_candidate(&scene->site[slot[at] - 1], &from->at[i]);
-        scene->group_of[from->at[i].total.stack] = slot[at];
+        add_candidate(&scene->site[number], &from->at[i]);
+        scene->group_of[from->at[i].total.stack] = number + 1;
     }
-    free(slot);
-    return 0;
+    hs_hash_index__free(&index);
+    return failed ? out_of_memory(scene) : 0;
 }
 
 static uint64_t weight(const struct hs_finding_site *site)
@@ -350,10 +358,9 @@ char *hs_finding__text(const char *format, ...)
 
 static void write_frame(FILE *out, const struct hs_frame *frame)
 {
-    const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
     fputs(frame->function, out);
     if (frame->file)
-        fprintf(out, " (%s:%u)", slash ? slash + 1 : frame->file, (unsigned)frame->line);
+        fprintf(out, " (%s:%u)", hs_path__name(frame->file), (unsigned)frame->line);
 }
 
 char *hs_finding_site__name(const struct hs_finding_site *site)

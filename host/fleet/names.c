@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/fleet/names.h"
 
+#include "host/base/path.h"
 #include "host/base/text_stream.h"
 #include "host/fleet/row_binary.h"
 #include "host/fleet/tsv.h"
@@ -132,8 +133,7 @@ static const char *module_of(const struct hs_fleet_names *names, const char *bui
 {
     const struct build_row wanted = {.build = build};
     const struct build_row *row = bsearch(&wanted, names->build, names->build_count, sizeof(*row), by_build);
-    const char *slash = row ? strrchr(row->path, '/') : NULL;
-    return slash ? slash + 1 : row ? row->path : "";
+    return row ? hs_path__name(row->path) : "";
 }
 
 // The first of the calls at a place, and their number.

@@ -4,6 +4,7 @@
 #include "host/base/array.h"
 #include "host/base/clock.h"
 #include "host/base/id_map.h"
+#include "host/base/path.h"
 #include "host/store/store.h"
 
 #include <errno.h>
@@ -313,12 +314,6 @@ static size_t read_labels(const char *text, struct sender_label labels[HS_SENDER
     return count;
 }
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 int hs_sender__add_session(struct hs_sender *sender, const struct hs_follow *follow,
                            const struct hs_sender_device *device, uint64_t seen_ns)
 {
@@ -328,7 +323,7 @@ int hs_sender__add_session(struct hs_sender *sender, const struct hs_follow *fol
     struct sender_label labels[HS_SENDER_LABELS];
     size_t count = read_labels(device->labels, labels);
     const char *name = device->device ? device->device : hs_follow__info(follow, "host");
-    const char *app = file_name(hs_follow__info(follow, "executable"));
+    const char *app = hs_path__name(hs_follow__info(follow, "executable"));
     const char *firmware = "";
     size_t firmware_length = 0;
     for (size_t i = 0; i < count; i++) {

@@ -2,6 +2,7 @@
 //
 // Finds or creates the store of a trace. A new store has a temporary name and is renamed atomically, so that others see
 // a complete store or none.
+#include "host/base/path.h"
 #include "host/import/left_over.h"
 #include "host/import/resume.h"
 #include "host/import/run.h"
@@ -248,9 +249,8 @@ static bool is_about_the_place(int failed)
 static int make_temporary(const struct hs_trace *trace, const struct hs_import_options *options,
                           struct hs_store **store, struct hs_error *error)
 {
-    const char *parent = getenv("TMPDIR");
     char built[PATH_MAX];
-    if (snprintf(built, sizeof built, "%s/heapsonde-XXXXXX", parent && *parent ? parent : "/tmp") >= (int)sizeof built)
+    if (snprintf(built, sizeof built, "%s/heapsonde-XXXXXX", hs_path__temporary()) >= (int)sizeof built)
         return -ENAMETOOLONG;
     if (!mkdtemp(built))
         return -errno;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/scratch.h"
 
+#include "host/base/path.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,10 +11,8 @@
 
 int hs_scratch__make(struct hs_scratch *scratch, const char *name)
 {
-    const char *parent = getenv("TMPDIR");
     scratch->fd = -1;
-    int length = snprintf(scratch->path, sizeof(scratch->path), "%s/heapsonde-%s-XXXXXX",
-                          parent && *parent ? parent : "/tmp", name);
+    int length = snprintf(scratch->path, sizeof(scratch->path), "%s/heapsonde-%s-XXXXXX", hs_path__temporary(), name);
     if (length >= (int)sizeof(scratch->path))
         scratch->path[0] = '\0';
     if (!scratch->path[0])

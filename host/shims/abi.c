@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/shims/shims.h"
 
+#include "host/base/path.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -96,6 +98,5 @@ const struct hs_abi *hs_abi__of_this_machine(void)
 
 bool hs_abi__is_musl(const struct hs_probe *probe)
 {
-    const char *slash = strrchr(probe->interpreter, '/');
-    return probe->has_interpreter && !strncmp(slash ? slash + 1 : probe->interpreter, "ld-musl-", 8);
+    return probe->has_interpreter && !strncmp(hs_path__name(probe->interpreter), "ld-musl-", 8);
 }

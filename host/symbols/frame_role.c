@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/symbols/frame_role.h"
 
+#include "host/base/path.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -67,10 +69,10 @@ static bool is_allocator(const char *name, const char *module)
 {
     // Samplers that are allocators have frames of their own in their dumps.
     static const char *const modules[] = {"libheapsonde-trace", "libheapsonde-prof", "libjemalloc.so", "libtcmalloc"};
-    const char *slash = strrchr(module, '/');
+    const char *library = hs_path__name(module);
     for (size_t i = 0; i < COUNT(modules); i++) {
         // A name may be nothing but the module and an offset.
-        if (starts_with(slash ? slash + 1 : module, modules[i]) || starts_with(name, modules[i]))
+        if (starts_with(library, modules[i]) || starts_with(name, modules[i]))
             return true;
     }
     if (is_one_of(name, allocator_names, COUNT(allocator_names)))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/symbols/locate.h"
 
+#include "host/base/path.h"
 #include "host/symbols/candidates.h"
 #include "host/symbols/elf_probe.h"
 
@@ -14,15 +15,9 @@
 #define DEBUG_FOLDER "/usr/lib/debug"
 #define MOST_FILES   4096 // of one debug directory, when names do not help
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static size_t directory_length(const char *path)
 {
-    return (size_t)(base_name(path) - path);
+    return (size_t)(hs_path__name(path) - path);
 }
 
 // ---- by build id ---------------------------------------------------------------------------------------------------
@@ -132,7 +127,7 @@ static bool try_names(struct hs_search *search)
     const char *path = search->module->path;
     char name[PATH_MAX];
     struct hs_candidate place;
-    if ((size_t)snprintf(name, sizeof(name), "/%s", base_name(path)) >= sizeof(name))
+    if ((size_t)snprintf(name, sizeof(name), "/%s", hs_path__name(path)) >= sizeof(name))
         return false;
     for (size_t i = 0; hs_debug_place(search->options, i, &place); i++) {
         const char *const paths[] = {path, name};
@@ -306,7 +301,7 @@ static bool try_package_in_places(struct hs_search *search)
     char name[PATH_MAX];
     struct hs_candidate place;
     const char *const paths[] = {search->module->path, name};
-    if ((size_t)snprintf(name, sizeof(name), "/%s", base_name(search->module->path)) >= sizeof(name))
+    if ((size_t)snprintf(name, sizeof(name), "/%s", hs_path__name(search->module->path)) >= sizeof(name))
         return false;
     for (size_t i = 0; hs_debug_place(search->options, i, &place); i++) {
         place.suffix = PACKAGE;
