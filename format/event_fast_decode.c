@@ -58,7 +58,7 @@ static inline uint64_t get_address(Reader *reader, unsigned where)
     return get_unit(reader, where) << reader->target->address_shift;
 }
 
-static inline void tell(const struct hs_fast_allocation *entry, struct hs_event *event)
+static inline void set_event(const struct hs_fast_allocation *entry, struct hs_event *event)
 {
     event->kind = (uint8_t)(entry->kind & ~HS_RECORD_USABLE);
     event->size = entry->size;
@@ -70,7 +70,7 @@ static inline void get_again(Reader *reader, unsigned high, struct hs_event *eve
 {
     const struct hs_fast_allocation *entry = &reader->fast.allocation[high << 8 | get(reader, 1)];
     reader->damaged |= !entry->kind || hs_record_is_realloc(entry->kind);
-    tell(entry, event);
+    set_event(entry, event);
 }
 
 static uint32_t get_stack(Reader *reader, unsigned form)
@@ -107,7 +107,7 @@ static inline void get_details(Reader *reader, struct hs_event *event)
                                                         : hs_usable_model(size, reader->target->pointer_size);
     struct hs_fast_allocation *entry = &reader->fast.allocation[hs_fast_allocation_entry(stack, size)];
     *entry = (struct hs_fast_allocation){usable, stack, size, kind};
-    tell(entry, event);
+    set_event(entry, event);
     if (hs_record_is_realloc(kind))
         get_old_block(reader, event);
 }

@@ -86,14 +86,14 @@ static const struct hs_option options[] = {
     {.name = "patience",
      .kind = HS_OPTION_DURATION,
      .argument = "TIME",
-     .help = "with --once: give up streams that have not ended when no device has been connected for this time; "
+     .help = "with --once: end also when no device has been connected for this time, although streams have not ended; "
              "default 1min; received data is kept, and the exit status is 1"},
     {.name = "store",
      .kind = HS_OPTION_TEXT,
      .argument = "DATABASE",
      .help =
          "also send the sums of aggregate mode to a ClickHouse database, clickhouse://HOST:PORT/NAME, for 'heapsonde "
-         "fleet'; while the database is away, the folder keeps what it has to get"},
+         "fleet'; while the database cannot be reached, the traces in the folder are the buffer"},
     {.name = "firmware-label",
      .kind = HS_OPTION_TEXT,
      .argument = "KEY",
@@ -107,13 +107,14 @@ const struct hs_command hs_command_gather = {
     .name = "gather",
     .synopsis = "[OPTIONS] [HOST:PORT ...]",
     .summary = "receive the traces of running processes over the network",
-    .description = "Receives the streams of recorded processes over the network. Each stream becomes a trace, "
-                   "DATE_TIME_PID_NAME_ID.dat, which every command can read while it grows. gather connects to the "
-                   "given addresses, where a process listens with HEAPSONDE_ENABLE_SERVER=1. With --listen, processes "
-                   "connect to it. With --select, or without any of these, it connects to processes that announce "
-                   "themselves with HEAPSONDE_ENABLE_BROADCAST=1. A lost connection is made again and continues where "
-                   "it was, also after this command was ended or killed: acknowledged data is in the file. Beyond this "
-                   "machine both sides need the same key (--key-file). SIGINT or SIGTERM ends it.",
+    .description =
+        "Receives the streams of recorded processes over the network. Each stream becomes a trace, "
+        "DATE_TIME_PID_NAME_ID.dat, which every command can read while it grows. gather connects to the "
+        "given addresses, where a process listens with HEAPSONDE_ENABLE_SERVER=1. With --listen, processes "
+        "connect to it. With --select, or without any of these, it connects to processes that announce "
+        "themselves with HEAPSONDE_ENABLE_BROADCAST=1. After a lost connection, or after this command "
+        "was ended or killed, a stream continues where it was: acknowledged data is in the file. Beyond this "
+        "machine both sides need the same key (--key-file). SIGINT or SIGTERM ends this command.",
     .operand = HS_OPERAND_NONE,
     .least_operands = 0,
     .most_operands = -1,

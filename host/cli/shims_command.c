@@ -148,8 +148,8 @@ const struct hs_command hs_command_shims = {
     .summary = "list the libraries for targets, or print the path of one",
     .description =
         "There is a recording library and a sampling library for each ABI. One file works with glibc and with "
-        "musl. If HEAPSONDE_SHIMS names a folder, they are searched there, in one folder for each ABI; else "
-        "where they are installed with this command.",
+        "musl. The libraries are searched in the folder that HEAPSONDE_SHIMS names, which contains a folder for each "
+        "ABI. Without HEAPSONDE_SHIMS, they are searched where they are installed with this command.",
     .operand = HS_OPERAND_NONE,
     .options = options,
     .run = run,

@@ -44,7 +44,7 @@ struct hs_rest_trace {
     char id[33];
     char *path;
     const struct hs_symbols_options *symbols;
-    bool prepares;           // what is worked out beforehand
+    bool prepares;           // indexes are made in the background
     pthread_mutex_t lock;    // of the rest; never held while a trace is read
     pthread_mutex_t reading; // held while it is
     struct traces_state *now;
