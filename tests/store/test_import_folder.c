@@ -2,6 +2,7 @@
 //
 // Where an import puts its store, and what it leaves behind when it fails, is cancelled or killed.
 #include "host/import/import.h"
+#include "host/import/row_ends.h"
 #include "tests/store/import_folder.h"
 #include "tests/suite.h"
 
@@ -16,6 +17,14 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+// With the limits of the command.
+static void make_usual_folder(void)
+{
+    const struct hs_row_ends_limits usual = hs_row_ends_limits;
+    make_folder();
+    hs_row_ends_limits = usual;
+}
 
 static struct hs_store *open_trace(const struct hs_import_options *options)
 {
@@ -184,7 +193,7 @@ int main(void)
 {
     Suite *suite = suite_create("import_folder");
     TCase *tests = tcase_create("import_folder");
-    tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_add_checked_fixture(tests, make_usual_folder, remove_folder);
     tcase_add_test(tests, a_store_is_made_once_and_again_when_the_trace_changes);
     tcase_add_test(tests, what_killed_imports_left_is_removed);
     tcase_add_test(tests, two_at_once_see_whole_stores);
