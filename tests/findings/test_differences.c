@@ -99,6 +99,36 @@ START_TEST(a_planted_change_comes_first)
 }
 END_TEST
 
+START_TEST(conditions_are_asked_of_differences)
+{
+    static const struct {
+        const char *options;
+        int status;
+    } cases[] = {
+        {"--fail-if 'grown_bytes > 399999' --base-at 50% --at 90% one.dat", 3},
+        {"--fail-if 'grown_bytes > 400000' --base-at 50% --at 90% one.dat", 0},
+        {"--fail-if 'grown_bytes(function=~\"^planted$\") == 400000' --base-at 50% --at 90% one.dat", 3},
+        {"--fail-if 'grown_count > 0 or shrunk_count != 400' --base-at 90% --at 50% one.dat", 0},
+        {"--fail-if 'grown_bytes > 0' one.dat one.dat", 0},
+        {"--fail-if 'grown_bytes(size>=4) > 0' one.dat one.dat", 1},
+        {"--fail-if 'grown_bytes(function=~nobody) > 0' one.dat one.dat", 1},
+        {"--fail-if 'live_bytes > 0' one.dat one.dat", 1},
+        {"--fail-if 'grown_bytes >' one.dat one.dat", 2},
+    };
+    set_up();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct outcome outcome = run("$HEAPSONDE diff --sysroot root %s", cases[i].options);
+        ck_assert_msg(outcome.status == cases[i].status, "%s: %d, %s", cases[i].options, outcome.status,
+                      outcome.errors);
+        free_outcome(&outcome);
+    }
+    struct outcome outcome = run("$HEAPSONDE report --fail-if 'grown_bytes > 0' one.dat");
+    ck_assert_int_eq(outcome.status, 1);
+    free_outcome(&outcome);
+    remove_work();
+}
+END_TEST
+
 START_TEST(what_grows_is_ranked)
 {
     set_up();
@@ -176,6 +206,7 @@ int main(void)
     tcase_add_test(cases, instants_are_compared);
     tcase_add_test(cases, swapped_differences_are_negated);
     tcase_add_test(cases, a_planted_change_comes_first);
+    tcase_add_test(cases, conditions_are_asked_of_differences);
     tcase_add_test(cases, what_grows_is_ranked);
     tcase_add_test(cases, trees_show_changes);
     tcase_add_test(cases, wrong_options_are_refused);
