@@ -27,6 +27,8 @@ hs_answer_function hs_answer__backtrace, hs_answer__backtraces;
 extern const struct hs_rest_parameter hs_totals_parameters[];
 hs_prepare_function hs_prepare__totals, hs_prepare__summary, hs_prepare__recording;
 hs_answer_function hs_answer__totals, hs_answer__summary, hs_answer__recording;
+// page_report.c
+hs_answer_function hs_answer__page_report;
 // findings.c
 extern const struct hs_rest_parameter hs_findings_parameters[];
 hs_prepare_function hs_prepare__findings;

@@ -11,6 +11,7 @@ import { axe, launch, open, serve, settled } from "./browser.mjs";
 import { criteria } from "./criteria.mjs";
 import { failures } from "./failures.mjs";
 import { numbers } from "./numbers.mjs";
+import { reports } from "./report.mjs";
 
 const { HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_MAKE_TRACE: makeTrace, HEAPSONDE_TEST_PROGRAM: program,
         HEAPSONDE_TEST_SHIM: shim, HEAPSONDE_TEST_HOSTILE: hostileSource, HEAPSONDE_TEST_CPP: cppSource } = process.env;
@@ -624,6 +625,7 @@ test("every export that is offered is there", async () => {
   }
 });
 
+reports({ views: VIEWS, command, browser: () => browser, inFolder, server: () => server, hostile: () => hostile });
 numbers({ view, count, programs, inFolder, browser: () => browser });
 criteria({ page, view, count, programs, command, browser: () => browser, environment: process.env });
 

@@ -4,6 +4,7 @@
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Answer, BACK, DOUBTED, keepsAnswers, useAnswer } from "./data/ask";
+import { report } from "./data/report";
 import type { ListRow, Summary } from "./data/types";
 import { Chips } from "./parts/chips";
 import { lookedAt } from "./parts/controls";
@@ -37,6 +38,11 @@ function App() {
     if (location.search)
       history.replaceState(null, "", "/" + location.hash);
   }, []);
+  useEffect(() => {
+    if (report && !route.trace)
+      go({ trace: report.about.trace, view: "overview", parameters: new URLSearchParams() }, true);
+    document.body.classList.toggle("report", !!report);
+  }, [route.trace]);
   const row = list.data?.find((one) => one.id && (one.id === route.trace || (route.trace?.length ?? 0) > 3 && one.id.startsWith(route.trace!)));
   const last = route.trace === "last" && !reading ? list.data?.filter((one) => one.id).at(-1) : undefined;
   useEffect(() => {
@@ -121,13 +127,15 @@ function Trace({ route, row }: { route: Route; row: ListRow }) {
   return (
     <div class="frame">
       <nav class="rail" aria-label="Views" ref={rail}>
-        {VIEWS.map((one, i) => <span key={one.name}>
+        {VIEWS.filter((one) => !report || one.name !== "export").map((one, i) => <span key={one.name}>
           {one.group !== VIEWS[i - 1]?.group && <span class="group">{one.group}</span>}
           {one.blocks && row.holds === "sums" ? <span class="off" title="This trace contains sums per stack, but no single blocks">{one.title}</span>
             : <a href={address(toView(route, one.name))} aria-current={one === view ? "page" : undefined}>{one.title}</a>}
         </span>)}
       </nav>
       <main id="main" tabIndex={-1} aria-label={view.title}>
+        {report && <p class="note report-note">A report in one file. It contains what the views show at first, without filters{report.left_out.length > 0 && <>, but not {report.left_out.join(", ")}</>}.
+          For everything else: <code>heapsonde server {plain(report.about.file)}</code></p>}
         <h1 class="unseen">{view.title} of {baseName(row.executable) || baseName(row.path)}</h1>
         <Chips route={route} threads={answer.data?.thread_list ?? []} />
         <Pane answer={answer} path={path}>
