@@ -38,6 +38,8 @@ static const struct {
     {"timeline_leaked?width=600", "the timeline of what is never freed"},
     {"timeline_by?by=library&width=600&top=10", "the timeline by library"},
     {"generations?parts=10", "the generations"},
+    {"generations", "the generations between marks"},
+    {"diff_tree?base_at=0%25&at=100%25&nodes=5000", "what changed from the start to the end"},
     {"call_tree" TREE "peak", "the tree of the peak"},
     {"call_tree" FLAME "allocated", "the flame graph of all allocations"},
     {"call_tree" FLAME "temporary", "the flame graph of temporary blocks"},

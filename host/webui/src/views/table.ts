@@ -5,6 +5,7 @@ import type { Summary } from "../data/types";
 import type { Cost } from "../data/types";
 import type { Route } from "../state/route";
 import { BlocksView } from "./blocks";
+import { DiffView } from "./diff";
 import { ExportView } from "./export";
 import { FlameView } from "./flame";
 import { FunctionsView } from "./functions";
@@ -39,6 +40,7 @@ export const VIEWS: View[] = [
   { name: "threads", title: "Threads", group: "What", component: ThreadsView, blocks: true },
   { name: "timeline", title: "Timeline", group: "When", component: TimelineView },
   { name: "generations", title: "Generations", group: "When", component: GenerationsView, blocks: true },
+  { name: "diff", title: "Differences", group: "When", component: DiffView, blocks: true },
   { name: "maps", title: "Mappings", group: "Where", component: MapsView, blocks: true },
   { name: "statics", title: "Statics", group: "Where", component: StaticsView, blocks: true },
   { name: "recording", title: "Recording", group: "Also", component: RecordingView, report: () => "--modules" },
