@@ -70,7 +70,9 @@ static int read_trace(struct hs_rest *rest, const char *path, struct hs_error *e
 // The file that `base` names; NULL: the question is about one trace alone.
 static const char *base_of(const struct hs_uri *uri)
 {
-    const char *base = uri->segments > 2 && !strcmp(uri->segment[2], "diff") ? hs_uri__value(uri, "base") : NULL;
+    const bool compares =
+        uri->segments > 2 && (!strcmp(uri->segment[2], "diff") || !strcmp(uri->segment[2], "diff_tree"));
+    const char *base = compares ? hs_uri__value(uri, "base") : NULL;
     return base && strcmp(base, "last") ? base : NULL;
 }
 
@@ -97,7 +99,7 @@ static int read_base(struct hs_rest *rest, const struct hs_uri *uri, char **addr
     FILE *out = open_memstream(&named, &size);
     if (!out)
         return hs_error__set(error, ENOMEM, "out of memory");
-    fprintf(out, "/data/last/diff");
+    fprintf(out, "/data/last/%s", uri->segment[2]);
     write_query(out, uri, hs_rest__last_id(rest));
     if (fclose(out)) {
         free(named);
@@ -195,9 +197,9 @@ const struct hs_command hs_command_ask = {
     .description =
         "Prints the answer that 'heapsonde server' would give, without a server. QUESTION is the part of the server's "
         "path after /data/ID/, with or without a query; the following words are further parameters. Example: heapsonde "
-        "ask trace.dat totals by=library sort_by=self.live.bytes. The base of 'diff' is another trace's file. Nearly "
-        "all answers are JSON with sizes in bytes; --text prints tables and trees for people. Without a question, it "
-        "lists all questions. docs/server.md and "
+        "ask trace.dat totals by=library sort_by=self.live.bytes. The base of 'diff' and 'diff_tree' is another "
+        "trace's file. Nearly all answers are JSON with sizes in bytes; --text prints tables and trees for people. "
+        "Without a question, it lists all questions. docs/server.md and "
         "'heapsonde server --openapi' describe the answers.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,

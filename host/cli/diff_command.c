@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
+#include "host/cli/fail_if.h"
 #include "host/cli/output.h"
 #include "host/cli/subject.h"
 #include "host/dump/compare.h"
@@ -170,7 +171,39 @@ static int write_comparison(FILE *out, const struct hs_arguments *arguments, con
     return hs_compare__text(out, view, &options);
 }
 
-static int compare(const struct hs_arguments *arguments, struct hs_dump *const *dumps, enum hs_cost cost)
+static int check_scope(const struct hs_fail_if *fail_if, const struct hs_arguments *arguments,
+                       struct hs_opened *difference)
+{
+    struct hs_verdicts verdicts = {0};
+    difference->scope = hs_filter_scope__create(difference->subject.store, difference->subject.symbols, NULL);
+    if (!difference->scope) {
+        hs_complain(arguments->command, "--fail-if: out of memory");
+        return HS_EXIT_FAILURE;
+    }
+    int status = hs_fail_if__check(fail_if, arguments, difference, &verdicts);
+    int published = hs_verdicts__publish(&verdicts, arguments, difference->subject.path, 0, 0);
+    hs_verdicts__free(&verdicts);
+    hs_filter_scope__destroy(difference->scope);
+    return status ? status : published;
+}
+
+static int check_conditions(const struct hs_fail_if *fail_if, const struct hs_arguments *arguments,
+                            const struct hs_dump_view *view, enum hs_cost cost)
+{
+    struct hs_opened difference = {.subject = view->subject, .is_difference = true, .difference_cost = cost};
+    char *path = NULL;
+    if (!fail_if->count && !hs_arguments__given(arguments, "junit"))
+        return HS_EXIT_OK;
+    if (asprintf(&path, "%s - %s", view->dumps[1]->name, view->dumps[0]->name) < 0)
+        return HS_EXIT_FAILURE;
+    difference.subject.path = path;
+    int status = check_scope(fail_if, arguments, &difference);
+    free(path);
+    return status;
+}
+
+static int compare(const struct hs_arguments *arguments, struct hs_dump *const *dumps, enum hs_cost cost,
+                   const struct hs_fail_if *fail_if)
 {
     struct hs_dump_view view = {0};
     struct hs_symbols_options options;
@@ -189,6 +222,8 @@ static int compare(const struct hs_arguments *arguments, struct hs_dump *const *
         hs_complain(arguments->command, "%s: out of memory", dumps[1]->name);
     if (!result && !status)
         hs_trace_symbols__print_problems(view.subject.symbols, stderr, 5);
+    if (!result && !status)
+        status = check_conditions(fail_if, arguments, &view, cost);
     hs_dump_view__close(&view);
     hs_symbols_options__free(&options);
     return result ? HS_EXIT_FAILURE : status;
@@ -233,7 +268,10 @@ static int check_output(const struct hs_arguments *arguments)
 static int diff(const struct hs_arguments *arguments)
 {
     struct diff_command_side sides[2] = {0};
+    struct hs_fail_if fail_if = {0};
     int status = check_options(arguments);
+    if (!status)
+        status = hs_fail_if__read(&fail_if, arguments);
     if (!status)
         status = check_output(arguments);
     if (!status)
@@ -246,11 +284,12 @@ static int diff(const struct hs_arguments *arguments)
     if (!status)
         status = check_cost(arguments, dumps, cost);
     if (!status)
-        status = compare(arguments, dumps, cost);
+        status = compare(arguments, dumps, cost, &fail_if);
     for (int i = 0; i < 2 && !status; i++)
         status = sides[i].is_opened ? hs_opened__check(&sides[i].opened, arguments) : 0;
     close_side(&sides[0]);
     close_side(&sides[1]);
+    hs_fail_if__free(&fail_if);
     return status;
 }
 
@@ -286,6 +325,7 @@ static const struct hs_option options[] = {
      .argument = "PERCENT",
      .help = "leave out branches of the tree below this share of all changes; default 0.1"},
     {.name = "full-stacks", .help = "show whole stacks instead of their first frames"},
+    HS_CONDITION_OPTIONS,
     HS_SUBJECT_OPTIONS,
     HS_MEMORY_OPTION,
     {0},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
+#include "host/cli/one_page.h"
 #include "host/cli/output.h"
 #include "host/cli/progress.h"
 #include "host/cli/subject.h"
@@ -10,7 +11,8 @@
 #include <string.h>
 
 #define HUGE_EXPORT (256u << 20)
-#define FORMATS     HS_EXPORT_CHOICES HS_DUMP_OUTPUT_CHOICES
+#define PAGE        "html"
+#define FORMATS     HS_EXPORT_CHOICES HS_DUMP_OUTPUT_CHOICES " " PAGE
 
 static int write_trace_as_dump(FILE *out, const struct hs_subject *subject, enum hs_dump_output format)
 {
@@ -188,6 +190,24 @@ static int write_export(const struct hs_arguments *arguments, struct hs_opened *
     return result || torn ? HS_EXIT_FAILURE : status;
 }
 
+static int export_page(const struct hs_arguments *arguments, const char *path)
+{
+    static const char *const idle[] = {"cost", "events", "unit"};
+    struct hs_output output;
+    for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++) {
+        if (!hs_arguments__given(arguments, idle[i]))
+            continue;
+        hs_complain(arguments->command, "--%s has no effect with --format " PAGE "; leave it out", idle[i]);
+        return HS_EXIT_USAGE;
+    }
+    int status = hs_output__open(&output, arguments, path);
+    if (status)
+        return status;
+    status = hs_write_page(arguments, NULL, output.out);
+    const int closed = hs_output__close(&output, arguments, !status);
+    return status ? status : closed;
+}
+
 static int export(const struct hs_arguments *arguments)
 {
     struct hs_opened opened;
@@ -200,6 +220,8 @@ static int export(const struct hs_arguments *arguments)
         hs_complain(arguments->command, "%s is the input itself; choose another file with -o", path);
         return HS_EXIT_USAGE;
     }
+    if (!strcmp(hs_arguments__text(arguments, "format", ""), PAGE))
+        return export_page(arguments, path);
     int status = hs_opened__open(&opened, arguments);
     if (status)
         return status;
@@ -217,7 +239,8 @@ static const struct hs_option options[] = {
      .choices = FORMATS,
      .help = "what to write; " HS_EXPORT_HELP
              "pprof: profile.proto for pprof and others; symbolized: heap_v2 with names, for jeprof; for heap dumps "
-             "also heap_v2 and its older form heap_profile; one of"},
+             "also heap_v2 and its older form heap_profile; html: the page of 'heapsonde server' with its answers, "
+             "in one file; one of"},
     HS_OUTPUT_OPTION,
     {.name = "cost",
      .letter = 'c',

@@ -3,6 +3,7 @@
 
 #include "host/cli/findings.h"
 #include "host/filter/given.h"
+#include "host/query/scan.h"
 #include "host/report/text.h"
 
 #include <errno.h>
@@ -200,6 +201,61 @@ static bool dump_knows(const struct hs_opened *opened, enum hs_condition_total w
     return opened->dump->has_all && (which == HS_CONDITION_ALLOCATED_BYTES || which == HS_CONDITION_ALLOCATED_COUNT);
 }
 
+// Dumps have no single blocks.
+static int check_frames_only(const struct hs_opened *opened, const struct hs_filter_parameters *inner,
+                             struct hs_error *error)
+{
+    for (int id = 0; id < HS_PARAMETER_COUNT; id++) {
+        if (hs_filter_parameters__have(inner, (enum hs_parameter_id)id) &&
+            !hs_parameter__is_of_frames((enum hs_parameter_id)id))
+            return hs_error__set(error, EINVAL, "%s: %s is %s, which does not contain single blocks",
+                                 hs_parameters[id].name, opened->subject.path,
+                                 opened->is_difference ? "a difference" : "a heap dump");
+    }
+    return 0;
+}
+
+// Of two dumps: what grew and what shrank is balanced.
+static uint64_t difference_of(enum hs_condition_total which, const struct hs_total *sum, enum hs_cost cost)
+{
+    const bool all = cost == HS_COST_ALLOCATED;
+    const bool bytes = hs_condition_total__is_bytes(which);
+    const uint64_t before =
+        bytes ? (all ? sum->temporary_bytes : sum->peak_bytes) : (all ? sum->temporary_count : sum->peak_count);
+    const uint64_t after =
+        bytes ? (all ? sum->allocated_bytes : sum->live_bytes) : (all ? sum->allocated_count : sum->live_count);
+    const bool grown = which == HS_CONDITION_GROWN_BYTES || which == HS_CONDITION_GROWN_COUNT;
+    const uint64_t from = grown ? before : after, to = grown ? after : before;
+    return to > from ? to - from : 0;
+}
+
+static int ask_difference(struct question *question, enum hs_condition_total which,
+                          const struct hs_filter_parameters *inner, uint64_t *value, struct hs_error *error)
+{
+    const struct hs_opened *opened = question->opened;
+    struct hs_resolved_filter resolved;
+    struct hs_total sum = {0};
+    if (!hs_condition_total__is_difference(which))
+        return hs_error__set(error, EINVAL,
+                             "%s: a difference has grown_bytes, grown_count, shrunk_bytes and shrunk_count",
+                             hs_condition_total__name(which));
+    int result = check_frames_only(opened, inner, error);
+    if (!result)
+        result = hs_filter_parameters__resolve_frames(inner, opened->scope, NULL, &resolved, error);
+    if (result)
+        return result;
+    note_names(question, which, inner, &resolved.filter);
+    const struct hs_set *stacks = &resolved.filter.stacks;
+    for (size_t i = 0; i < opened->subject.totals.count; i++) {
+        const struct hs_total *total = &opened->subject.totals.total[i];
+        if (!stacks->words || hs_set__has(stacks, total->stack))
+            hs_total__add(&sum, total);
+    }
+    hs_resolved_filter__free(&resolved);
+    *value = difference_of(which, &sum, opened->difference_cost);
+    return 0;
+}
+
 static int ask_dump(struct question *question, enum hs_condition_total which, const struct hs_filter_parameters *inner,
                     uint64_t *value, struct hs_error *error)
 {
@@ -208,13 +264,9 @@ static int ask_dump(struct question *question, enum hs_condition_total which, co
     if (!dump_knows(opened, which))
         return hs_error__set(error, EINVAL, "%s is a heap dump, which does not contain %s", opened->subject.path,
                              hs_condition_total__name(which));
-    for (int id = 0; id < HS_PARAMETER_COUNT; id++) {
-        if (hs_filter_parameters__have(inner, (enum hs_parameter_id)id) &&
-            !hs_parameter__is_of_frames((enum hs_parameter_id)id))
-            return hs_error__set(error, EINVAL, "%s: %s is a heap dump, which does not contain single blocks",
-                                 hs_parameters[id].name, opened->subject.path);
-    }
-    int result = hs_filter_parameters__resolve_frames(inner, opened->scope, NULL, &resolved, error);
+    int result = check_frames_only(opened, inner, error);
+    if (!result)
+        result = hs_filter_parameters__resolve_frames(inner, opened->scope, NULL, &resolved, error);
     if (result)
         return result;
     note_names(question, which, inner, &resolved.filter);
@@ -244,6 +296,11 @@ static int ask(void *context, enum hs_condition_total which, const struct hs_fil
                const char *words, uint64_t *value, struct hs_error *error)
 {
     struct question *question = context;
+    if (question->opened->is_difference)
+        return ask_difference(question, which, filter, value, error);
+    if (hs_condition_total__is_difference(which))
+        return hs_error__set(error, EINVAL, "%s: only 'heapsonde diff' knows what was before",
+                             hs_condition_total__name(which));
     if (which == HS_CONDITION_FINDINGS)
         return question->culprit ? 0 : ask_findings(question, words, value, error);
     return question->opened->dump ? ask_dump(question, which, filter, value, error)
@@ -292,7 +349,7 @@ static void look_for_culprit(const struct question *question, const struct hs_co
     struct question again = {.arguments = question->arguments, .opened = question->opened, .culprit = culprit};
     struct hs_condition *copy = (struct hs_condition *)(uintptr_t)condition;
     struct hs_error error = {.message = ""};
-    if (!question->opened->dump)
+    if (!question->opened->dump && !question->opened->is_difference)
         hs_condition__evaluate(copy, ask, &again, &error);
 }
 

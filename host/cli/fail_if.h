@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// report --fail-if: conditions on totals. If one holds, the command fails, for continuous integration.
+// --fail-if of report, run and diff: conditions on totals. If one holds, the command fails, for continuous integration.
 #ifndef HEAPSONDE_HOST_CLI_FAIL_IF_H
 #define HEAPSONDE_HOST_CLI_FAIL_IF_H
 
@@ -25,18 +25,20 @@ void hs_fail_if__free(struct hs_fail_if *fail_if);
 int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_arguments *arguments, struct hs_opened *opened,
                       struct hs_verdicts *verdicts);
 
-#define HS_FAIL_IF_OPTIONS                                                                                             \
+#define HS_CONDITION_OPTIONS                                                                                           \
     {.name = "fail-if",                                                                                                \
      .kind = HS_OPTION_TEXT,                                                                                           \
      .argument = "CONDITION",                                                                                          \
      .help = "end with status 3 and a message if this condition holds, such as 'live_bytes(function=~\"cache\") > "    \
              "10M or peak_count >= 1000'; see docs/filters.md",                                                        \
      .repeatable = true},                                                                                              \
-        HS_SUPPRESSIONS_OPTION, HS_VERDICT_OPTIONS,                                                                    \
+        HS_VERDICT_OPTIONS,                                                                                            \
     {                                                                                                                  \
         .name = "fail-if-missing", .kind = HS_OPTION_CHOICE, .argument = "WHAT", .choices = "fail ok",                 \
         .help = "if a condition names a function, file or library that is in no stack: end with status 1, or count "   \
                 "it as 0; default fail"                                                                                \
     }
+
+#define HS_FAIL_IF_OPTIONS HS_CONDITION_OPTIONS, HS_SUPPRESSIONS_OPTION
 
 #endif

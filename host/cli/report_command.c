@@ -2,6 +2,7 @@
 #include "host/cli/commands.h"
 #include "host/cli/fail_if.h"
 #include "host/cli/findings.h"
+#include "host/cli/one_page.h"
 #include "host/cli/subject.h"
 #include "host/report/missing.h"
 #include "host/report/text.h"
@@ -140,8 +141,11 @@ static int write_asked(const struct hs_arguments *arguments, struct hs_opened *o
 
 // The options that have no effect, for each form of a report. The first given form is written.
 static const struct {
-    const char *form, *idle[9];
+    const char *form, *idle[15];
 } forms[] = {
+    {"html",
+     {"findings", "growth", "threads", "modules", "json", "tree", "bottom-up", "full-stacks", "min-percent", "top",
+      "sort", "fail-if", "fail-if-missing", "annotate", "junit"}},
     {"findings", {"growth", "threads", "modules", "tree", "bottom-up", "full-stacks", "min-percent", "top", "sort"}},
     {"growth", {"threads", "modules", "tree", "bottom-up", "full-stacks", "min-percent", "sort"}},
     {"threads", {"modules", "json", "tree", "bottom-up", "full-stacks", "min-percent", "top"}},
@@ -157,7 +161,7 @@ static int refuse_idle(const struct hs_arguments *arguments)
     size_t i = 0;
     while (forms[i].form && !hs_arguments__flag(arguments, forms[i].form))
         i++;
-    for (const char *const *idle = forms[i].idle; idle < forms[i].idle + 9 && *idle; idle++) {
+    for (const char *const *idle = forms[i].idle; idle < forms[i].idle + 15 && *idle; idle++) {
         if (!hs_arguments__given(arguments, *idle))
             continue;
         if (forms[i].form)
@@ -181,26 +185,32 @@ static int check(const struct hs_fail_if *fail_if, const struct hs_arguments *ar
     return status ? status : published;
 }
 
-static int report(const struct hs_arguments *arguments)
+static int write_and_check(const struct hs_arguments *arguments, const struct hs_fail_if *fail_if)
 {
     struct hs_opened opened;
-    struct hs_fail_if fail_if;
+    int status = can_do_with_digest(arguments) ? hs_opened__open_for_text(&opened, arguments)
+                                               : hs_opened__open(&opened, arguments);
+    if (status)
+        return status;
+    status = write_asked(arguments, &opened, fail_if->suppressions);
+    fflush(stdout);
+    if (!status)
+        status = hs_opened__check(&opened, arguments);
+    if (!status)
+        status = check(fail_if, arguments, &opened);
+    hs_opened__close(&opened);
+    return status;
+}
+
+static int report(const struct hs_arguments *arguments)
+{
+    struct hs_fail_if fail_if = {0};
     int status = refuse_idle(arguments);
     if (!status)
         status = hs_fail_if__read(&fail_if, arguments);
-    if (status)
-        return status;
-    status = can_do_with_digest(arguments) ? hs_opened__open_for_text(&opened, arguments)
-                                           : hs_opened__open(&opened, arguments);
-    if (!status) {
-        status = write_asked(arguments, &opened, fail_if.suppressions);
-        fflush(stdout);
-        if (!status)
-            status = hs_opened__check(&opened, arguments);
-        if (!status)
-            status = check(&fail_if, arguments, &opened);
-        hs_opened__close(&opened);
-    }
+    if (!status)
+        status = hs_arguments__flag(arguments, "html") ? hs_write_page(arguments, fail_if.suppressions, stdout)
+                                                       : write_and_check(arguments, &fail_if);
     hs_fail_if__free(&fail_if);
     return status;
 }
@@ -227,6 +237,7 @@ static const struct hs_option options[] = {
     {.name = "findings",
      .help = "say in sentences what looks wrong: memory that keeps growing, waste, holes, and gaps"},
     {.name = "growth", .help = "list the call sites whose memory still grows, the fastest first"},
+    {.name = "html", .help = "write a page that is one file, for a browser without a server; at most 5 MiB"},
     {.name = "threads", .help = "list the threads"},
     {.name = "modules",
      .help =

@@ -22,7 +22,9 @@ struct hs_opened {
     struct hs_resolved_filter filter; // of a dump: only its stacks
     uint8_t *threads;                 // of the dump: whether it was asked for; NULL: all
     struct hs_digest digest;          // when it has one
-    bool has_digest;                  // of the subject's totals there is but the sum
+    bool is_difference;               // the subject is that of two dumps (host/dump/view.h) by its cost
+    enum hs_cost difference_cost;
+    bool has_digest; // of the subject's totals there is but the sum
 };
 
 // Opens the trace or the dump that the first operand names, as the options ask. Returns 0, or the exit status after a

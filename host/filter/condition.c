@@ -102,7 +102,8 @@ static int find_total(struct hs_reader *reader, struct condition_side *side, con
     reader->at = start;
     return hs_reader__complain(
         reader, "no such total; give one of: live_bytes live_count peak_bytes peak_count max_bytes "
-                "allocated_bytes allocated_count temporary_bytes temporary_count freed_bytes freed_count findings");
+                "allocated_bytes allocated_count temporary_bytes temporary_count freed_bytes freed_count "
+                "grown_bytes grown_count shrunk_bytes shrunk_count findings");
 }
 
 // The unit of a number, which may stand apart.

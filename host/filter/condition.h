@@ -29,6 +29,10 @@
     X(TEMPORARY_COUNT, "temporary_count", false, "freed by the very next call")                                        \
     X(FREED_BYTES, "freed_bytes", true, "freed")                                                                       \
     X(FREED_COUNT, "freed_count", false, "freed")                                                                      \
+    X(GROWN_BYTES, "grown_bytes", true, "more than before, of a difference")                                           \
+    X(GROWN_COUNT, "grown_count", false, "more than before, of a difference")                                          \
+    X(SHRUNK_BYTES, "shrunk_bytes", true, "less than before, of a difference")                                         \
+    X(SHRUNK_COUNT, "shrunk_count", false, "less than before, of a difference")                                        \
     X(FINDINGS, "findings", false, "findings")
 
 enum hs_condition_total {
@@ -40,6 +44,10 @@ enum hs_condition_total {
 
 const char *hs_condition_total__name(enum hs_condition_total total);
 bool hs_condition_total__is_bytes(enum hs_condition_total total);
+static inline bool hs_condition_total__is_difference(enum hs_condition_total total)
+{
+    return total >= HS_CONDITION_GROWN_BYTES && total <= HS_CONDITION_SHRUNK_COUNT;
+}
 
 struct hs_condition;
 

@@ -27,6 +27,8 @@ hs_answer_function hs_answer__backtrace, hs_answer__backtraces;
 extern const struct hs_rest_parameter hs_totals_parameters[];
 hs_prepare_function hs_prepare__totals, hs_prepare__summary, hs_prepare__recording;
 hs_answer_function hs_answer__totals, hs_answer__summary, hs_answer__recording;
+// page_report.c
+hs_answer_function hs_answer__page_report;
 // findings.c
 extern const struct hs_rest_parameter hs_findings_parameters[];
 hs_prepare_function hs_prepare__findings;
@@ -63,8 +65,11 @@ hs_answer_function hs_answer__regions, hs_answer__address_map, hs_answer__mallop
 extern const struct hs_rest_parameter hs_export_parameters[];
 hs_prepare_function hs_prepare__export;
 hs_answer_function hs_answer__export;
-// diff.c, instants.c, live.c
+// diff.c, diff_tree.c, instants.c, live.c
 extern const struct hs_rest_parameter hs_diff_parameters[], hs_generations_parameters[], hs_live_parameters[];
+extern const struct hs_rest_parameter hs_diff_tree_parameters[];
+hs_prepare_function hs_prepare__diff_tree;
+hs_answer_function hs_answer__diff_tree;
 hs_prepare_function hs_hold__diff, hs_prepare__diff, hs_prepare__peak, hs_prepare__generations, hs_prepare__live;
 hs_answer_function hs_answer__diff, hs_answer__peak, hs_answer__generations, hs_answer__live;
 

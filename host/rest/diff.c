@@ -2,6 +2,8 @@
 //
 // /diff: what differs between two instants of a trace, or between two traces, by stack. Stacks are the same when their
 // functions are: addresses are others in another run, and lines in another build.
+#include "host/rest/diff.h"
+
 #include "host/query/order.h"
 #include "host/rest/answers.h"
 #include "host/rest/paging.h"
@@ -220,7 +222,7 @@ int hs_hold__diff(struct hs_question *question)
     return hs_rest_trace__hold(trace, &question->other, &question->error);
 }
 
-static int total_base(struct hs_question *question, const struct hs_rest_state *state, struct hs_stack_totals *totals)
+int hs_diff__base(struct hs_question *question, const struct hs_rest_state *state, struct hs_stack_totals *totals)
 {
     struct hs_filter filter;
     char *key = NULL;
@@ -247,7 +249,7 @@ int hs_prepare__diff(struct hs_question *question)
     question->free_work = free_diff;
     int result = hs_question__stack_totals(question, &now);
     if (!result)
-        result = total_base(question, base, &before);
+        result = hs_diff__base(question, base, &before);
     if (result)
         return result;
     diff->same_trace = base == question->state;

@@ -43,6 +43,10 @@ const struct hs_http_page *hs_rest__pages(const struct hs_rest *rest);
 // the message for clients. -EINVAL: wrong question; -ENOENT: the object does not exist.
 int hs_rest__ask(struct hs_rest *rest, const char *address, FILE *out, struct hs_error *error);
 
+// Writes the trace with this id as one HTML file: the page and what its views show at first, at most 5 MiB. `name` is
+// the trace's file. 0, or a negative errno with the error set.
+int hs_rest__write_report(struct hs_rest *rest, const char *id, const char *name, FILE *out, struct hs_error *error);
+
 // Writes one line per question about a trace: the part of the path after /data/ID/, and a summary.
 void hs_rest__write_questions(FILE *out);
 

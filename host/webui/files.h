@@ -10,6 +10,7 @@ struct hs_webui_file {
     const char *path; // NULL ends the table
     const char *type;
     const char *etag;           // without quotes
+    const char *sha256;         // of the unpacked bytes, in hexadecimal digits
     const unsigned char *bytes; // packed with gzip
     size_t length;
 };

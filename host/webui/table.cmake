@@ -38,7 +38,7 @@ if(here)
     string(APPEND arrays "static const unsigned char file_${number}[] = {${bytes}}@\n")
     string(REPLACE "|" "; " type "${type}")
     string(APPEND rows
-           "    {\"${path}\", \"${type}\", \"${etag}\", file_${number}, sizeof(file_${number})},\n")
+           "    {\"${path}\", \"${type}\", \"${etag}\", \"${hash}\", file_${number}, sizeof(file_${number})},\n")
     math(EXPR number "${number} + 1")
   endforeach()
 endif()

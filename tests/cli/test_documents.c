@@ -203,7 +203,7 @@ START_TEST(test_completion)
     char names[256] = "";
     for (size_t i = 0; hs_commands[i]; i++)
         snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? " " : "", hs_commands[i]->name);
-    expect_completion("heapsonde export --format", HS_EXPORT_CHOICES HS_DUMP_OUTPUT_CHOICES);
+    expect_completion("heapsonde export --format", HS_EXPORT_CHOICES HS_DUMP_OUTPUT_CHOICES " html");
     expect_completion("heapsonde help", names);
     expect_completion("heapsonde ctl 123", "list start stop dump status reset rate serve mark flush");
     expect_completion("heapsonde", text("%s --help --version", names));

@@ -66,6 +66,8 @@ START_TEST(what_changes_nothing_is_refused)
     expect(2, "report --bottom-up --top 3 trace.dat", "", "--top has no effect with --bottom-up");
     expect(2, "report --threads --modules trace.dat", "", "--modules has no effect with --threads");
     expect(2, "report --min-percent 5 trace.dat", "", "needs --tree or --bottom-up");
+    expect(2, "report --html --annotate github trace.dat", "", "--annotate has no effect with --html");
+    expect(2, "report --html --size-min 1 trace.dat", "", "leave out the filters");
     expect(0, "report --tree --min-percent 5 --sort peak trace.dat", "", "");
 }
 END_TEST

@@ -2,6 +2,7 @@
 #include "planted.h"
 
 #include "command.h"
+#include "format/chunk.h"
 #include "tests/store/trace_writer.h"
 
 #include <elf.h>
@@ -226,6 +227,19 @@ static void say_dropped(const char *path, uint64_t count)
     fclose(file);
 }
 
+// Different programs have different ids.
+static void set_id(struct trace_writer *writer, enum plant plant, unsigned more)
+{
+    uint8_t page[HS_FILE_HEADER_SIZE] = {0};
+    memset(writer->header.trace_id, 0x11, sizeof(writer->header.trace_id));
+    writer->header.trace_id[0] = (uint8_t)plant;
+    writer->header.trace_id[1] = (uint8_t)more;
+    hs_file_header_seal(&writer->header, page);
+    fseek(writer->file, 0, SEEK_SET);
+    ck_assert_uint_eq(fwrite(page, 1, sizeof(page), writer->file), sizeof(page));
+    fseek(writer->file, 0, SEEK_END);
+}
+
 void planted__write(const char *path, enum plant plant, unsigned more)
 {
     const struct hs_codec_target target = {HS_BYTE_ORDER_LITTLE, 8, 4};
@@ -236,6 +250,7 @@ void planted__write(const char *path, enum plant plant, unsigned more)
     plant_it(plant, more);
     qsort(event, events, sizeof(*event), compare);
     trace_writer__open_for(&writer, path, EM_X86_64, &target);
+    set_id(&writer, plant, more);
     write_meta(&writer, plant == PLANT_ROUNDS);
     trace_writer__events(&writer, 1, event, events, false);
     trace_writer__close(&writer, true, END);

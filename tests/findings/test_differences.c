@@ -99,6 +99,89 @@ START_TEST(a_planted_change_comes_first)
 }
 END_TEST
 
+static json_t *ask(const char *question)
+{
+    struct outcome outcome = run("$HEAPSONDE ask --sysroot root one.dat %s", question);
+    ck_assert_msg(!outcome.status, "%s: %s", question, outcome.errors);
+    json_t *json = json_loads(outcome.output, 0, NULL);
+    ck_assert_ptr_nonnull(json);
+    free_outcome(&outcome);
+    return json;
+}
+
+static void expect_node(const json_t *tree, size_t index, const char *key, const char *name, json_int_t parent,
+                        json_int_t delta)
+{
+    const json_t *node = json_array_get(json_object_get(tree, "nodes"), index);
+    char *all = json_dumps(tree, 0);
+    ck_assert_msg(!strcmp(json_string_value(json_object_get(node, key)), name), "%s", all);
+    ck_assert_msg(number(node, "parent") == parent && number(node, "size_delta") == delta, "%s", all);
+    ck_assert_int_eq(number(json_object_get(node, "now"), "size") - number(json_object_get(node, "base"), "size"),
+                     delta);
+    free(all);
+}
+
+START_TEST(the_server_has_trees_of_differences)
+{
+    set_up();
+    json_t *tree = ask("diff_tree base_at=50% at=90%");
+    ck_assert_uint_eq(sites(tree, "nodes"), 3);
+    expect_node(tree, 1, "function", "main", 0, 400000);
+    expect_node(tree, 2, "function", "planted", 1, 400000);
+    json_decref(tree);
+    tree = ask("diff_tree base_at=90% at=50% inverted=true");
+    expect_node(tree, 1, "function", "planted", 0, -400000);
+    expect_node(tree, 2, "function", "main", 1, -400000);
+    json_decref(tree);
+    tree = ask("diff_tree base_at=50% at=90% by=library");
+    ck_assert_uint_eq(sites(tree, "nodes"), 2);
+    expect_node(tree, 1, "library", "program", 0, 400000);
+    json_decref(tree);
+    tree = ask("diff_tree base_at=50% at=90% nodes=2");
+    ck_assert_uint_eq(sites(tree, "nodes"), 2);
+    ck_assert_int_eq(number(tree, "left_out_nodes"), 1);
+    json_decref(tree);
+    tree = ask("diff_tree base_at=50% at=50%");
+    ck_assert_uint_eq(sites(tree, "nodes"), 1);
+    json_decref(tree);
+    planted__write(text("%s/two.dat", work), PLANT_LEAK, 2);
+    tree = ask("diff_tree base=two.dat");
+    expect_node(tree, 2, "function", "planted", 1, -1000000);
+    json_decref(tree);
+    remove_work();
+}
+END_TEST
+
+START_TEST(conditions_are_asked_of_differences)
+{
+    static const struct {
+        const char *options;
+        int status;
+    } cases[] = {
+        {"--fail-if 'grown_bytes > 399999' --base-at 50% --at 90% one.dat", 3},
+        {"--fail-if 'grown_bytes > 400000' --base-at 50% --at 90% one.dat", 0},
+        {"--fail-if 'grown_bytes(function=~\"^planted$\") == 400000' --base-at 50% --at 90% one.dat", 3},
+        {"--fail-if 'grown_count > 0 or shrunk_count != 400' --base-at 90% --at 50% one.dat", 0},
+        {"--fail-if 'grown_bytes > 0' one.dat one.dat", 0},
+        {"--fail-if 'grown_bytes(size>=4) > 0' one.dat one.dat", 1},
+        {"--fail-if 'grown_bytes(function=~nobody) > 0' one.dat one.dat", 1},
+        {"--fail-if 'live_bytes > 0' one.dat one.dat", 1},
+        {"--fail-if 'grown_bytes >' one.dat one.dat", 2},
+    };
+    set_up();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct outcome outcome = run("$HEAPSONDE diff --sysroot root %s", cases[i].options);
+        ck_assert_msg(outcome.status == cases[i].status, "%s: %d, %s", cases[i].options, outcome.status,
+                      outcome.errors);
+        free_outcome(&outcome);
+    }
+    struct outcome outcome = run("$HEAPSONDE report --fail-if 'grown_bytes > 0' one.dat");
+    ck_assert_int_eq(outcome.status, 1);
+    free_outcome(&outcome);
+    remove_work();
+}
+END_TEST
+
 START_TEST(what_grows_is_ranked)
 {
     set_up();
@@ -176,6 +259,8 @@ int main(void)
     tcase_add_test(cases, instants_are_compared);
     tcase_add_test(cases, swapped_differences_are_negated);
     tcase_add_test(cases, a_planted_change_comes_first);
+    tcase_add_test(cases, the_server_has_trees_of_differences);
+    tcase_add_test(cases, conditions_are_asked_of_differences);
     tcase_add_test(cases, what_grows_is_ranked);
     tcase_add_test(cases, trees_show_changes);
     tcase_add_test(cases, wrong_options_are_refused);

@@ -9,6 +9,7 @@ QUESTIONS = {
     "/data/{id}/sandwich": {"function": "main"},
     "/data/{id}/maps": {"with_regions": "true", "with_usage_history": "true"},
     "/data/{id}/diff": {"at": "50%"},
+    "/data/{id}/diff_tree": {"at": "50%"},
 }
 # What a trace has only when the kernel sampled for it.
 SAMPLED = {f"/data/{{id}}/{name}" for name in ("cpu", "off_cpu", "faults", "touched", "touched_mappings")}

@@ -11,10 +11,11 @@ import { axe, launch, open, serve, settled } from "./browser.mjs";
 import { criteria } from "./criteria.mjs";
 import { failures } from "./failures.mjs";
 import { numbers } from "./numbers.mjs";
+import { reports } from "./report.mjs";
 
 const { HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_MAKE_TRACE: makeTrace, HEAPSONDE_TEST_PROGRAM: program,
         HEAPSONDE_TEST_SHIM: shim, HEAPSONDE_TEST_HOSTILE: hostileSource, HEAPSONDE_TEST_CPP: cppSource } = process.env;
-const VIEWS = ["overview", "flame", "tree", "functions", "stacks", "blocks", "sizes", "threads", "timeline", "generations", "maps",
+const VIEWS = ["overview", "flame", "tree", "functions", "stacks", "blocks", "sizes", "threads", "timeline", "generations", "diff", "maps",
                "statics", "recording", "export"];
 const folder = mkdtempSync(join(tmpdir(), "heapsonde-webui-"));
 let browser, server, hostile, id, hostileId;
@@ -123,6 +124,29 @@ page("the findings of the overview are the server's, and lead to what they are a
   await settled(page);
   const [, query = ""] = new URL(page.url()).hash.split("?");
   assert.deepEqual([...new URLSearchParams(query)], [...new URLSearchParams(findings[0].query)]);
+});
+
+page("differences are the server's, negated when swapped, and nothing of the same", async (page, go) => {
+  const deltas = () => page.$$eval("[data-node]", (all) => all.map((one) => Number(one.dataset.delta)));
+  const query = "base_at=20%25&at=70%25";
+  const { nodes: [root] } = await data(`diff_tree?${query}`);
+  const sorted = (values) => values.sort((a, b) => a - b);
+  await go(view("diff", query));
+  assert.equal(Number(await page.getAttribute("p[data-delta]", "data-delta")), root.size_delta);
+  const there = await deltas();
+  assert.ok(there.length > 1);
+  await page.click("button:text('Swap')");
+  await page.waitForFunction((wanted) => Number(document.querySelector("p[data-delta]")?.dataset.delta) === wanted, -root.size_delta);
+  assert.deepEqual(sorted(await deltas()), sorted(there.map((delta) => 0 - delta)));
+  await go(view("diff", "base_at=50%25&at=50%25"));
+  assert.equal(await page.locator(".view .empty").innerText(), "There is no difference.");
+  await go(view("diff", query + "&ui.shape=functions"));
+  const closed = (await deltas()).length;
+  await page.click("button.node[aria-expanded=false]");
+  await page.waitForFunction((before) => document.querySelectorAll("[data-node]").length > before, closed);
+  await go(view("diff", query + "&ui.shape=stacks"));
+  const { stacks } = await data(`diff?${query}&sort_by=size_change&order=dsc&count=50`);
+  assert.deepEqual(await page.$$eval(".diff-table [data-delta]", (all) => all.map((one) => Number(one.dataset.delta))), stacks.map((one) => one.size_delta));
 });
 
 page("one block is \"1 block\"", async (page, go) => {
@@ -641,6 +665,7 @@ test("every export that is offered is there", async () => {
   }
 });
 
+reports({ views: VIEWS, command, browser: () => browser, inFolder, server: () => server, hostile: () => hostile });
 numbers({ view, count, programs, inFolder, browser: () => browser });
 criteria({ page, view, count, programs, command, browser: () => browser, environment: process.env });
 

@@ -4,6 +4,7 @@
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Answer, BACK, DOUBTED, keepsAnswers, useAnswer } from "./data/ask";
+import { report } from "./data/report";
 import type { ListRow, Summary } from "./data/types";
 import { Chips } from "./parts/chips";
 import { lookedAt } from "./parts/controls";
@@ -13,6 +14,7 @@ import { Boundary, Pane, curl } from "./parts/pane";
 import { Strip } from "./parts/strip";
 import { address, changed, filterOf, go, question, type Route, toView, useRoute, transformsOf } from "./state/route";
 import { baseName, plain } from "./text/format";
+import { diffQuestion } from "./views/diff";
 import { commandOf, VIEWS } from "./views/table";
 import { TracesView } from "./views/traces";
 
@@ -37,6 +39,11 @@ function App() {
     if (location.search)
       history.replaceState(null, "", "/" + location.hash);
   }, []);
+  useEffect(() => {
+    if (report && !route.trace)
+      go({ trace: report.about.trace, view: "overview", parameters: new URLSearchParams() }, true);
+    document.body.classList.toggle("report", !!report);
+  }, [route.trace]);
   const row = list.data?.find((one) => one.id && (one.id === route.trace || (route.trace?.length ?? 0) > 3 && one.id.startsWith(route.trace!)));
   const last = route.trace === "last" && !reading ? list.data?.filter((one) => one.id).at(-1) : undefined;
   useEffect(() => {
@@ -56,7 +63,7 @@ function App() {
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>To the content</a>
       <Head route={route} list={list} row={row} />
       {!route.trace ? <TracesView answer={list} route={route} />
-        : row ? <Trace route={{ ...route, trace: row.id }} row={row} key={row.id} />
+        : row ? <Trace route={{ ...route, trace: row.id }} row={row} rows={list.data!} key={row.id} />
           : <main class="scroll" id="main" tabIndex={-1}><Pane answer={list} path="/list">{(rows) => last ? null : <p class="empty">
             {reading ? "The trace is still being read." : <>The server has no trace {plain(route.trace!)}. <a href="#/">{rows.length === 1 ? "There is 1 other." : `There are ${rows.length} others.`}</a></>}</p>}</Pane></main>}
     </>
@@ -105,7 +112,7 @@ function Head({ route, list, row }: { route: Route; list: Answer<ListRow[]>; row
   );
 }
 
-function Trace({ route, row }: { route: Route; row: ListRow }) {
+function Trace({ route, row, rows }: { route: Route; row: ListRow; rows: ListRow[] }) {
   const plainRoute = { ...route, parameters: new URLSearchParams() };
   const path = question(plainRoute, "summary");
   keepsAnswers.now = !row.growing;
@@ -121,13 +128,15 @@ function Trace({ route, row }: { route: Route; row: ListRow }) {
   return (
     <div class="frame">
       <nav class="rail" aria-label="Views" ref={rail}>
-        {VIEWS.map((one, i) => <span key={one.name}>
+        {VIEWS.filter((one) => !report || one.name !== "export").map((one, i) => <span key={one.name}>
           {one.group !== VIEWS[i - 1]?.group && <span class="group">{one.group}</span>}
           {one.blocks && row.holds === "sums" ? <span class="off" title="This trace contains sums per stack, but no single blocks">{one.title}</span>
             : <a href={address(toView(route, one.name))} aria-current={one === view ? "page" : undefined}>{one.title}</a>}
         </span>)}
       </nav>
       <main id="main" tabIndex={-1} aria-label={view.title}>
+        {report && <p class="note report-note">A report in one file. It contains what the views show at first, without filters{report.left_out.length > 0 && <>, but not {report.left_out.join(", ")}</>}.
+          For everything else: <code>heapsonde server {plain(report.about.file)}</code></p>}
         <h1 class="unseen">{view.title} of {baseName(row.executable) || baseName(row.path)}</h1>
         <Chips route={route} threads={answer.data?.thread_list ?? []} />
         <Pane answer={answer} path={path}>
@@ -137,7 +146,7 @@ function Trace({ route, row }: { route: Route; row: ListRow }) {
             <div class={"view view-" + view.name} data-view={view.name}>
               <Boundary of={address(route)}><view.component route={route} summary={summary} /></Boundary>
             </div>
-            <Foot route={route} summary={summary} view={view} />
+            <Foot route={route} summary={summary} view={view} rows={rows} />
           </>}
         </Pane>
       </main>
@@ -145,7 +154,7 @@ function Trace({ route, row }: { route: Route; row: ListRow }) {
   );
 }
 
-function Foot({ route, summary, view }: { route: Route; summary: Summary; view: (typeof VIEWS)[number] }) {
+function Foot({ route, summary, view, rows }: { route: Route; summary: Summary; view: (typeof VIEWS)[number]; rows: ListRow[] }) {
   const { cost, events } = lookedAt(route, summary);
   const tree = question(route, route.parameters.get("ui.inverted") === "1" ? "inverted_tree" : "call_tree", { cost, events: events.name === "heap" ? undefined : events.name, ...transformsOf(route) });
   const asked: Record<string, string> = {
@@ -154,15 +163,15 @@ function Foot({ route, summary, view }: { route: Route; summary: Summary; view: 
     functions: route.parameters.get("function")
       ? question(route, "sandwich", { function: route.parameters.get("function")!, by: route.parameters.get("by") ?? undefined, cost, events: events.name === "heap" ? undefined : events.name })
       : question(route, "totals", { by: route.parameters.get("by") ?? undefined, sort_by: `self.${cost}.bytes`, order: "dsc", count: 20, events: events.name === "heap" ? undefined : events.name }), recording: question(route, "recording"),
-    flame: tree, tree,
+    flame: tree, tree, diff: diffQuestion(route),
     sizes: question(route, "totals", { by: "size" }), threads: question(route, "totals", { by: "thread" }),
     generations: question(route, "generations", { parts: 10 }), maps: question(route, "maps"), statics: question(route, "dynamic_statics", {}, false),
   };
-  const path = asked[view.name], command = commandOf(view, route, summary, cost, filterOf(route), path);
+  const path = asked[view.name], command = commandOf(view, route, summary, cost, filterOf(route), path, rows);
   return (
     <footer class="foot-bar">
       {command && <><code title="the command that prints this view">{command}</code><button type="button" onClick={() => copy(command)}>Copy command</button></>}
-      {path && <><button type="button" onClick={() => copy(curl(path))}>Copy curl</button><a href={path} download={`${view.name}.json`}>JSON</a></>}
+      {path && !report && <><button type="button" onClick={() => copy(curl(path))}>Copy curl</button><a href={path} download={`${view.name}.json`}>JSON</a></>}
       {route.parameters.has("ui.zoom") && <a href={address(changed(route, { "ui.zoom": undefined }))}>Zoom out</a>}
     </footer>
   );

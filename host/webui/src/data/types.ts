@@ -36,6 +36,15 @@ export interface Finding {
   view: string; query: string; suppression: string | null;
 }
 
+export interface DiffSide { size: number; count: number }
+
+export interface DiffNode {
+  parent: number | null; function: string | null; library: string | null; base: DiffSide; now: DiffSide;
+  size_delta: number; count_delta: number; moved_size: number; only_in_base: boolean; only_in_now: boolean;
+}
+
+export interface DiffTree { nodes: DiffNode[]; left_out_nodes: number }
+
 export interface Findings {
   findings: Finding[]; small_count: number; small_bytes: number; suppressed_count: number; suppressed_bytes: number;
 }

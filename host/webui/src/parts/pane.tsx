@@ -4,6 +4,7 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Answer } from "../data/ask";
+import { report } from "../data/report";
 import { copy } from "./menu";
 
 export class Boundary extends Component<{ children: ComponentChildren; of: string }, { problem?: Error }> {
@@ -35,8 +36,8 @@ export function Pane<T>({ answer, path, children, empty }: {
         <p>{problem.message}</p>
         {problem.status === 410 && <p>The trace file was changed. Restart the server to read it again.</p>}
         {problem.status === 422 && <p>This trace contains sums per stack, but no single blocks.</p>}
-        <button type="button" onClick={answer.retry}>Retry</button>
-        {path && <button type="button" onClick={() => copy(curl(path))}>Copy curl</button>}
+        {!report && <button type="button" onClick={answer.retry}>Retry</button>}
+        {path && !report && <button type="button" onClick={() => copy(curl(path))}>Copy curl</button>}
       </div>}
       {data !== undefined && (empty?.(data) ?? children(data))}
     </div>

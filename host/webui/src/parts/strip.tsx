@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { theme } from "../canvas/colours";
 import { type Answer, useAnswer } from "../data/ask";
 import type { Summary, Timeline } from "../data/types";
-import { address, changed, filterOf, go, question, type Route } from "../state/route";
+import { address, changed, filterOf, go, question, type Route, sidesOf } from "../state/route";
 import { bytes, count, counted, duration, filterTime, plain } from "../text/format";
 import { RANGES } from "../text/words";
 
@@ -48,7 +48,9 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   }, []);
   useEffect(() => setBrush(undefined), [path, route.parameters.toString()]);
 
-  const chosen = TIMES.map((name) => route.parameters.get(name) === "peak" ? summary.peak_time_ns : readTime(route.parameters.get(name), end)).filter((time) => time !== undefined) as number[];
+  const sides = sidesOf(route), compares = route.view === "diff" && !sides.base;
+  const texts = [...TIMES.map((name) => route.parameters.get(name)), ...(compares ? [sides.base_at, sides.at] : [])];
+  const chosen = texts.map((text) => text === "peak" ? summary.peak_time_ns : readTime(text, end)).filter((time) => time !== undefined) as number[];
   useLayoutEffect(() => {
     const element = canvas.current!, context = element.getContext("2d")!;
     const ratio = devicePixelRatio || 1, colours = theme();

@@ -138,6 +138,12 @@ export function untransformed(route: Route, name: Transform, value: string): Rou
   return { ...route, parameters: withoutPlaces(parameters) };
 }
 
+// The two sides of a difference: the second half of a trace, or the ends of two.
+export function sidesOf(route: Route): { base: string | undefined; base_at: string; at: string } {
+  const base = route.parameters.get("base") ?? undefined;
+  return { base, base_at: route.parameters.get("base_at") ?? (base ? "100%" : "50%"), at: route.parameters.get("at") ?? "100%" };
+}
+
 export function question(route: Route, what: string, own: Record<string, string | number | undefined> = {}, filtered = true): string {
   const query = filtered ? filterOf(route) : new URLSearchParams();
   for (const [name, value] of Object.entries(own))

@@ -40,6 +40,9 @@ export function ExportView({ route, summary }: ViewProps) {
               <td><button type="button" onClick={() => copy(curl(path) + ` -o ${format.file}`)}>Copy curl</button></td>
             </tr>;
           })}
+            <tr><td><a href={question(route, "export/html/report.html", {}, false)} download="report.html">html</a></td>
+              <td class="wide">people without heapsonde: this page in one file, to send; of the whole trace, without the filter</td>
+              <td><button type="button" onClick={() => copy(curl(question(route, "export/html/report.html", {}, false)) + " -o report.html")}>Copy curl</button></td></tr>
             <tr><td><a href={question(route, "allocation_ascii_tree")} target="_blank" rel="noopener">tree as text</a></td><td class="wide">reading, and for bug reports</td><td /></tr>
           </tbody>
         </table>

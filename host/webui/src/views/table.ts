@@ -2,9 +2,10 @@
 // All views of a trace. A new view needs a file and an entry here.
 import type { ComponentType } from "preact";
 import type { Summary } from "../data/types";
-import type { Cost } from "../data/types";
+import type { Cost, ListRow } from "../data/types";
 import { OF_TREES, type Route } from "../state/route";
 import { BlocksView } from "./blocks";
+import { DiffView } from "./diff";
 import { ExportView } from "./export";
 import { FlameView } from "./flame";
 import { FunctionsView } from "./functions";
@@ -39,6 +40,7 @@ export const VIEWS: View[] = [
   { name: "threads", title: "Threads", group: "What", component: ThreadsView, blocks: true },
   { name: "timeline", title: "Timeline", group: "When", component: TimelineView },
   { name: "generations", title: "Generations", group: "When", component: GenerationsView, blocks: true },
+  { name: "diff", title: "Differences", group: "When", component: DiffView, blocks: true },
   { name: "maps", title: "Mappings", group: "Where", component: MapsView, blocks: true },
   { name: "statics", title: "Statics", group: "Where", component: StaticsView, blocks: true },
   { name: "recording", title: "Recording", group: "Also", component: RecordingView, report: () => "--modules" },
@@ -49,7 +51,8 @@ const quoted = (text: string): string => /^[\w@%+=:,./-]+$/.test(text) ? text : 
 
 // The command for the same data as text: a report where there is one, else the view's question; undefined: none, or the
 // text contains characters that are unsafe in a terminal.
-export function commandOf(view: View, route: Route, summary: Summary, cost: Cost, filter: URLSearchParams, path: string | undefined): string | undefined {
+// `rows` are the traces of the server, by which another trace is named.
+export function commandOf(view: View, route: Route, summary: Summary, cost: Cost, filter: URLSearchParams, path: string | undefined, rows: ListRow[]): string | undefined {
   const reports = view.report && !["events", "function", ...OF_TREES].some((name) => route.parameters.has(name)) && !filter.has("at") && !(view.name === "functions" && route.parameters.has("by"));
   if (!reports && !path)
     return undefined;
@@ -59,13 +62,14 @@ export function commandOf(view: View, route: Route, summary: Summary, cost: Cost
       words.push(`--${name.replace(/_/g, "-")} ${quoted(value)}`);
   words.push(quoted(summary.trace));
   if (!reports)
-    words.push(...wordsOf(path!));
+    words.push(...wordsOf(path!, rows));
   const text = words.filter(Boolean).join(" ");
   return /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text) ? undefined : text;
 }
 
 // A question as words of `heapsonde ask`.
-function wordsOf(path: string): string[] {
+function wordsOf(path: string, rows: ListRow[]): string[] {
   const [what = "", query = ""] = path.replace(/^\/data\/[^/]*\//, "").split(/\?(.*)/s);
-  return [what, ...[...new URLSearchParams(query)].map(([name, value]) => quoted(`${name}=${value}`))];
+  const file = (id: string): string => rows.find((row) => row.id === id)?.path ?? id;
+  return [what, ...[...new URLSearchParams(query)].map(([name, value]) => quoted(`${name}=${name === "base" ? file(value) : value}`))];
 }
