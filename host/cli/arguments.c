@@ -249,6 +249,7 @@ static enum hs_parse_result check_operands(const struct hs_arguments *arguments)
     if (arguments->operand_count < command->least_operands) {
         const char *what = command->operand == HS_OPERAND_PROGRAM   ? "a program to run"
                            : command->operand == HS_OPERAND_CONTROL ? "a process, or 'list'"
+                           : command->operand == HS_OPERAND_PROCESS ? "the number of a process"
                            : command->least_operands > 1            ? "two files"
                                                                     : "a trace file";
         hs_complain(command, "needs %s: heapsonde %s %s", what, command->name, command->synopsis);

@@ -186,8 +186,9 @@ static const struct hs_option attach_options[] = {
      .kind = HS_OPTION_FILE,
      .argument = "PATTERN",
      .variable = "OUTPUT",
-     .help = "the file for the trace, which the process itself creates: %p process, %e program, %t time, %n counter, %% "
-             "a percent sign; default " HS_DEFAULT_OUTPUT " in the folder of this command"},
+     .help =
+         "the file for the trace, which the process itself creates: %p process, %e program, %t time, %n counter, %% "
+         "a percent sign; default " HS_DEFAULT_OUTPUT " in the folder of this command"},
     {.name = "for",
      .kind = HS_OPTION_DURATION,
      .argument = "TIME",
@@ -207,7 +208,7 @@ const struct hs_command hs_command_attach = {
         "stopped for about a millisecond. Nothing of it is restarted, and no file has to be visible to it except the "
         "folder of the trace. Blocks that are older are not in the trace: their frees are counted. If this command is "
         "killed, the process goes on. 'heapsonde doctor PID' says beforehand whether it is allowed.",
-    .operand = HS_OPERAND_NONE,
+    .operand = HS_OPERAND_PROCESS,
     .least_operands = 1,
     .most_operands = 1,
     .options = attach_options,
@@ -233,7 +234,7 @@ const struct hs_command hs_command_detach = {
     .summary = "end the recording of a process that 'heapsonde attach' began",
     .description = "Restores the program's instructions byte for byte, completes the trace and ends the recorder's "
                    "threads. The process goes on, and 'heapsonde attach' may record it again.",
-    .operand = HS_OPERAND_NONE,
+    .operand = HS_OPERAND_PROCESS,
     .least_operands = 1,
     .most_operands = 1,
     .options = detach_options,

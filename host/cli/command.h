@@ -42,7 +42,14 @@ struct hs_option {
     const char *flag_value;
 };
 
-enum hs_operand_kind { HS_OPERAND_NONE, HS_OPERAND_TRACE, HS_OPERAND_PROGRAM, HS_OPERAND_COMMAND, HS_OPERAND_CONTROL };
+enum hs_operand_kind {
+    HS_OPERAND_NONE,
+    HS_OPERAND_TRACE,
+    HS_OPERAND_PROGRAM,
+    HS_OPERAND_COMMAND,
+    HS_OPERAND_CONTROL,
+    HS_OPERAND_PROCESS
+};
 
 struct hs_arguments;
 

@@ -5,6 +5,7 @@
 #include "host/cli/program.h"
 #include "host/doctor/doctor.h"
 #include "host/gather/shared_key.h"
+#include "host/inject/inject.h"
 #include "host/report/json.h"
 
 #include <limits.h>
@@ -90,10 +91,51 @@ static int run_on(const struct hs_arguments *arguments)
     return report(&scene, hs_arguments__flag(arguments, "json")) ? HS_EXIT_OK : HS_EXIT_FAILURE;
 }
 
+// 0: the operand is a program.
+static pid_t process_number(const struct hs_arguments *arguments)
+{
+    if (arguments->operand_count != 1 || strspn(arguments->operands[0], "0123456789") != strlen(arguments->operands[0]))
+        return 0;
+    long number = strtol(arguments->operands[0], NULL, 10);
+    return number <= INT_MAX ? (pid_t)number : 0;
+}
+
+static int examine_process(const struct hs_arguments *arguments, pid_t pid)
+{
+    static const struct hs_doctor_check check = {
+        .name = "attach", .what = "heapsonde attach records this process", .needed = true};
+    struct hs_error error = {.message = ""};
+    struct hs_doctor_finding finding = {.state = HS_DOCTOR_WORKS};
+    if (hs_inject__examine(pid, &error)) {
+        finding.state = HS_DOCTOR_FAILS;
+        snprintf(finding.detail, sizeof(finding.detail), "%s", error.message);
+    } else {
+        snprintf(finding.detail, sizeof(finding.detail), "process %d can be recorded", (int)pid);
+    }
+    bool works = finding.state == HS_DOCTOR_WORKS;
+    if (!hs_arguments__flag(arguments, "json")) {
+        print_finding(&check, &finding);
+        return works ? HS_EXIT_OK : HS_EXIT_FAILURE;
+    }
+    struct hs_json json;
+    hs_json__start(&json, stdout, true);
+    hs_json__open_object(&json, NULL);
+    hs_json__open_array(&json, "checks");
+    write_finding(&json, &check, &finding);
+    hs_json__close_array(&json);
+    hs_json__boolean(&json, "recording", works);
+    hs_json__close_object(&json);
+    putchar('\n');
+    return works ? HS_EXIT_OK : HS_EXIT_FAILURE;
+}
+
 static int run(const struct hs_arguments *arguments)
 {
     if (hs_arguments__flag(arguments, "on"))
         return run_on(arguments);
+    pid_t pid = process_number(arguments);
+    if (pid)
+        return examine_process(arguments, pid);
     char library[PATH_MAX];
     struct hs_error library_error = {.message = ""}, program_error = {.message = ""}, key_error = {.message = ""};
     struct hs_program program = {0};
@@ -139,12 +181,13 @@ static const struct hs_option options[] = {
 
 const struct hs_command hs_command_doctor = {
     .name = "doctor",
-    .synopsis = "[OPTIONS] [--] [PROGRAM]",
+    .synopsis = "[OPTIONS] [--] [PROGRAM | PID]",
     .summary = "check what works on this machine, and which setting would enable the rest",
     .description =
         "Checks what recording and sampling need: the recording library, the folder for traces, the clock, perf_event, "
         "the folder of control sockets; and for a PROGRAM, whether it can be recorded and whether its stacks have "
-        "names. Each check prints a line: ok, so-so (works, but less well), no, or - (not applicable); below it is the "
+        "names; for the number of a process, whether it can be attached to. Each check prints a line: ok, so-so "
+        "(works, but less well), no, or - (not applicable); below it is the "
         "setting that would enable it. The exit status is 0 if recording works.",
     .operand = HS_OPERAND_PROGRAM,
     .least_operands = 0,

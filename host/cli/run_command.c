@@ -240,8 +240,9 @@ static int run_on_board(const struct hs_arguments *arguments)
                                      .sysroot = hs_arguments__text(arguments, "sysroot", NULL),
                                      .pattern = pattern,
                                      .disabled = hs_arguments__flag(arguments, "disabled")};
-    int status =
-        !pattern || hs_recording_options__check_output(arguments->command, pattern) ? HS_EXIT_FAILURE : hs_run_on(arguments, &recording);
+    int status = !pattern || hs_recording_options__check_output(arguments->command, pattern)
+                     ? HS_EXIT_FAILURE
+                     : hs_run_on(arguments, &recording);
     if (!status)
         status = after_the_end(arguments, &recording);
     // What is checked of a part says nothing about the whole.
@@ -256,7 +257,8 @@ static int run(const struct hs_arguments *arguments)
     char library[PATH_MAX] = "";
     if (hs_run_wrapper__has_more(arguments))
         return hs_run_wrapper__with_more(arguments, run);
-    if (!names_each_process(arguments, hs_recording_options__output(arguments)) || !hs_recording_options__are_right(arguments))
+    if (!names_each_process(arguments, hs_recording_options__output(arguments)) ||
+        !hs_recording_options__are_right(arguments))
         return HS_EXIT_USAGE;
     hs_recording_options__set(arguments);
     if (!hs_variables__check(arguments->command, environ))

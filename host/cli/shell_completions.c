@@ -73,6 +73,9 @@ static void zsh_operands(FILE *out, const struct hs_command *command)
     case HS_OPERAND_CONTROL:
         fputs("        '*:request:(" CONTROL_WORDS ")'\n", out);
         break;
+    case HS_OPERAND_PROCESS:
+        fputs("        '*:process:_pids'\n", out);
+        break;
     case HS_OPERAND_NONE:
         fputs("        && return\n", out);
         break;
@@ -144,6 +147,9 @@ static void fish_operands(FILE *out, const struct hs_command *command)
         break;
     case HS_OPERAND_CONTROL:
         fputs(" -a '" CONTROL_WORDS "'\n", out);
+        break;
+    case HS_OPERAND_PROCESS:
+        fputs(" -x -a '(__fish_complete_pids)'\n", out);
         break;
     case HS_OPERAND_PROGRAM:
         fputs(" -F -a '(__fish_complete_command)'\n", out);

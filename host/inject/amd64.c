@@ -174,7 +174,8 @@ static bool is_for_kernel(const struct instruction *instruction)
 {
     uint8_t opcode = instruction->parts.opcode;
     return (instruction->is_second && (opcode == 0x05 || opcode == 0x34)) ||
-           (instruction->is_main && (opcode == 0xcc || opcode == 0xcd || (opcode == 0xc7 && instruction->bytes[1] == 0xf8)));
+           (instruction->is_main &&
+            (opcode == 0xcc || opcode == 0xcd || (opcode == 0xc7 && instruction->bytes[1] == 0xf8)));
 }
 
 static bool leaves(const struct instruction *instruction)
@@ -209,7 +210,8 @@ static size_t displacement_at(const struct instruction *instruction)
     return found;
 }
 
-static const char *move_branch(struct code *code, const struct instruction *instruction, const struct hs_moved_code *moved)
+static const char *move_branch(struct code *code, const struct instruction *instruction,
+                               const struct hs_moved_code *moved)
 {
     if (instruction->target > moved->at && instruction->target < moved->at + JUMP)
         return "jumps within the patch";
@@ -403,8 +405,22 @@ static void put_load(struct code *code, uint8_t rex, uint8_t modrm, uint64_t fro
     put_distance(code, from, 0);
 }
 
-enum { WORD_RAX, WORD_RCX, WORD_RDX, WORD_RSI, WORD_RDI, WORD_R8, WORD_R9, WORD_R10, WORD_R11, WORD_RSP, WORD_RIP,
-       WORD_FLAGS, WORD_MASK, WORD_COUNT };
+enum {
+    WORD_RAX,
+    WORD_RCX,
+    WORD_RDX,
+    WORD_RSI,
+    WORD_RDI,
+    WORD_R8,
+    WORD_R9,
+    WORD_R10,
+    WORD_R11,
+    WORD_RSP,
+    WORD_RIP,
+    WORD_FLAGS,
+    WORD_MASK,
+    WORD_COUNT
+};
 
 // Flags are loaded with a stack that is in the code, which no signal interrupts.
 static void put_rest(struct code *code, uint64_t data)
@@ -456,8 +472,8 @@ static size_t put_stub(uint8_t *bytes, const struct hs_borrowed *borrowed, uint6
         land(&code, parent);
     }
     put_rest(&code, data);
-    const uint64_t values[WORD_COUNT] = {registers.rax, registers.rcx, registers.rdx,    registers.rsi, registers.rdi,
-                                         registers.r8,  registers.r9,  registers.r10,    registers.r11, registers.rsp,
+    const uint64_t values[WORD_COUNT] = {registers.rax, registers.rcx,    registers.rdx, registers.rsi, registers.rdi,
+                                         registers.r8,  registers.r9,     registers.r10, registers.r11, registers.rsp,
                                          registers.rip, registers.eflags, borrowed->mask};
     memcpy(bytes + HS_INJECT_CODE - sizeof values, values, sizeof values);
     return HS_INJECT_CODE;

@@ -51,9 +51,9 @@ struct hs_system_call {
 };
 
 struct hs_inject_arch {
-    uint16_t machine; // e_machine of ELF
-    uint8_t class;    // e_ident[EI_CLASS]
-    uint64_t reach;   // how far a patch can jump
+    uint16_t machine;                            // e_machine of ELF
+    uint8_t class;                               // e_ident[EI_CLASS]
+    uint64_t reach;                              // how far a patch can jump
     uint32_t relative, thread_offset, symbol[3]; // types of relocations
     const struct hs_thread_words *words;         // a `libc` of NULL ends them
 

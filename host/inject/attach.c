@@ -51,10 +51,9 @@ static int no_memory(struct attaching *attaching, int failed)
 
 // ---- places --------------------------------------------------------------------------------------------------------
 
-// The nearest one below, as what lies above an executable may be where the heap grows.
-static uint64_t find_hole(const struct hs_target *target, uint64_t near, uint64_t size)
+static uint64_t hole_below(const struct hs_target *target, uint64_t near, uint64_t size)
 {
-    uint64_t lowest = near > target->arch->reach ? near - target->arch->reach : GAP, at = lowest, found = 0;
+    uint64_t at = near > target->arch->reach ? near - target->arch->reach : GAP, found = 0;
     for (size_t i = 0; i < target->mapping_count && target->mappings[i].start < near; i++) {
         const struct hs_mapping *mapping = &target->mappings[i];
         if (mapping->start > at && mapping->start - at >= size + 2 * GAP)
@@ -62,19 +61,28 @@ static uint64_t find_hole(const struct hs_target *target, uint64_t near, uint64_
         if (mapping->end > at)
             at = mapping->end;
     }
-    if (found >= lowest)
-        return found;
-    at = near;
-    for (size_t i = 0; i < target->mapping_count; i++) {
+    return found;
+}
+
+// Behind the heap there has to be room for it to grow.
+static uint64_t hole_above(const struct hs_target *target, uint64_t near, uint64_t size)
+{
+    for (size_t i = 0; i + 1 < target->mapping_count; i++) {
         const struct hs_mapping *mapping = &target->mappings[i];
+        uint64_t room = strcmp(mapping->path, "[heap]") ? GAP : target->arch->reach / 2;
+        uint64_t at = (mapping->end + room + GAP - 1) & ~(uint64_t)(GAP - 1), next = mapping[1].start;
         if (mapping->end <= near)
             continue;
-        if (mapping->start > at && mapping->start - at > size + target->arch->reach / 2)
-            break;
-        at = mapping->end;
+        if (at + size + GAP <= next && at + size - near < target->arch->reach)
+            return at;
     }
-    at = (at + target->arch->reach / 2) & ~(uint64_t)(GAP - 1);
-    return at - near < target->arch->reach ? at : 0;
+    return 0;
+}
+
+static uint64_t find_hole(const struct hs_target *target, uint64_t near, uint64_t size)
+{
+    uint64_t below = hole_below(target, near, size);
+    return below ? below : hole_above(target, near, size);
 }
 
 // Zeros at the end of a mapping of code, which no function uses.
@@ -106,18 +114,18 @@ static int map_region(struct attaching *attaching, uint64_t near)
     struct hs_target *target = &attaching->target;
     uint64_t size = region_size(attaching), cave = find_cave(target);
     long mapped = -EEXIST, protected = 0;
-    int failed = cave ? hs_target__stop_one(target, attaching->error)
-                      : hs_error__set(attaching->error, ENOTSUP, "process %d has no unused bytes of code",
-                                      (int)target->pid);
+    int failed =
+        cave ? hs_target__stop_one(target, attaching->error)
+             : hs_error__set(attaching->error, ENOTSUP, "process %d has no unused bytes of code", (int)target->pid);
     for (int tries = 0; !failed && mapped == -EEXIST && tries < HOLE_TRIES; tries++) {
         failed = hs_target__read_mappings(target, attaching->error);
         uint64_t hole = find_hole(target, near, size);
         if (!failed && !hole)
             failed = hs_error__set(attaching->error, ENOMEM, "process %d has no free addresses near its allocator",
                                    (int)target->pid);
-        struct hs_system_call map = {target->arch->mmap,
-                                     {(long)hole, (long)size, PROT_READ | PROT_EXEC,
-                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0}};
+        struct hs_system_call map = {
+            target->arch->mmap,
+            {(long)hole, (long)size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0}};
         if (!failed)
             failed = hs_target__call(target, cave, 0, &map, &mapped, attaching->error);
         if (!failed && mapped > 0 && (uint64_t)mapped != hole) // a kernel that does not know the flag
@@ -262,8 +270,8 @@ static int write_region(struct attaching *attaching)
     hooks.allocator = hs_hooks__allocator(&attaching->modules, &malloc_at);
     int failed = write_settings(attaching);
     if (!failed)
-        failed = hs_inject_image__relocate(&attaching->image, target->arch, region->at + HS_REGION_IMAGE, FIRST_OFFSET, import,
-                                    attaching, attaching->error);
+        failed = hs_inject_image__relocate(&attaching->image, target->arch, region->at + HS_REGION_IMAGE, FIRST_OFFSET,
+                                           import, attaching, attaching->error);
     if (!failed)
         failed = hs_hooks__prepare(&hooks, attaching->error);
     if (failed)
@@ -273,7 +281,11 @@ static int write_region(struct attaching *attaching)
     if (info)
         snprintf(info, HS_ATTACH_INFO, "%.3f", age_of(target->pid));
     region->end = (uintptr_t)table->end;
-    failed = hs_target__write(target, region->at + HS_REGION_ISLANDS, attaching->islands, sizeof attaching->islands);
+    region->state = HS_REGION_ATTACHED; // from now on a detach can end it, also if this process is killed
+    failed = hs_region__write(region, target);
+    if (!failed)
+        failed =
+            hs_target__write(target, region->at + HS_REGION_ISLANDS, attaching->islands, sizeof attaching->islands);
     if (!failed)
         failed = hs_target__write(target, attaching->image.base, attaching->image.bytes, attaching->image.size);
     if (!failed)
@@ -304,10 +316,11 @@ static int begin(struct attaching *attaching)
         failed = hs_region__wait(&attaching->region, target, BEGIN_SECONDS, attaching->error);
     attaching->result->begin_ns = now_ns() - before;
     if (!failed && !is_recording(attaching))
-        failed = hs_error__set(attaching->error, EACCES,
-                               "process %d cannot record; often it may not create the trace: name a folder that its user "
-                               "can write to with --output (--log-file says more)",
-                               (int)target->pid);
+        failed =
+            hs_error__set(attaching->error, EACCES,
+                          "process %d cannot record; often it may not create the trace: name a folder that its user "
+                          "can write to with --output (--log-file says more)",
+                          (int)target->pid);
     return failed ? failed : place_thread_variables(attaching);
 }
 
@@ -350,10 +363,8 @@ static int patch(struct attaching *attaching)
     struct hs_target *target = &attaching->target;
     int failed = stop_outside(attaching);
     if (!failed) {
-        attaching->region.state = HS_REGION_ATTACHED;
-        failed = hs_region__write(&attaching->region, target);
         unsigned count;
-        if (!failed && (failed = hs_region__patch(&attaching->region, target)))
+        if ((failed = hs_region__patch(&attaching->region, target)))
             hs_region__unpatch(&attaching->region, target, &count);
         failed = no_memory(attaching, failed);
     }
@@ -367,6 +378,8 @@ static int patch(struct attaching *attaching)
 // The library has started, but its functions are not called: ends it.
 static int take_back(struct attaching *attaching, int failed)
 {
+    if (failed == -ETIMEDOUT)
+        return failed; // a thread is still at it: that is for a detach
     attaching->region.state = HS_REGION_DETACHED;
     hs_region__write(&attaching->region, &attaching->target);
     if (!hs_target__stop_one(&attaching->target, NULL)) {
@@ -412,7 +425,8 @@ static int attach(struct attaching *attaching)
     if (!failed)
         failed = look_at_target(attaching, &malloc_at);
     if (!failed)
-        failed = hs_inject_image__open(&attaching->image, request->library, attaching->target.arch->machine, attaching->error);
+        failed = hs_inject_image__open(&attaching->image, request->library, attaching->target.arch->machine,
+                                       attaching->error);
     if (!failed)
         failed = find_words(attaching);
     struct hs_thread_words words = attaching->region.words;
@@ -424,11 +438,11 @@ static int attach(struct attaching *attaching)
     attaching->region.settings = attaching->region.at + HS_REGION_IMAGE + attaching->image.size;
     attaching->region.local = attaching->region.settings + HS_REGION_SETTINGS;
     failed = write_region(attaching);
-    if (!failed)
-        failed = begin(attaching);
     if (failed)
         return failed;
-    failed = patch(attaching);
+    failed = begin(attaching);
+    if (!failed)
+        failed = patch(attaching);
     return failed ? take_back(attaching, failed) : 0;
 }
 

@@ -26,6 +26,23 @@ bool hs_inject__is_attached(pid_t pid)
     return found;
 }
 
+// An attach that was killed may have left a thread that starts the library.
+static int stop_idle(struct hs_target *target, const struct hs_region *region, uint64_t *since, struct hs_error *error)
+{
+    const struct timespec pause = {0, 1000000};
+    uint64_t begun = now_ns();
+    do {
+        *since = now_ns();
+        int failed = hs_target__stop_all(target, error);
+        if (failed || !hs_region__is_in_use(region, target))
+            return failed;
+        hs_target__let_go(target);
+        nanosleep(&pause, NULL);
+    } while (now_ns() - begun < END_SECONDS * 1000000000ull);
+    return hs_error__set(error, ETIMEDOUT, "the recording library still starts in process %d; try again later",
+                         (int)target->pid);
+}
+
 static int detach(struct hs_target *target, struct hs_inject_result *result, struct hs_error *error)
 {
     struct hs_region region;
@@ -34,8 +51,8 @@ static int detach(struct hs_target *target, struct hs_inject_result *result, str
         return failed;
     if (!hs_region__find(&region, target))
         return hs_error__set(error, ENOENT, "process %d is not recorded by 'heapsonde attach'", (int)target->pid);
-    uint64_t before = now_ns();
-    failed = hs_target__stop_all(target, error);
+    uint64_t before;
+    failed = stop_idle(target, &region, &before, error);
     if (failed)
         return failed;
     result->threads = (unsigned)target->thread_count;

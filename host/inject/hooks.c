@@ -169,8 +169,8 @@ static int plan(struct hs_hooks *hooks, struct planned *planned, struct hs_error
     struct hs_island island = {.words = hooks->region->words,
                                .number_at = (uint32_t)hs_inject_image__table(hooks->image)->number_at};
     for (size_t i = 0; i < FUNCTIONS; i++)
-        planned[i].function = hs_modules__find(
-            hooks->modules, functions[i].how & ALLOCATOR ? hooks->allocator : NULL, functions[i].name);
+        planned[i].function =
+            hs_modules__find(hooks->modules, functions[i].how & ALLOCATOR ? hooks->allocator : NULL, functions[i].name);
     struct hs_island own = island;
     find_own_code(hooks, planned, &own);
     for (size_t i = 0; i < FUNCTIONS; i++) {
@@ -181,8 +181,8 @@ static int plan(struct hs_hooks *hooks, struct planned *planned, struct hs_error
         else if (!(planned[i].original = known_original(planned, i, planned[i].function.address)))
             problem = plan_patch(hooks, &planned[i], functions[i].how & ALLOCATOR ? &own : &island, hook);
         if (problem && functions[i].how & NEEDED)
-            return hs_error__set(error, ENOTSUP, "%s: its function %s cannot be patched: it %s",
-                                 hooks->allocator->path, functions[i].name, problem);
+            return hs_error__set(error, ENOTSUP, "%s: its function %s cannot be patched: it %s", hooks->allocator->path,
+                                 functions[i].name, problem);
         if (problem)
             note_unpatched(hooks, functions[i].name);
     }

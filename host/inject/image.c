@@ -172,7 +172,7 @@ static bool relocate_table(const struct relocating *relocating, int64_t start, i
 }
 
 int hs_inject_image__relocate(struct hs_inject_image *image, const struct hs_inject_arch *arch, uint64_t base,
-                       int64_t thread_offset, hs_inject_import *import, void *context, struct hs_error *error)
+                              int64_t thread_offset, hs_inject_import *import, void *context, struct hs_error *error)
 {
     struct relocating relocating = {image, arch, thread_offset, import, context, {0}};
     const Elf64_Sym *table = exported(image, HS_ATTACH_SYMBOL);

@@ -27,7 +27,7 @@ typedef uint64_t hs_inject_import(void *context, const char *name);
 
 // Relocates it to `base`, thread-local variables to `thread_offset` from the thread pointer on.
 int hs_inject_image__relocate(struct hs_inject_image *image, const struct hs_inject_arch *arch, uint64_t base,
-                       int64_t thread_offset, hs_inject_import *import, void *context, struct hs_error *error);
+                              int64_t thread_offset, hs_inject_import *import, void *context, struct hs_error *error);
 
 // The address of an exported function in the target, 0: none.
 uint64_t hs_inject_image__function(const struct hs_inject_image *image, const char *name);

@@ -25,17 +25,16 @@ struct hs_inject_request {
 };
 
 struct hs_inject_result {
-    unsigned threads;  // that were stopped
-    unsigned patches;  // functions whose first instructions were replaced, or put back
-    uint64_t pause_ns; // for which all threads were stopped
-    uint64_t begin_ns; // that the library took to start, beside the program
+    unsigned threads;    // that were stopped
+    unsigned patches;    // functions whose first instructions were replaced, or put back
+    uint64_t pause_ns;   // for which all threads were stopped
+    uint64_t begin_ns;   // that the library took to start, beside the program
     char allocator[256]; // the file whose functions are recorded
     char unpatched[256]; // functions that could not be patched, with one space between
 };
 
 // All return 0 or a negative errno. A target that is refused was not changed.
-int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_result *result,
-                      struct hs_error *error);
+int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_result *result, struct hs_error *error);
 
 // The program's text is as before afterwards, and the library's threads have ended. Its memory stays, because a thread
 // may be waiting in a function that it called.

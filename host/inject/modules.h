@@ -58,8 +58,7 @@ int hs_modules__open(struct hs_modules *modules, const struct hs_target *target,
 void hs_modules__close(struct hs_modules *modules);
 
 // Only in `module`, or, if it is NULL, in the first module in the order of the dynamic linker that defines it.
-struct hs_function hs_modules__find(const struct hs_modules *modules, const struct hs_module *module,
-                                    const char *name);
+struct hs_function hs_modules__find(const struct hs_modules *modules, const struct hs_module *module, const char *name);
 
 // The value of a symbol of any kind that is exported, e.g. of data; 0: none.
 uint64_t hs_modules__find_any(const struct hs_modules *modules, const char *name);

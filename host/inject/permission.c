@@ -12,9 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 static int read_number(const char *path, int otherwise)
@@ -36,19 +34,6 @@ static bool has_capability(unsigned number)
     return !syscall(SYS_capget, &header, data) && data[number / 32].effective & 1u << number % 32;
 }
 
-static bool is_descendant(pid_t pid)
-{
-    char parent[32];
-    for (int steps = 0; pid > 1 && steps < 1000; steps++) {
-        if (pid == getpid())
-            return true;
-        if (!hs_target__status(pid, "PPid", parent, sizeof parent))
-            return false;
-        pid = (pid_t)atoi(parent);
-    }
-    return false;
-}
-
 static int check_tracer(pid_t pid, struct hs_error *error)
 {
     char tracer[32];
@@ -65,26 +50,32 @@ static int check_state(pid_t pid, struct hs_error *error)
     char state[32];
     if (!hs_target__status(pid, "State", state, sizeof state) || state[0] == 'Z' || state[0] == 'X')
         return hs_error__set(error, ESRCH, "process %d has ended", (int)pid);
+    if (state[0] == 'T')
+        return hs_error__set(error, EBUSY, "process %d is stopped; continue it first (kill -CONT %d)", (int)pid,
+                             (int)pid);
     return 0;
+}
+
+static int yama_scope(void)
+{
+    return has_capability(CAP_SYS_PTRACE) ? 0 : read_number("/proc/sys/kernel/yama/ptrace_scope", 0);
 }
 
 static int check_yama(pid_t pid, struct hs_error *error)
 {
-    int scope = read_number("/proc/sys/kernel/yama/ptrace_scope", 0);
-    if (scope >= 3)
+    (void)pid;
+    if (read_number("/proc/sys/kernel/yama/ptrace_scope", 0) >= 3)
         return hs_error__set(error, EPERM,
                              "/proc/sys/kernel/yama/ptrace_scope is 3: nobody may attach until the machine is "
                              "restarted with another value");
-    if (scope == 0 || has_capability(CAP_SYS_PTRACE) || (scope == 1 && is_descendant(pid)))
-        return 0;
-    return hs_error__set(error, EPERM,
-                         "/proc/sys/kernel/yama/ptrace_scope is %d: %s; run this as root, or write 0 to that file",
-                         scope,
-                         scope == 1 ? "only programs that a process has started may be attached to"
-                                    : "attaching needs the capability CAP_SYS_PTRACE");
+    if (yama_scope() == 2)
+        return hs_error__set(error, EPERM,
+                             "/proc/sys/kernel/yama/ptrace_scope is 2: attaching needs the capability CAP_SYS_PTRACE; "
+                             "run this as root, or write 0 to that file");
+    return 0;
 }
 
-// Of the user, of CAP_SYS_PTRACE, of a program that is not dumpable, of a security module: the kernel does not say which.
+// Of the user, of yama, of a program that is not dumpable, of a security module: the kernel does not say which.
 static int check_access(pid_t pid, struct hs_error *error)
 {
     char path[64], users[64] = "", own[16];
@@ -103,6 +94,10 @@ static int check_access(pid_t pid, struct hs_error *error)
                              "process %d belongs to user %s: run this as that user or as root (in a container, with "
                              "the capability CAP_SYS_PTRACE)",
                              (int)pid, users);
+    if (yama_scope() == 1)
+        return hs_error__set(error, problem,
+                             "/proc/sys/kernel/yama/ptrace_scope is 1: only a process that has started a program may "
+                             "attach to it; run this as root, or write 0 to that file");
     return hs_error__set(error, problem,
                          "the kernel forbids it (%s): the program has made itself undumpable or has other rights than "
                          "you, or a security module forbids it; run this as root",

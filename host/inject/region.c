@@ -9,8 +9,7 @@
 
 enum { STACK_LOOKED_AT = 0x4000, TOP_OF_STACK = 256, WAIT_NS = 200000 };
 
-#define THREAD_FLAGS                                                                                                   \
-    (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS)
+#define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS)
 
 bool hs_region__find(struct hs_region *region, const struct hs_target *target)
 {
@@ -77,6 +76,17 @@ int hs_region__wait(const struct hs_region *region, const struct hs_target *targ
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while (now.tv_sec - start.tv_sec <= (time_t)seconds);
     return hs_error__set(error, ETIMEDOUT, "the recording library does not answer in process %d", (int)target->pid);
+}
+
+bool hs_region__is_in_use(const struct hs_region *region, const struct hs_target *target)
+{
+    for (size_t i = 0; i < target->thread_count; i++) {
+        uint64_t pc, sp, pointer;
+        if (!target->arch->look(target->threads[i].tid, &pc, &sp, &pointer) && sp >= region->local &&
+            sp <= region->local + HS_REGION_LOCAL + HS_REGION_STACK)
+            return true;
+    }
+    return false;
 }
 
 // ---- patches -------------------------------------------------------------------------------------------------------

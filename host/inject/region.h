@@ -60,8 +60,11 @@ int hs_region__start(const struct hs_region *region, struct hs_target *target, u
 int hs_region__wait(const struct hs_region *region, const struct hs_target *target, unsigned seconds,
                     struct hs_error *error);
 
-// BUSY: a stopped thread is inside instructions that a patch replaces. UNFIT: a thread's number is not where it is looked
-// for, or the word that the library is to use is not free.
+// Whether a stopped thread is on the region's stack: one that a killed injector has started.
+bool hs_region__is_in_use(const struct hs_region *region, const struct hs_target *target);
+
+// BUSY: a stopped thread is inside instructions that a patch replaces. UNFIT: a thread's number is not where it is
+// looked for, or the word that the library is to use is not free.
 enum hs_region_check { HS_REGION_GOOD, HS_REGION_BUSY, HS_REGION_UNFIT };
 enum hs_region_check hs_region__check(const struct hs_region *region, const struct hs_target *target);
 

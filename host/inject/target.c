@@ -383,8 +383,7 @@ int hs_target__call(struct hs_target *target, uint64_t stub, uint64_t done, cons
     struct hs_thread_stop *thread = &target->threads[0];
     struct hs_borrowed borrowed = {.tid = thread->tid, .stub = stub};
     uint8_t code[HS_INJECT_CODE];
-    if (target->arch->save(&borrowed) ||
-        ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed.mask))
+    if (target->arch->save(&borrowed) || ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed.mask))
         return hs_error__set(error, ESRCH, "thread %d has ended", (int)thread->tid);
     size_t length = target->arch->stub(code, &borrowed, done);
     int failed = hs_target__write(target, stub, code, length);

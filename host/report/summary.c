@@ -192,6 +192,9 @@ static void print_losses(const struct report_summary_writer *to, const struct hs
     if (summary->guessed)
         row(to, "guessed", "%s times a stack held a frame that was probable, not proven",
             hs_text__count(summary->guessed).text);
+    const char *attached = hs_store__info(subject->store, "attached");
+    if (attached)
+        row(to, "attached", "%s s after the process had started: blocks that are older are not in the trace", attached);
     if (summary->unknown_frees)
         row(to, "unknown", "%s frees of blocks that were allocated before recording",
             hs_text__count(summary->unknown_frees).text);

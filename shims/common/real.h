@@ -75,8 +75,8 @@ struct hs_real {
 // malloc_usable_size are never NULL: before they are found they lead to the bootstrap arena.
 extern struct hs_real hs_real __attribute__((visibility("hidden")));
 
-// For a loader that knows the functions already (format/attach.h): their names, each with a zero at its end, and the word
-// that says whether they were found.
+// For a loader that knows the functions already (format/attach.h): their names, each with a zero at its end, and the
+// word that says whether they were found.
 extern const char hs_real__names[] __attribute__((visibility("hidden")));
 extern _Atomic uint32_t hs_real__state __attribute__((visibility("hidden")));
 

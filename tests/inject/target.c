@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A process to attach to. It reads words from standard input and answers each with a line:
+//
+//   work N    allocates and frees in N rounds each in this thread and in two new ones; answers what it has allocated
+//   busy      starts a thread that allocates until the end
+//   old       frees the blocks that it allocated at its start; answers how many
+//   leave     ends by exit()
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { OLD = 40, EACH_ROUND = 6, MORE_THREADS = 2 };
+
+static _Atomic long allocated;
+static void *old[OLD];
+
+static void keep(void *block)
+{
+    if (!block)
+        abort();
+    memset(block, 1, 8);
+    allocated++;
+}
+
+static void one_round(size_t size)
+{
+    void *blocks[EACH_ROUND] = {malloc(size), calloc(3, size), aligned_alloc(64, 64 * size)};
+    if (posix_memalign(&blocks[3], 128, size))
+        abort();
+    blocks[4] = strdup("a string that libc allocates");
+    for (int i = 0; i < EACH_ROUND - 1; i++)
+        keep(blocks[i]);
+    blocks[0] = realloc(blocks[0], 4 * size);
+    keep(blocks[0]);
+    for (int i = 0; i < EACH_ROUND - 1; i++)
+        free(blocks[i]);
+}
+
+static void *work(void *rounds)
+{
+    for (long i = 0; i < (long)rounds; i++)
+        one_round(16 + (size_t)i % 500);
+    return NULL;
+}
+
+static void *work_for_ever(void *unused)
+{
+    for (;;) {
+        one_round(100);
+        usleep(50);
+    }
+    return unused;
+}
+
+// A new thread costs an allocation of libc, or none.
+static void work_in_threads(long rounds)
+{
+    pthread_t threads[MORE_THREADS];
+    for (int i = 0; i < MORE_THREADS; i++)
+        if (pthread_create(&threads[i], NULL, work, (void *)rounds))
+            abort();
+    work((void *)rounds);
+    for (int i = 0; i < MORE_THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+int main(void)
+{
+    char line[64];
+    pthread_t busy;
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    setvbuf(stdin, NULL, _IONBF, 0);
+    for (int i = 0; i < OLD; i++)
+        old[i] = malloc(1000);
+    work_in_threads(1); // so that libc has what it keeps
+    printf("ready\n");
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        long answer = 0;
+        if (!strncmp(line, "work ", 5)) {
+            allocated = 0;
+            work_in_threads(atol(line + 5));
+            answer = allocated;
+        } else if (!strcmp(line, "busy\n")) {
+            answer = pthread_create(&busy, NULL, work_for_ever, NULL);
+        } else if (!strcmp(line, "old\n")) {
+            for (int i = 0; i < OLD; i++)
+                free(old[i]);
+            answer = OLD;
+        } else if (!strcmp(line, "leave\n")) {
+            exit(3);
+        }
+        printf("%ld\n", answer);
+        fflush(stdout);
+    }
+    return 0;
+}

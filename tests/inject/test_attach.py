@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""heapsonde attach and detach with real processes. Arguments: a case and a target; no case: all are listed."""
+import ctypes
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+import patience  # noqa: E402
+
+COMMAND = os.environ['HEAPSONDE_TEST_COMMAND']
+SKIPPED = 77
+
+
+class Target:
+    """A process that answers."""
+
+    def __init__(self, program, folder):
+        self.folder = folder
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.pid = self.process.pid
+        assert self.answer() == 'ready'
+
+    def answer(self):
+        return self.process.stdout.readline().strip()
+
+    def ask(self, words):
+        self.process.stdin.write(words + '\n')
+        return int(self.answer())
+
+    def run(self, *words, expected=0):
+        done = subprocess.run([COMMAND, *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == expected, (words, done.returncode, done.stderr)
+        return done.stderr + done.stdout
+
+    def attach(self, name='t.dat', *options):
+        path = os.path.join(self.folder, name)
+        self.run('attach', str(self.pid), '-o', path, *options)
+        return path
+
+    def detach(self):
+        self.run('detach', str(self.pid))
+
+    def text(self):
+        """Of every mapping of a file's code."""
+        digest = hashlib.sha256()
+        with open(f'/proc/{self.pid}/maps', encoding='utf-8') as maps, open(f'/proc/{self.pid}/mem', 'rb') as memory:
+            for line in maps:
+                words = line.split()
+                if words[1] == 'r-xp' and len(words) > 5 and words[5].startswith('/'):
+                    start, end = (int(word, 16) for word in words[0].split('-'))
+                    memory.seek(start)
+                    digest.update(memory.read(end - start))
+        return digest.hexdigest()
+
+    def state(self):
+        """What must be the same after an attach and a detach."""
+        with open(f'/proc/{self.pid}/status', encoding='utf-8') as file:
+            signals = [line for line in file if line.startswith(('SigBlk', 'SigIgn', 'SigCgt', 'TracerPid'))]
+        return self.text(), sorted(os.listdir(f'/proc/{self.pid}/fd')), len(os.listdir(f'/proc/{self.pid}/task')), signals
+
+    def leave(self):
+        self.process.stdin.write('leave\n')
+        assert self.process.wait() == 3, self.process.returncode
+
+
+def report(path):
+    done = subprocess.run([COMMAND, 'report', '--json', path], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def counts(target):
+    """What is recorded is what the program says, again after a detach; then everything is as before."""
+    before = target.state()
+    for turn in range(2):
+        trace = target.attach(f't{turn}.dat')
+        allocated = target.ask(f'work {200 + turn}')
+        old = target.ask('old') if turn == 0 else 0
+        target.detach()
+        target.ask('work 10')
+        assert target.state() == before, (before, target.state())
+        summary = report(trace)
+        assert summary['allocations'] == allocated, (summary['allocations'], allocated)
+        assert summary['unknown_frees'] == old, summary['unknown_frees']
+        assert summary['live_count'] == 0 and not summary['dropped'] and not summary['cut_stacks'], summary
+    target.leave()
+
+
+def exits(target):
+    """A process that ends while it is recorded has a whole trace."""
+    trace = target.attach()
+    allocated = target.ask('work 50')
+    target.leave()
+    summary = report(trace)
+    assert summary['allocations'] >= allocated, summary
+    assert summary['state'] == 'closed', summary['state']
+
+
+def busy(target):
+    """While a thread allocates all the time."""
+    before_text = target.text()
+    target.ask('busy')
+    for turn in range(10):
+        target.attach(f't{turn}.dat')
+        target.ask('work 20')
+        target.detach()
+    assert target.text() == before_text
+    target.leave()
+
+
+def killed(target):
+    """The command is killed at any time; the process goes on, and the next detach cleans up."""
+    chance = random.Random(int(os.environ.get('HEAPSONDE_TEST_SEED', '1')))
+    before_text = target.text()
+    target.ask('busy')
+    for turn in range(20):
+        path = os.path.join(target.folder, 'k.dat')
+        command = subprocess.Popen([COMMAND, 'attach', '-q', str(target.pid), '-o', path], stderr=subprocess.DEVNULL)
+        time.sleep(chance.random() * 0.06)
+        command.kill()
+        command.wait()
+        assert target.ask('work 3') > 0
+        subprocess.run([COMMAND, 'detach', '-q', str(target.pid)], stderr=subprocess.DEVNULL, check=False)
+    assert target.text() == before_text
+    target.leave()
+
+
+def stopped(target):
+    """No thread of ours could work in a stopped process; when it goes on, it is recorded."""
+    os.kill(target.pid, signal.SIGSTOP)
+    os.waitpid(target.pid, os.WUNTRACED)
+    assert 'is stopped' in target.run('attach', str(target.pid), expected=1)
+    os.kill(target.pid, signal.SIGCONT)
+    os.waitpid(target.pid, os.WCONTINUED)
+    trace = target.attach()
+    allocated = target.ask('work 20')
+    target.detach()
+    assert report(trace)['allocations'] == allocated
+    target.leave()
+
+
+def for_a_time(target):
+    """--for ends it by itself."""
+    before = target.state()
+    trace = target.attach('t.dat', '--for', '100ms')
+    assert target.state() == before
+    assert 'attached' in target.run('report', trace)
+    target.leave()
+
+
+def refused(target):
+    """With a sentence, and nothing is touched."""
+    before = target.state()
+    assert 'is not recorded' in target.run('detach', str(target.pid), expected=1)
+    assert 'there is no process' in target.run('attach', '2147483647', expected=1)
+    assert 'number of a process' in target.run('attach', 'x', expected=2)
+    assert 'can be recorded' in target.run('doctor', str(target.pid))
+    target.attach()
+    assert 'is recorded already' in target.run('attach', str(target.pid), expected=1)
+    assert 'is recorded already' in target.run('doctor', str(target.pid), expected=1)
+    target.detach()
+    assert target.state() == before
+    message = target.run('attach', str(target.pid), '-o', '/proc/self/nothing/t.dat', expected=1)
+    assert 'folder' in message, message
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.ptrace(0x4206, target.pid, 0, 0) == 0  # PTRACE_SEIZE
+    assert 'is traced by' in target.run('attach', str(target.pid), expected=1)
+    target.process.kill()
+
+
+CASES = {case.__name__: case for case in (counts, exits, busy, killed, stopped, for_a_time, refused)}
+
+
+def is_allowed(target):
+    done = subprocess.run([COMMAND, 'doctor', str(target.pid)], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        print(done.stdout)
+    return done.returncode == 0
+
+
+def main():
+    if len(sys.argv) < 3:
+        print('\n'.join(CASES))
+        return 0
+    patience.begin()
+    with tempfile.TemporaryDirectory(prefix='heapsonde-attach-') as folder:
+        target = Target(sys.argv[2], folder)
+        try:
+            if not is_allowed(target):
+                return SKIPPED
+            CASES[sys.argv[1]](target)
+        finally:
+            target.process.kill()
+            target.process.wait()
+    patience.end()
+    return 0
+
+
+sys.exit(main())
