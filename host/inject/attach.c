@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/inject/cave.h"
 #include "host/inject/hooks.h"
 #include "host/inject/image.h"
 #include "host/inject/inject.h"
@@ -85,23 +86,6 @@ static uint64_t find_hole(const struct hs_target *target, uint64_t near, uint64_
     return below ? below : hole_above(target, near, size);
 }
 
-// Zeros at the end of a mapping of code, which no function uses.
-static uint64_t find_cave(const struct hs_target *target)
-{
-    static const uint8_t zeros[HS_INJECT_CODE];
-    uint8_t bytes[HS_INJECT_CODE];
-    for (size_t i = 0; i < target->mapping_count; i++) {
-        const struct hs_mapping *mapping = &target->mappings[i];
-        uint64_t at = mapping->end - HS_INJECT_CODE;
-        if (!mapping->is_executable || mapping->is_writable || !strcmp(mapping->path, "[vsyscall]") ||
-            mapping->end - mapping->start < PAGE)
-            continue;
-        if (!hs_target__read(target, at, bytes, sizeof bytes) && !memcmp(bytes, zeros, sizeof bytes))
-            return at;
-    }
-    return 0;
-}
-
 static uint64_t region_size(const struct attaching *attaching)
 {
     return HS_REGION_IMAGE + attaching->image.size + HS_REGION_SETTINGS + HS_REGION_LOCAL + HS_REGION_STACK;
@@ -110,9 +94,8 @@ static uint64_t region_size(const struct attaching *attaching)
 // One thread carries out two calls. The others go on, and may take the hole.
 static int map_region(struct attaching *attaching, uint64_t near)
 {
-    static const uint8_t zeros[HS_INJECT_CODE];
     struct hs_target *target = &attaching->target;
-    uint64_t size = region_size(attaching), cave = find_cave(target);
+    uint64_t size = region_size(attaching), cave = hs_cave__find(target);
     long mapped = -EEXIST, protected = 0;
     int failed =
         cave ? hs_target__stop_one(target, attaching->error)
@@ -146,7 +129,7 @@ static int map_region(struct attaching *attaching, uint64_t near)
         failed = hs_error__set(attaching->error, (int)-protected, "process %d cannot protect memory: %s",
                                (int)target->pid, strerror((int)-protected));
     if (cave)
-        hs_target__write(target, cave, zeros, sizeof zeros);
+        hs_cave__empty(target, cave);
     hs_target__let_go(target);
     attaching->region = (struct hs_region){.magic = HS_REGION_MAGIC, .at = (uint64_t)mapped, .size = size};
     return failed;
@@ -281,15 +264,15 @@ static int write_region(struct attaching *attaching)
     if (info)
         snprintf(info, HS_ATTACH_INFO, "%.3f", age_of(target->pid));
     region->end = (uintptr_t)table->end;
-    region->state = HS_REGION_ATTACHED; // from now on a detach can end it, also if this process is killed
-    failed = hs_region__write(region, target);
-    if (!failed)
-        failed =
-            hs_target__write(target, region->at + HS_REGION_ISLANDS, attaching->islands, sizeof attaching->islands);
+    failed = hs_target__write(target, region->at + HS_REGION_ISLANDS, attaching->islands, sizeof attaching->islands);
     if (!failed)
         failed = hs_target__write(target, attaching->image.base, attaching->image.bytes, attaching->image.size);
     if (!failed)
         failed = hs_target__write(target, region->settings, attaching->settings, sizeof attaching->settings);
+    // From now on a detach can end it, also if this process is killed.
+    region->state = HS_REGION_ATTACHED;
+    if (!failed)
+        failed = hs_region__write(region, target);
     return no_memory(attaching, failed);
 }
 
@@ -363,6 +346,7 @@ static int patch(struct attaching *attaching)
     struct hs_target *target = &attaching->target;
     int failed = stop_outside(attaching);
     if (!failed) {
+        hs_cave__empty_all(target);
         unsigned count;
         if ((failed = hs_region__patch(&attaching->region, target)))
             hs_region__unpatch(&attaching->region, target, &count);

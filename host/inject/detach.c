@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/inject/cave.h"
 #include "host/inject/inject.h"
 #include "host/inject/permission.h"
 #include "host/inject/region.h"
@@ -55,6 +56,7 @@ static int detach(struct hs_target *target, struct hs_inject_result *result, str
     failed = stop_idle(target, &region, &before, error);
     if (failed)
         return failed;
+    hs_cave__empty_all(target);
     result->threads = (unsigned)target->thread_count;
     int problem = hs_region__unpatch(&region, target, &result->patches);
     if (problem)

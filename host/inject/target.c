@@ -198,17 +198,35 @@ static bool is_stop_event(int status)
     return WIFSTOPPED(status) && status >> 16 == STOP_EVENT;
 }
 
+// What waitpid says of a thread. The others are heard, too: the kernel does not tell the end of a process's first
+// thread before that of the rest. False: nothing will be said.
+static bool next_status(struct hs_target *target, pid_t tid, int *status)
+{
+    struct hs_thread_stop *thread = find_thread(target, tid);
+    while (thread && !thread->has_status) {
+        int told;
+        pid_t from = waitpid(-1, &told, __WALL);
+        if (from < 0 && errno != EINTR)
+            return false;
+        struct hs_thread_stop *other = from > 0 ? find_thread(target, from) : NULL;
+        if (other) {
+            other->status = told;
+            other->has_status = true;
+        }
+    }
+    if (!thread)
+        return false;
+    thread->has_status = false;
+    *status = thread->status;
+    return true;
+}
+
 // A signal that comes before the stop is delivered, and the stop follows. False: the thread has ended.
-static bool wait_for_stop(struct hs_thread_stop *thread)
+static bool wait_for_stop(struct hs_target *target, struct hs_thread_stop *thread)
 {
     int status;
     for (;;) {
-        if (waitpid(thread->tid, &status, __WALL) != thread->tid) {
-            if (errno == EINTR)
-                continue;
-            return false;
-        }
-        if (!WIFSTOPPED(status))
+        if (!next_status(target, thread->tid, &status) || !WIFSTOPPED(status))
             return false;
         if (is_stop_event(status))
             break;
@@ -261,7 +279,7 @@ static void interrupt_all(struct hs_target *target)
         if (!target->threads[i].is_stopped)
             ptrace(PTRACE_INTERRUPT, target->threads[i].tid, 0, 0);
     for (size_t i = 0; i < target->thread_count;) {
-        if (target->threads[i].is_stopped || wait_for_stop(&target->threads[i]))
+        if (target->threads[i].is_stopped || wait_for_stop(target, &target->threads[i]))
             i++;
         else
             drop_thread(target, i);
@@ -319,7 +337,7 @@ int hs_target__stop_one(struct hs_target *target, struct hs_error *error)
         int result = seize(target, tid);
         if (result == -EPERM && !is_ending(target, tid))
             return hs_error__set(error, EPERM, "process %d may not be traced: %s", (int)target->pid, strerror(EPERM));
-        if (result > 0 && !ptrace(PTRACE_INTERRUPT, tid, 0, 0) && wait_for_stop(&target->threads[0]))
+        if (result > 0 && !ptrace(PTRACE_INTERRUPT, tid, 0, 0) && wait_for_stop(target, &target->threads[0]))
             return 0;
         if (result > 0)
             drop_thread(target, 0);
@@ -338,16 +356,11 @@ void hs_target__let_go(struct hs_target *target)
 // ---- system calls --------------------------------------------------------------------------------------------------
 
 // To the next stop at a system call. False: the thread has ended.
-static bool go_to_call(pid_t tid)
+static bool go_to_call(struct hs_target *target, pid_t tid)
 {
     int status;
     do {
-        if (ptrace(PTRACE_SYSCALL, tid, 0, 0))
-            return false;
-        while (waitpid(tid, &status, __WALL) != tid)
-            if (errno != EINTR)
-                return false;
-        if (!WIFSTOPPED(status))
+        if (ptrace(PTRACE_SYSCALL, tid, 0, 0) || !next_status(target, tid, &status) || !WIFSTOPPED(status))
             return false;
     } while (WSTOPSIG(status) != (SIGTRAP | 0x80));
     return true;
@@ -355,11 +368,11 @@ static bool go_to_call(pid_t tid)
 
 // From the end of a system call the kernel would not begin again the one that the stop has interrupted, so that the
 // thread goes to a stop of the first kind. It executes no instruction on the way.
-static bool leave_call(struct hs_thread_stop *thread)
+static bool leave_call(struct hs_target *target, struct hs_thread_stop *thread)
 {
     thread->is_stopped = false;
     return !ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0) && !ptrace(PTRACE_CONT, thread->tid, 0, 0) &&
-           wait_for_stop(thread);
+           wait_for_stop(target, thread);
 }
 
 static bool carry_out(struct hs_target *target, struct hs_thread_stop *thread, struct hs_borrowed *borrowed,
@@ -370,11 +383,11 @@ static bool carry_out(struct hs_target *target, struct hs_thread_stop *thread, s
     // In this order a kill between two of them leaves the mask as it was.
     if (arch->call(borrowed, call) || ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, &all))
         return false;
-    if (!go_to_call(thread->tid) || !go_to_call(thread->tid))
+    if (!go_to_call(target, thread->tid) || !go_to_call(target, thread->tid))
         return false;
     *result = arch->result(borrowed);
-    return leave_call(thread) && !ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed->mask) &&
-           !arch->restore(borrowed);
+    return leave_call(target, thread) &&
+           !ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed->mask) && !arch->restore(borrowed);
 }
 
 int hs_target__call(struct hs_target *target, uint64_t stub, uint64_t done, const struct hs_system_call *call,

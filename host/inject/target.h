@@ -12,6 +12,8 @@
 struct hs_thread_stop {
     pid_t tid;
     bool is_stopped;
+    bool has_status;
+    int status; // that waitpid has told while another thread was waited for
 };
 
 struct hs_mapping {

@@ -127,6 +127,8 @@ def killed(target):
         command.wait()
         assert target.ask('work 3') > 0
         subprocess.run([COMMAND, 'detach', '-q', str(target.pid)], stderr=subprocess.DEVNULL, check=False)
+    target.attach()
+    target.detach()
     assert target.text() == before_text
     target.leave()
 
