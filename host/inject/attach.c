@@ -152,7 +152,8 @@ static int find_words(struct attaching *attaching)
         uint32_t number = 0;
         uint64_t word = 1;
         if (hs_target__read(target, pointer + (uint64_t)words->tid, &number, sizeof number) || number != wanted ||
-            hs_target__read(target, pointer + (uint64_t)words->word, &word, sizeof word) || word)
+            hs_target__read(target, pointer + (uint64_t)words->word, &word, sizeof word) ||
+            (word && !hs_region__was_there(target)))
             continue;
         attaching->region.words = *words;
         attaching->region.words.libc = NULL;
@@ -315,28 +316,25 @@ static void wait_a_moment(void)
     nanosleep(&pause, NULL);
 }
 
-// Stops all threads at a moment when none is in the way. They are stopped afterwards.
+// Stops all threads at a moment when none is in the way, and none ends. They are stopped afterwards.
 static int stop_outside(struct attaching *attaching)
 {
     struct hs_target *target = &attaching->target;
+    enum hs_region_check check = HS_REGION_BUSY;
     for (int tries = 0; tries < STOP_TRIES; tries++) {
         attaching->result->pause_ns = now_ns();
         int failed = hs_target__stop_all(target, attaching->error);
         if (failed)
             return failed;
-        switch (hs_region__check(&attaching->region, target)) {
-        case HS_REGION_GOOD:
+        check = hs_region__check(&attaching->region, target);
+        if (check == HS_REGION_GOOD)
             return 0;
-        case HS_REGION_UNFIT:
-            return hs_error__set(attaching->error, ENOTSUP,
-                                 "a thread of process %d is not one of a C library that attaching knows",
-                                 (int)target->pid);
-        case HS_REGION_BUSY:
-            break;
-        }
         hs_target__let_go(target);
         wait_a_moment();
     }
+    if (check == HS_REGION_UNFIT)
+        return hs_error__set(attaching->error, ENOTSUP,
+                             "a thread of process %d is not one of a C library that attaching knows", (int)target->pid);
     return hs_error__set(attaching->error, EBUSY, "a thread of process %d stays in the allocator's first instructions",
                          (int)target->pid);
 }
@@ -414,11 +412,13 @@ static int attach(struct attaching *attaching)
     if (!failed)
         failed = find_words(attaching);
     struct hs_thread_words words = attaching->region.words;
+    bool follows_another = !failed && hs_region__was_there(&attaching->target);
     if (!failed)
         failed = map_region(attaching, malloc_at);
     if (failed)
         return failed;
     attaching->region.words = words;
+    attaching->region.follows_another = follows_another;
     attaching->region.settings = attaching->region.at + HS_REGION_IMAGE + attaching->image.size;
     attaching->region.local = attaching->region.settings + HS_REGION_SETTINGS;
     failed = write_region(attaching);

@@ -14,8 +14,8 @@ static const struct {
 } functions[] = {
     {"malloc", ALLOCATOR | NEEDED},
     {"free", ALLOCATOR | NEEDED},
-    {"calloc", ALLOCATOR | NEEDED},
-    {"realloc", ALLOCATOR | NEEDED},
+    {"calloc", ALLOCATOR},
+    {"realloc", ALLOCATOR},
     {"posix_memalign", ALLOCATOR},
     {"aligned_alloc", ALLOCATOR},
     {"memalign", ALLOCATOR},

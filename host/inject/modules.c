@@ -134,12 +134,18 @@ static int open_module(struct hs_elf_file *file, const struct hs_target *target,
     return hs_elf_file__open(file, path, target->arch->machine);
 }
 
-static uint64_t bias_of(const struct hs_elf_file *file, uint64_t start)
+// False: the file was not loaded there but is only mapped.
+static bool find_bias(const struct hs_elf_file *file, const struct hs_mapping *mapping, uint64_t *bias)
 {
-    for (size_t i = 0; i < file->segment_count; i++)
-        if (file->segments[i].p_type == PT_LOAD)
-            return start - ((file->segments[i].p_vaddr - file->segments[i].p_offset) & ~(uint64_t)4095);
-    return start;
+    for (size_t i = 0; i < file->segment_count; i++) {
+        const Elf64_Phdr *segment = &file->segments[i];
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) ||
+            (segment->p_offset & ~(uint64_t)4095) != mapping->offset)
+            continue;
+        *bias = mapping->start - (segment->p_vaddr & ~(uint64_t)4095);
+        return true;
+    }
+    return false;
 }
 
 static bool is_static(const struct hs_elf_file *file)
@@ -161,16 +167,16 @@ static bool is_known(const struct hs_modules *modules, const char *path)
 static void add_module(struct hs_modules *modules, const struct hs_target *target, const struct hs_mapping *mapping,
                        const char *program)
 {
-    struct hs_module *module = &modules->each[modules->count];
-    if (mapping->path[0] != '/' || mapping->offset || is_known(modules, mapping->path))
+    struct hs_module module = {.role = role_of(mapping->path, !strcmp(mapping->path, program))};
+    if (mapping->path[0] != '/' || !mapping->is_executable || is_known(modules, mapping->path) ||
+        open_module(&module.file, target, mapping))
         return;
-    *module = (struct hs_module){.path = mapping->path};
-    if (open_module(&module->file, target, mapping))
-        return;
-    module->bias = bias_of(&module->file, mapping->start);
-    module->role = role_of(mapping->path, !strcmp(mapping->path, program));
-    module->is_static = module->role == HS_MODULE_PROGRAM && is_static(&module->file);
-    modules->count++;
+    module.is_static = module.role == HS_MODULE_PROGRAM && is_static(&module.file);
+    module.path = find_bias(&module.file, mapping, &module.bias) ? strdup(mapping->path) : NULL;
+    if (module.path)
+        modules->each[modules->count++] = module;
+    else
+        hs_elf_file__close(&module.file);
 }
 
 int hs_modules__open(struct hs_modules *modules, const struct hs_target *target, struct hs_error *error)
@@ -190,8 +196,10 @@ int hs_modules__open(struct hs_modules *modules, const struct hs_target *target,
 
 void hs_modules__close(struct hs_modules *modules)
 {
-    for (size_t i = 0; i < modules->count; i++)
+    for (size_t i = 0; i < modules->count; i++) {
         hs_elf_file__close(&modules->each[i].file);
+        free(modules->each[i].path);
+    }
     free(modules->each);
     *modules = (struct hs_modules){0};
 }

@@ -36,7 +36,7 @@ enum hs_module_role { HS_MODULE_PROGRAM, HS_MODULE_LIBRARY, HS_MODULE_LIBC, HS_M
 
 struct hs_module {
     struct hs_elf_file file;
-    const char *path; // of the mapping
+    char *path; // of the mapping
     uint64_t bias;
     enum hs_module_role role;
     bool is_static; // the whole program
@@ -53,7 +53,7 @@ struct hs_function {
     uint64_t size;
 };
 
-// The target's mappings have been read and stay until the modules are closed.
+// The target's mappings have been read.
 int hs_modules__open(struct hs_modules *modules, const struct hs_target *target, struct hs_error *error);
 void hs_modules__close(struct hs_modules *modules);
 

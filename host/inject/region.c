@@ -11,19 +11,30 @@ enum { STACK_LOOKED_AT = 0x4000, TOP_OF_STACK = 256, WAIT_NS = 200000 };
 
 #define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS)
 
-bool hs_region__find(struct hs_region *region, const struct hs_target *target)
+// `state`: 0 for any.
+static bool find(struct hs_region *region, const struct hs_target *target, uint32_t state)
 {
     for (size_t i = 0; i < target->mapping_count; i++) {
         const struct hs_mapping *mapping = &target->mappings[i];
         if (mapping->path[0] || !mapping->is_executable || mapping->is_writable)
             continue;
-        if (hs_target__read(target, mapping->start, region, sizeof *region) || region->magic != HS_REGION_MAGIC ||
-            region->at != mapping->start || region->state != HS_REGION_ATTACHED ||
-            region->patch_count > HS_REGION_PATCHES)
-            continue;
-        return true;
+        if (!hs_target__read(target, mapping->start, region, sizeof *region) && region->magic == HS_REGION_MAGIC &&
+            region->at == mapping->start && region->patch_count <= HS_REGION_PATCHES &&
+            (!state || region->state == state))
+            return true;
     }
     return false;
+}
+
+bool hs_region__find(struct hs_region *region, const struct hs_target *target)
+{
+    return find(region, target, HS_REGION_ATTACHED);
+}
+
+bool hs_region__was_there(const struct hs_target *target)
+{
+    struct hs_region region;
+    return find(&region, target, 0);
 }
 
 int hs_region__write(const struct hs_region *region, const struct hs_target *target)
@@ -123,7 +134,8 @@ static enum hs_region_check check_thread(const struct hs_region *region, const s
         return HS_REGION_BUSY;
     if (!pointer)
         return HS_REGION_GOOD; // libc has not begun
-    if (hs_target__read(target, pointer + (uint64_t)region->words.word, &word, sizeof word) || word ||
+    if (hs_target__read(target, pointer + (uint64_t)region->words.word, &word, sizeof word) ||
+        (word && !region->follows_another) ||
         hs_target__read(target, pointer + (uint64_t)region->words.tid, &number, sizeof number) ||
         number != (uint32_t)hs_target__own_tid(target, tid))
         return HS_REGION_UNFIT;
@@ -138,16 +150,6 @@ enum hs_region_check hs_region__check(const struct hs_region *region, const stru
     return worst;
 }
 
-int hs_region__patch(const struct hs_region *region, const struct hs_target *target)
-{
-    int failed = 0;
-    for (uint32_t i = 0; i < region->patch_count && !failed; i++) {
-        const struct hs_region_patch *patch = &region->patches[i];
-        failed = hs_target__write(target, patch->at, patch->new, patch->length);
-    }
-    return failed;
-}
-
 static void clear_words(const struct hs_region *region, const struct hs_target *target)
 {
     for (size_t i = 0; i < target->thread_count; i++) {
@@ -155,6 +157,17 @@ static void clear_words(const struct hs_region *region, const struct hs_target *
         if (!target->arch->look(target->threads[i].tid, &pc, &sp, &pointer) && pointer)
             hs_target__write(target, pointer + (uint64_t)region->words.word, &zero, sizeof zero);
     }
+}
+
+int hs_region__patch(const struct hs_region *region, const struct hs_target *target)
+{
+    int failed = 0;
+    clear_words(region, target);
+    for (uint32_t i = 0; i < region->patch_count && !failed; i++) {
+        const struct hs_region_patch *patch = &region->patches[i];
+        failed = hs_target__write(target, patch->at, patch->new, patch->length);
+    }
+    return failed;
 }
 
 // What somebody else has changed since is left alone.

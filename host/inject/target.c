@@ -47,7 +47,7 @@ bool hs_target__status(pid_t pid, const char *name, char *value, size_t size)
     return found;
 }
 
-pid_t hs_target__own_tid(const struct hs_target *target, pid_t tid)
+static pid_t own_tid(const struct hs_target *target, pid_t tid)
 {
     char path[64], line[512];
     pid_t number = tid;
@@ -63,6 +63,11 @@ pid_t hs_target__own_tid(const struct hs_target *target, pid_t tid)
     if (file)
         fclose(file);
     return number;
+}
+
+pid_t hs_target__own_tid(const struct hs_target *target, pid_t tid)
+{
+    return target->has_own_numbers ? own_tid(target, tid) : tid;
 }
 
 static bool add_mapping(struct hs_target *target, const struct hs_mapping *mapping)
@@ -129,6 +134,7 @@ int hs_target__open(struct hs_target *target, pid_t pid, struct hs_error *error)
 {
     char path[64];
     *target = (struct hs_target){.pid = pid, .arch = hs_inject_arch__native()};
+    target->has_own_numbers = own_tid(target, pid) != pid;
     snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
     target->memory = open(path, O_RDWR | O_CLOEXEC);
     if (target->memory < 0)

@@ -30,7 +30,7 @@ struct hs_target {
     size_t thread_count, thread_room;
     struct hs_mapping *mappings;
     size_t mapping_count, mapping_room;
-    int problem; // the first error of ptrace, as errno
+    bool has_own_numbers; // processes have other numbers in its namespace
 };
 
 int hs_target__open(struct hs_target *target, pid_t pid, struct hs_error *error);
