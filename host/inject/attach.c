@@ -28,8 +28,8 @@ struct attaching {
     const struct hs_inject_request *request;
     struct hs_inject_result *result;
     struct hs_error *error;
-    struct hs_target target;
-    struct hs_modules modules;
+    struct hs_inject_target target;
+    struct hs_inject_modules modules;
     struct hs_inject_image image;
     struct hs_region region;
     uint8_t islands[HS_REGION_IMAGE - HS_REGION_ISLANDS];
@@ -52,11 +52,11 @@ static int no_memory(struct attaching *attaching, int failed)
 
 // ---- places --------------------------------------------------------------------------------------------------------
 
-static uint64_t hole_below(const struct hs_target *target, uint64_t near, uint64_t size)
+static uint64_t hole_below(const struct hs_inject_target *target, uint64_t near, uint64_t size)
 {
     uint64_t at = near > target->arch->reach ? near - target->arch->reach : GAP, found = 0;
     for (size_t i = 0; i < target->mapping_count && target->mappings[i].start < near; i++) {
-        const struct hs_mapping *mapping = &target->mappings[i];
+        const struct hs_inject_mapping *mapping = &target->mappings[i];
         if (mapping->start > at && mapping->start - at >= size + 2 * GAP)
             found = (mapping->start - size - GAP) & ~(uint64_t)(GAP - 1);
         if (mapping->end > at)
@@ -66,10 +66,10 @@ static uint64_t hole_below(const struct hs_target *target, uint64_t near, uint64
 }
 
 // Behind the heap there has to be room for it to grow.
-static uint64_t hole_above(const struct hs_target *target, uint64_t near, uint64_t size)
+static uint64_t hole_above(const struct hs_inject_target *target, uint64_t near, uint64_t size)
 {
     for (size_t i = 0; i + 1 < target->mapping_count; i++) {
-        const struct hs_mapping *mapping = &target->mappings[i];
+        const struct hs_inject_mapping *mapping = &target->mappings[i];
         uint64_t room = strcmp(mapping->path, "[heap]") ? GAP : target->arch->reach / 2;
         uint64_t at = (mapping->end + room + GAP - 1) & ~(uint64_t)(GAP - 1), next = mapping[1].start;
         if (mapping->end <= near)
@@ -80,7 +80,7 @@ static uint64_t hole_above(const struct hs_target *target, uint64_t near, uint64
     return 0;
 }
 
-static uint64_t find_hole(const struct hs_target *target, uint64_t near, uint64_t size)
+static uint64_t find_hole(const struct hs_inject_target *target, uint64_t near, uint64_t size)
 {
     uint64_t below = hole_below(target, near, size);
     return below ? below : hole_above(target, near, size);
@@ -94,14 +94,14 @@ static uint64_t region_size(const struct attaching *attaching)
 // One thread carries out two calls. The others go on, and may take the hole.
 static int map_region(struct attaching *attaching, uint64_t near)
 {
-    struct hs_target *target = &attaching->target;
+    struct hs_inject_target *target = &attaching->target;
     uint64_t size = region_size(attaching), cave = hs_cave__find(target);
     long mapped = -EEXIST, protected = 0;
     int failed =
-        cave ? hs_target__stop_one(target, attaching->error)
+        cave ? hs_inject_target__stop_one(target, attaching->error)
              : hs_error__set(attaching->error, ENOTSUP, "process %d has no unused bytes of code", (int)target->pid);
     for (int tries = 0; !failed && mapped == -EEXIST && tries < HOLE_TRIES; tries++) {
-        failed = hs_target__read_mappings(target, attaching->error);
+        failed = hs_inject_target__read_mappings(target, attaching->error);
         uint64_t hole = find_hole(target, near, size);
         if (!failed && !hole)
             failed = hs_error__set(attaching->error, ENOMEM, "process %d has no free addresses near its allocator",
@@ -110,7 +110,7 @@ static int map_region(struct attaching *attaching, uint64_t near)
             target->arch->mmap,
             {(long)hole, (long)size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0}};
         if (!failed)
-            failed = hs_target__call(target, cave, 0, &map, &mapped, attaching->error);
+            failed = hs_inject_target__call(target, cave, 0, &map, &mapped, attaching->error);
         if (!failed && mapped > 0 && (uint64_t)mapped != hole) // a kernel that does not know the flag
             failed = hs_error__set(attaching->error, ENOMEM, "process %d has no free addresses near its allocator",
                                    (int)target->pid);
@@ -123,14 +123,14 @@ static int map_region(struct attaching *attaching, uint64_t near)
         struct hs_system_call protect = {
             target->arch->mprotect,
             {(long)data, (long)((uint64_t)mapped + size - data), PROT_READ | PROT_WRITE, 0, 0, 0}};
-        failed = hs_target__call(target, cave, 0, &protect, &protected, attaching->error);
+        failed = hs_inject_target__call(target, cave, 0, &protect, &protected, attaching->error);
     }
     if (!failed && protected < 0)
         failed = hs_error__set(attaching->error, (int)-protected, "process %d cannot protect memory: %s",
                                (int)target->pid, strerror((int)-protected));
     if (cave)
         hs_cave__empty(target, cave);
-    hs_target__let_go(target);
+    hs_inject_target__let_go(target);
     attaching->region = (struct hs_region){.magic = HS_REGION_MAGIC, .at = (uint64_t)mapped, .size = size};
     return failed;
 }
@@ -140,19 +140,19 @@ static int map_region(struct attaching *attaching, uint64_t near)
 // Which libc it is: where the first thread's number is.
 static int find_words(struct attaching *attaching)
 {
-    struct hs_target *target = &attaching->target;
+    struct hs_inject_target *target = &attaching->target;
     uint64_t pc, sp, pointer = 0;
-    int failed = hs_target__stop_one(target, attaching->error);
+    int failed = hs_inject_target__stop_one(target, attaching->error);
     pid_t tid = failed ? 0 : target->threads[0].tid;
     if (!failed && target->arch->look(tid, &pc, &sp, &pointer))
         failed = hs_error__set(attaching->error, ESRCH, "process %d has ended", (int)target->pid);
-    hs_target__let_go(target);
-    uint32_t wanted = (uint32_t)hs_target__own_tid(target, tid);
+    hs_inject_target__let_go(target);
+    uint32_t wanted = (uint32_t)hs_inject_target__own_tid(target, tid);
     for (const struct hs_thread_words *words = target->arch->words; !failed && words->libc; words++) {
         uint32_t number = 0;
         uint64_t word = 1;
-        if (hs_target__read(target, pointer + (uint64_t)words->tid, &number, sizeof number) || number != wanted ||
-            hs_target__read(target, pointer + (uint64_t)words->word, &word, sizeof word) ||
+        if (hs_inject_target__read(target, pointer + (uint64_t)words->tid, &number, sizeof number) ||
+            number != wanted || hs_inject_target__read(target, pointer + (uint64_t)words->word, &word, sizeof word) ||
             (word && !hs_region__was_there(target)))
             continue;
         attaching->region.words = *words;
@@ -171,15 +171,15 @@ static int place_thread_variables(struct attaching *attaching)
 {
     const struct hs_region *region = &attaching->region;
     struct hs_attach_table table;
-    int failed = hs_target__read(&attaching->target, attaching->image.table, &table, sizeof table);
+    int failed = hs_inject_target__read(&attaching->target, attaching->image.table, &table, sizeof table);
     for (size_t i = 0; !failed && i < attaching->image.thread_entry_count; i++) {
         uint64_t entry = attaching->image.base + attaching->image.thread_entries[i];
         int64_t offset = 0;
-        failed = hs_target__read(&attaching->target, entry, &offset, sizeof offset);
+        failed = hs_inject_target__read(&attaching->target, entry, &offset, sizeof offset);
         bool is_self = offset == (int64_t)table.thread_self_at;
         offset = region->words.word + (is_self ? 0 : (int64_t)sizeof offset - 3);
         if (!failed)
-            failed = hs_target__write(&attaching->target, entry, &offset, sizeof offset);
+            failed = hs_inject_target__write(&attaching->target, entry, &offset, sizeof offset);
     }
     return no_memory(attaching, failed);
 }
@@ -192,8 +192,8 @@ static uint64_t import(void *context, const char *name)
     struct attaching *attaching = context;
     if (!strcmp(name, "environ"))
         return attaching->region.settings + SETTING_ENVIRON;
-    uint64_t found = hs_modules__find_any(&attaching->modules, name);
-    return found || strcmp(name, "_r_debug") || hs_modules__find_any(&attaching->modules, "_dl_debug_addr")
+    uint64_t found = hs_inject_modules__find_any(&attaching->modules, name);
+    return found || strcmp(name, "_r_debug") || hs_inject_modules__find_any(&attaching->modules, "_dl_debug_addr")
                ? found
                : attaching->region.settings + SETTING_DEBUG;
 }
@@ -241,7 +241,7 @@ static double age_of(pid_t pid)
 
 static int write_region(struct attaching *attaching)
 {
-    const struct hs_target *target = &attaching->target;
+    const struct hs_inject_target *target = &attaching->target;
     struct hs_region *region = &attaching->region;
     struct hs_hooks hooks = {.target = target,
                              .modules = &attaching->modules,
@@ -263,13 +263,14 @@ static int write_region(struct attaching *attaching)
     const struct hs_attach_table *table = hs_inject_image__table(&attaching->image);
     char *info = hs_inject_image__at(&attaching->image, (uintptr_t)table->info, HS_ATTACH_INFO);
     if (info)
-        snprintf(info, HS_ATTACH_INFO, "%.3f", age_of(target->pid));
+        snprintf(info, HS_ATTACH_INFO, "%.0f", age_of(target->pid) * 1e9);
     region->end = (uintptr_t)table->end;
-    failed = hs_target__write(target, region->at + HS_REGION_ISLANDS, attaching->islands, sizeof attaching->islands);
+    failed =
+        hs_inject_target__write(target, region->at + HS_REGION_ISLANDS, attaching->islands, sizeof attaching->islands);
     if (!failed)
-        failed = hs_target__write(target, attaching->image.base, attaching->image.bytes, attaching->image.size);
+        failed = hs_inject_target__write(target, attaching->image.base, attaching->image.bytes, attaching->image.size);
     if (!failed)
-        failed = hs_target__write(target, region->settings, attaching->settings, sizeof attaching->settings);
+        failed = hs_inject_target__write(target, region->settings, attaching->settings, sizeof attaching->settings);
     // From now on a detach can end it, also if this process is killed.
     region->state = HS_REGION_ATTACHED;
     if (!failed)
@@ -281,21 +282,21 @@ static bool is_recording(const struct attaching *attaching)
 {
     uint64_t shared = 0;
     uint32_t mode = 0;
-    return !hs_target__read(&attaching->target, (uintptr_t)hs_inject_image__table(&attaching->image)->mode, &shared,
-                            sizeof shared) &&
-           !hs_target__read(&attaching->target, shared, &mode, sizeof mode) && mode;
+    return !hs_inject_target__read(&attaching->target, (uintptr_t)hs_inject_image__table(&attaching->image)->mode,
+                                   &shared, sizeof shared) &&
+           !hs_inject_target__read(&attaching->target, shared, &mode, sizeof mode) && mode;
 }
 
 // Runs beside the program.
 static int begin(struct attaching *attaching)
 {
-    struct hs_target *target = &attaching->target;
+    struct hs_inject_target *target = &attaching->target;
     const struct hs_attach_table *table = hs_inject_image__table(&attaching->image);
     uint64_t before = now_ns();
-    int failed = hs_target__stop_one(target, attaching->error);
+    int failed = hs_inject_target__stop_one(target, attaching->error);
     if (!failed)
         failed = hs_region__start(&attaching->region, target, (uintptr_t)table->begin, attaching->error);
-    hs_target__let_go(target);
+    hs_inject_target__let_go(target);
     if (!failed)
         failed = hs_region__wait(&attaching->region, target, BEGIN_SECONDS, attaching->error);
     attaching->result->begin_ns = now_ns() - before;
@@ -319,17 +320,17 @@ static void wait_a_moment(void)
 // Stops all threads at a moment when none is in the way, and none ends. They are stopped afterwards.
 static int stop_outside(struct attaching *attaching)
 {
-    struct hs_target *target = &attaching->target;
+    struct hs_inject_target *target = &attaching->target;
     enum hs_region_check check = HS_REGION_BUSY;
     for (int tries = 0; tries < STOP_TRIES; tries++) {
         attaching->result->pause_ns = now_ns();
-        int failed = hs_target__stop_all(target, attaching->error);
+        int failed = hs_inject_target__stop_all(target, attaching->error);
         if (failed)
             return failed;
         check = hs_region__check(&attaching->region, target);
         if (check == HS_REGION_GOOD)
             return 0;
-        hs_target__let_go(target);
+        hs_inject_target__let_go(target);
         wait_a_moment();
     }
     if (check == HS_REGION_UNFIT)
@@ -341,7 +342,7 @@ static int stop_outside(struct attaching *attaching)
 
 static int patch(struct attaching *attaching)
 {
-    struct hs_target *target = &attaching->target;
+    struct hs_inject_target *target = &attaching->target;
     int failed = stop_outside(attaching);
     if (!failed) {
         hs_cave__empty_all(target);
@@ -351,7 +352,7 @@ static int patch(struct attaching *attaching)
         failed = no_memory(attaching, failed);
     }
     attaching->result->threads = (unsigned)target->thread_count;
-    hs_target__let_go(target);
+    hs_inject_target__let_go(target);
     attaching->result->pause_ns = now_ns() - attaching->result->pause_ns;
     attaching->result->patches = attaching->region.patch_count;
     return failed;
@@ -364,9 +365,9 @@ static int take_back(struct attaching *attaching, int failed)
         return failed; // a thread is still at it: that is for a detach
     attaching->region.state = HS_REGION_DETACHED;
     hs_region__write(&attaching->region, &attaching->target);
-    if (!hs_target__stop_one(&attaching->target, NULL)) {
+    if (!hs_inject_target__stop_one(&attaching->target, NULL)) {
         int started = hs_region__start(&attaching->region, &attaching->target, attaching->region.end, NULL);
-        hs_target__let_go(&attaching->target);
+        hs_inject_target__let_go(&attaching->target);
         if (!started)
             hs_region__wait(&attaching->region, &attaching->target, BEGIN_SECONDS, NULL);
     }
@@ -378,20 +379,20 @@ static int take_back(struct attaching *attaching, int failed)
 static int look_at_target(struct attaching *attaching, uint64_t *malloc_at)
 {
     struct hs_region other;
-    int failed = hs_target__read_mappings(&attaching->target, attaching->error);
+    int failed = hs_inject_target__read_mappings(&attaching->target, attaching->error);
     if (!failed)
-        failed = hs_modules__open(&attaching->modules, &attaching->target, attaching->error);
+        failed = hs_inject_modules__open(&attaching->modules, &attaching->target, attaching->error);
     if (failed)
         return failed;
     for (size_t i = 0; i < attaching->modules.count; i++)
-        if (attaching->modules.each[i].role == HS_MODULE_OURS)
+        if (attaching->modules.each[i].role == HS_INJECT_MODULE_OURS)
             return hs_error__set(attaching->error, EALREADY, "process %d is recorded already, by %s",
                                  (int)attaching->target.pid, attaching->modules.each[i].path);
     if (hs_region__find(&other, &attaching->target))
         return hs_error__set(attaching->error, EALREADY,
                              "process %d is recorded already; 'heapsonde detach %d' ends that",
                              (int)attaching->target.pid, (int)attaching->target.pid);
-    const struct hs_module *allocator = hs_hooks__allocator(&attaching->modules, malloc_at);
+    const struct hs_inject_module *allocator = hs_hooks__allocator(&attaching->modules, malloc_at);
     if (!allocator)
         return hs_error__set(attaching->error, ENOTSUP, "process %d has no function malloc that can be found by name",
                              (int)attaching->target.pid);
@@ -403,7 +404,7 @@ static int attach(struct attaching *attaching)
 {
     uint64_t malloc_at = 0;
     const struct hs_inject_request *request = attaching->request;
-    int failed = hs_target__open(&attaching->target, request->pid, attaching->error);
+    int failed = hs_inject_target__open(&attaching->target, request->pid, attaching->error);
     if (!failed)
         failed = look_at_target(attaching, &malloc_at);
     if (!failed)
@@ -444,8 +445,8 @@ int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_
     attaching->error = error;
     failed = attach(attaching);
     hs_inject_image__close(&attaching->image);
-    hs_modules__close(&attaching->modules);
-    hs_target__close(&attaching->target);
+    hs_inject_modules__close(&attaching->modules);
+    hs_inject_target__close(&attaching->target);
     free(attaching);
     return failed;
 }
@@ -460,11 +461,11 @@ int hs_inject__examine(pid_t pid, struct hs_error *error)
         return failed ? failed : hs_error__set(error, ENOMEM, "out of memory");
     attaching->result = &result;
     attaching->error = error;
-    failed = hs_target__open(&attaching->target, pid, error);
+    failed = hs_inject_target__open(&attaching->target, pid, error);
     if (!failed)
         failed = look_at_target(attaching, &malloc_at);
-    hs_modules__close(&attaching->modules);
-    hs_target__close(&attaching->target);
+    hs_inject_modules__close(&attaching->modules);
+    hs_inject_target__close(&attaching->target);
     free(attaching);
     return failed;
 }

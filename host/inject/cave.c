@@ -8,7 +8,7 @@ enum { PAGE = 4096 };
 static const uint8_t zeros[HS_INJECT_CODE];
 
 // 0: the mapping is no module's code.
-static uint64_t cave_of(const struct hs_mapping *mapping)
+static uint64_t cave_of(const struct hs_inject_mapping *mapping)
 {
     if (!mapping->is_executable || mapping->is_writable || !mapping->path[0] || !strcmp(mapping->path, "[vsyscall]") ||
         mapping->end - mapping->start < PAGE)
@@ -16,32 +16,32 @@ static uint64_t cave_of(const struct hs_mapping *mapping)
     return mapping->end - HS_INJECT_CODE;
 }
 
-uint64_t hs_cave__find(const struct hs_target *target)
+uint64_t hs_cave__find(const struct hs_inject_target *target)
 {
     uint8_t bytes[HS_INJECT_CODE];
     for (size_t i = 0; i < target->mapping_count; i++) {
         uint64_t at = cave_of(&target->mappings[i]);
-        if (at && !hs_target__read(target, at, bytes, sizeof bytes) && !memcmp(bytes, zeros, sizeof bytes))
+        if (at && !hs_inject_target__read(target, at, bytes, sizeof bytes) && !memcmp(bytes, zeros, sizeof bytes))
             return at;
     }
     return 0;
 }
 
-void hs_cave__empty(const struct hs_target *target, uint64_t cave)
+void hs_cave__empty(const struct hs_inject_target *target, uint64_t cave)
 {
-    hs_target__write(target, cave, zeros, sizeof zeros);
+    hs_inject_target__write(target, cave, zeros, sizeof zeros);
 }
 
-static bool is_left_over(const struct hs_target *target, uint64_t cave)
+static bool is_left_over(const struct hs_inject_target *target, uint64_t cave)
 {
     const struct hs_borrowed nobody = {.stub = cave};
     uint8_t bytes[HS_INJECT_CODE], stub[HS_INJECT_CODE];
     target->arch->stub(stub, &nobody, 0);
-    return !hs_target__read(target, cave, bytes, sizeof bytes) &&
+    return !hs_inject_target__read(target, cave, bytes, sizeof bytes) &&
            !memcmp(bytes, stub, sizeof stub - target->arch->stub_values);
 }
 
-static bool is_executed(const struct hs_target *target, uint64_t cave)
+static bool is_executed(const struct hs_inject_target *target, uint64_t cave)
 {
     for (size_t i = 0; i < target->thread_count; i++) {
         uint64_t pc, sp, pointer;
@@ -52,7 +52,7 @@ static bool is_executed(const struct hs_target *target, uint64_t cave)
     return false;
 }
 
-void hs_cave__empty_all(const struct hs_target *target)
+void hs_cave__empty_all(const struct hs_inject_target *target)
 {
     for (size_t i = 0; i < target->mapping_count; i++) {
         uint64_t at = cave_of(&target->mappings[i]);

@@ -8,10 +8,10 @@
 #include "host/inject/target.h"
 
 // HS_INJECT_CODE bytes; 0: there are none.
-uint64_t hs_cave__find(const struct hs_target *target);
-void hs_cave__empty(const struct hs_target *target, uint64_t cave);
+uint64_t hs_cave__find(const struct hs_inject_target *target);
+void hs_cave__empty(const struct hs_inject_target *target, uint64_t cave);
 
 // Empties what killed commands have left, unless a stopped thread of the target is there.
-void hs_cave__empty_all(const struct hs_target *target);
+void hs_cave__empty_all(const struct hs_inject_target *target);
 
 #endif

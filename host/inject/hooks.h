@@ -8,9 +8,9 @@
 #include "host/inject/region.h"
 
 struct hs_hooks {
-    const struct hs_target *target;
-    const struct hs_modules *modules;
-    const struct hs_module *allocator; // that defines the program's malloc
+    const struct hs_inject_target *target;
+    const struct hs_inject_modules *modules;
+    const struct hs_inject_module *allocator; // that defines the program's malloc
     struct hs_inject_image *image;
     struct hs_region *region;
     uint8_t *islands; // what is to lie at HS_REGION_ISLANDS
@@ -20,7 +20,7 @@ struct hs_hooks {
 };
 
 // The module whose malloc is recorded. NULL: none.
-const struct hs_module *hs_hooks__allocator(const struct hs_modules *modules, uint64_t *malloc_at);
+const struct hs_inject_module *hs_hooks__allocator(const struct hs_inject_modules *modules, uint64_t *malloc_at);
 
 // Plans the patches, fills the islands and the library's table of the program's functions. The image is relocated.
 int hs_hooks__prepare(struct hs_hooks *hooks, struct hs_error *error);

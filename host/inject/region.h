@@ -49,32 +49,32 @@ static inline uint64_t hs_region__done(const struct hs_region *region)
 }
 
 // The region of the recording that goes on in the target, or that a killed injector has left. False: none.
-bool hs_region__find(struct hs_region *region, const struct hs_target *target);
+bool hs_region__find(struct hs_region *region, const struct hs_inject_target *target);
 
 // Whether the target was recorded before.
-bool hs_region__was_there(const struct hs_target *target);
+bool hs_region__was_there(const struct hs_inject_target *target);
 
 // Writes the header.
-int hs_region__write(const struct hs_region *region, const struct hs_target *target);
+int hs_region__write(const struct hs_region *region, const struct hs_inject_target *target);
 
 // Has a new thread of the stopped target call `function` on the region's stack and end.
-int hs_region__start(const struct hs_region *region, struct hs_target *target, uint64_t function,
+int hs_region__start(const struct hs_region *region, struct hs_inject_target *target, uint64_t function,
                      struct hs_error *error);
 // Waits until it has returned.
-int hs_region__wait(const struct hs_region *region, const struct hs_target *target, unsigned seconds,
+int hs_region__wait(const struct hs_region *region, const struct hs_inject_target *target, unsigned seconds,
                     struct hs_error *error);
 
 // Whether a stopped thread is on the region's stack: one that a killed injector has started.
-bool hs_region__is_in_use(const struct hs_region *region, const struct hs_target *target);
+bool hs_region__is_in_use(const struct hs_region *region, const struct hs_inject_target *target);
 
 // BUSY: a stopped thread is inside instructions that a patch replaces. UNFIT: a thread's number is not where it is
 // looked for, or the word that the library is to use is not free.
 enum hs_region_check { HS_REGION_GOOD, HS_REGION_BUSY, HS_REGION_UNFIT };
-enum hs_region_check hs_region__check(const struct hs_region *region, const struct hs_target *target);
+enum hs_region_check hs_region__check(const struct hs_region *region, const struct hs_inject_target *target);
 
 // Writes the patches, or the bytes that were there before, and clears the word in each thread. Returns 0 or a negative
 // errno.
-int hs_region__patch(const struct hs_region *region, const struct hs_target *target);
-int hs_region__unpatch(const struct hs_region *region, const struct hs_target *target, unsigned *count);
+int hs_region__patch(const struct hs_region *region, const struct hs_inject_target *target);
+int hs_region__unpatch(const struct hs_region *region, const struct hs_inject_target *target, unsigned *count);
 
 #endif

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static FILE *open_file(pid_t pid, const char *name)
     return fopen(path, "re");
 }
 
-bool hs_target__status(pid_t pid, const char *name, char *value, size_t size)
+bool hs_inject_target__status(pid_t pid, const char *name, char *value, size_t size)
 {
     char line[512];
     bool found = false;
@@ -47,7 +48,7 @@ bool hs_target__status(pid_t pid, const char *name, char *value, size_t size)
     return found;
 }
 
-static pid_t own_tid(const struct hs_target *target, pid_t tid)
+static pid_t own_tid(const struct hs_inject_target *target, pid_t tid)
 {
     char path[64], line[512];
     pid_t number = tid;
@@ -65,16 +66,16 @@ static pid_t own_tid(const struct hs_target *target, pid_t tid)
     return number;
 }
 
-pid_t hs_target__own_tid(const struct hs_target *target, pid_t tid)
+pid_t hs_inject_target__own_tid(const struct hs_inject_target *target, pid_t tid)
 {
     return target->has_own_numbers ? own_tid(target, tid) : tid;
 }
 
-static bool add_mapping(struct hs_target *target, const struct hs_mapping *mapping)
+static bool add_mapping(struct hs_inject_target *target, const struct hs_inject_mapping *mapping)
 {
     if (target->mapping_count == target->mapping_room) {
         size_t room = target->mapping_room ? target->mapping_room * 2 : 256;
-        struct hs_mapping *mappings = realloc(target->mappings, room * sizeof *mappings);
+        struct hs_inject_mapping *mappings = realloc(target->mappings, room * sizeof *mappings);
         if (!mappings)
             return false;
         target->mappings = mappings;
@@ -84,14 +85,14 @@ static bool add_mapping(struct hs_target *target, const struct hs_mapping *mappi
     return true;
 }
 
-static void forget_mappings(struct hs_target *target)
+static void forget_mappings(struct hs_inject_target *target)
 {
     for (size_t i = 0; i < target->mapping_count; i++)
         free(target->mappings[i].path);
     target->mapping_count = 0;
 }
 
-static bool take_line(struct hs_target *target, char *line)
+static bool take_line(struct hs_inject_target *target, char *line)
 {
     unsigned long long start, end, offset;
     char rights[5];
@@ -99,20 +100,20 @@ static bool take_line(struct hs_target *target, char *line)
     if (sscanf(line, "%llx-%llx %4s %llx %*s %*s %n", &start, &end, rights, &offset, &path_at) < 4)
         return true;
     line[strcspn(line, "\n")] = 0;
-    struct hs_mapping mapping = {.start = start,
-                                 .end = end,
-                                 .offset = offset,
-                                 .is_readable = rights[0] == 'r',
-                                 .is_writable = rights[1] == 'w',
-                                 .is_executable = rights[2] == 'x',
-                                 .path = strdup(path_at ? line + path_at : "")};
+    struct hs_inject_mapping mapping = {.start = start,
+                                        .end = end,
+                                        .offset = offset,
+                                        .is_readable = rights[0] == 'r',
+                                        .is_writable = rights[1] == 'w',
+                                        .is_executable = rights[2] == 'x',
+                                        .path = strdup(path_at ? line + path_at : "")};
     if (mapping.path && add_mapping(target, &mapping))
         return true;
     free(mapping.path);
     return false;
 }
 
-int hs_target__read_mappings(struct hs_target *target, struct hs_error *error)
+int hs_inject_target__read_mappings(struct hs_inject_target *target, struct hs_error *error)
 {
     char *line = NULL;
     size_t size = 0;
@@ -130,10 +131,19 @@ int hs_target__read_mappings(struct hs_target *target, struct hs_error *error)
 
 // ---- memory --------------------------------------------------------------------------------------------------------
 
-int hs_target__open(struct hs_target *target, pid_t pid, struct hs_error *error)
+// Of the program: libc's own two are 32 and 33.
+static bool has_handlers(pid_t pid)
+{
+    char caught[64] = "";
+    const uint64_t libcs = 3ull << 31;
+    return !hs_inject_target__status(pid, "SigCgt", caught, sizeof caught) || (strtoull(caught, NULL, 16) & ~libcs);
+}
+
+int hs_inject_target__open(struct hs_inject_target *target, pid_t pid, struct hs_error *error)
 {
     char path[64];
-    *target = (struct hs_target){.pid = pid, .arch = hs_inject_arch__native()};
+    *target = (struct hs_inject_target){.pid = pid, .arch = hs_inject_arch__native()};
+    target->has_handlers = has_handlers(pid);
     target->has_own_numbers = own_tid(target, pid) != pid;
     snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
     target->memory = open(path, O_RDWR | O_CLOEXEC);
@@ -142,24 +152,24 @@ int hs_target__open(struct hs_target *target, pid_t pid, struct hs_error *error)
     return 0;
 }
 
-void hs_target__close(struct hs_target *target)
+void hs_inject_target__close(struct hs_inject_target *target)
 {
-    hs_target__let_go(target);
+    hs_inject_target__let_go(target);
     forget_mappings(target);
     free(target->mappings);
     free(target->threads);
     if (target->memory >= 0)
         close(target->memory);
-    *target = (struct hs_target){.memory = -1};
+    *target = (struct hs_inject_target){.memory = -1};
 }
 
-int hs_target__read(const struct hs_target *target, uint64_t at, void *bytes, size_t length)
+int hs_inject_target__read(const struct hs_inject_target *target, uint64_t at, void *bytes, size_t length)
 {
     ssize_t done = pread(target->memory, bytes, length, (off_t)at);
     return done == (ssize_t)length ? 0 : done < 0 ? -errno : -EIO;
 }
 
-int hs_target__write(const struct hs_target *target, uint64_t at, const void *bytes, size_t length)
+int hs_inject_target__write(const struct hs_inject_target *target, uint64_t at, const void *bytes, size_t length)
 {
     ssize_t done = pwrite(target->memory, bytes, length, (off_t)at);
     return done == (ssize_t)length ? 0 : done < 0 ? -errno : -EIO;
@@ -167,7 +177,7 @@ int hs_target__write(const struct hs_target *target, uint64_t at, const void *by
 
 // ---- stopping ------------------------------------------------------------------------------------------------------
 
-static struct hs_thread_stop *find_thread(struct hs_target *target, pid_t tid)
+static struct hs_thread_stop *find_thread(struct hs_inject_target *target, pid_t tid)
 {
     for (size_t i = 0; i < target->thread_count; i++)
         if (target->threads[i].tid == tid)
@@ -176,7 +186,7 @@ static struct hs_thread_stop *find_thread(struct hs_target *target, pid_t tid)
 }
 
 // Returns 1 if the thread was seized now.
-static int seize(struct hs_target *target, pid_t tid)
+static int seize(struct hs_inject_target *target, pid_t tid)
 {
     if (find_thread(target, tid))
         return 0;
@@ -194,7 +204,7 @@ static int seize(struct hs_target *target, pid_t tid)
     return 1;
 }
 
-static void drop_thread(struct hs_target *target, size_t index)
+static void drop_thread(struct hs_inject_target *target, size_t index)
 {
     target->threads[index] = target->threads[--target->thread_count];
 }
@@ -204,35 +214,40 @@ static bool is_stop_event(int status)
     return WIFSTOPPED(status) && status >> 16 == STOP_EVENT;
 }
 
-// What waitpid says of a thread. The others are heard, too: the kernel does not tell the end of a process's first
-// thread before that of the rest. False: nothing will be said.
-static bool next_status(struct hs_target *target, pid_t tid, int *status)
+static bool wait_for(pid_t tid, pid_t *from, int *status)
 {
-    struct hs_thread_stop *thread = find_thread(target, tid);
-    while (thread && !thread->has_status) {
+    do
+        *from = waitpid(tid, status, __WALL);
+    while (*from < 0 && errno == EINTR);
+    return *from > 0;
+}
+
+// What waitpid says of a thread. The end of a process's first thread is not told before that of the others, so these
+// are heard, too. False: nothing will be said.
+static bool next_status(struct hs_inject_target *target, struct hs_thread_stop *thread, int *status)
+{
+    while (!thread->has_status) {
         int told;
-        pid_t from = waitpid(-1, &told, __WALL);
-        if (from < 0 && errno != EINTR)
+        pid_t from;
+        if (!wait_for(thread->tid == target->pid ? -1 : thread->tid, &from, &told))
             return false;
-        struct hs_thread_stop *other = from > 0 ? find_thread(target, from) : NULL;
+        struct hs_thread_stop *other = from == thread->tid ? thread : find_thread(target, from);
         if (other) {
             other->status = told;
             other->has_status = true;
         }
     }
-    if (!thread)
-        return false;
     thread->has_status = false;
     *status = thread->status;
     return true;
 }
 
 // A signal that comes before the stop is delivered, and the stop follows. False: the thread has ended.
-static bool wait_for_stop(struct hs_target *target, struct hs_thread_stop *thread)
+static bool wait_for_stop(struct hs_inject_target *target, struct hs_thread_stop *thread)
 {
     int status;
     for (;;) {
-        if (!next_status(target, thread->tid, &status) || !WIFSTOPPED(status))
+        if (!next_status(target, thread, &status) || !WIFSTOPPED(status))
             return false;
         if (is_stop_event(status))
             break;
@@ -244,7 +259,7 @@ static bool wait_for_stop(struct hs_target *target, struct hs_thread_stop *threa
 }
 
 // A thread that ends cannot be seized any more.
-static bool is_ending(const struct hs_target *target, pid_t tid)
+static bool is_ending(const struct hs_inject_target *target, pid_t tid)
 {
     char path[64], line[512];
     snprintf(path, sizeof path, "task/%d/stat", (int)tid);
@@ -257,7 +272,7 @@ static bool is_ending(const struct hs_target *target, pid_t tid)
 }
 
 // Returns the number of threads that were seized now.
-static int seize_all(struct hs_target *target, struct hs_error *error)
+static int seize_all(struct hs_inject_target *target, struct hs_error *error)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", (int)target->pid);
@@ -279,7 +294,7 @@ static int seize_all(struct hs_target *target, struct hs_error *error)
     return added;
 }
 
-static void interrupt_all(struct hs_target *target)
+static void interrupt_all(struct hs_inject_target *target)
 {
     for (size_t i = 0; i < target->thread_count; i++)
         if (!target->threads[i].is_stopped)
@@ -292,9 +307,17 @@ static void interrupt_all(struct hs_target *target)
     }
 }
 
-int hs_target__stop_all(struct hs_target *target, struct hs_error *error)
+// Other threads of this machine wait while all of the target do. Where it is not allowed, it takes longer.
+static void hurry(bool on)
+{
+    const struct sched_param priority = {.sched_priority = on};
+    sched_setscheduler(0, on ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER, &priority);
+}
+
+int hs_inject_target__stop_all(struct hs_inject_target *target, struct hs_error *error)
 {
     int added;
+    hurry(true);
     while ((added = seize_all(target, error)) > 0)
         interrupt_all(target);
     if (added < 0)
@@ -303,7 +326,7 @@ int hs_target__stop_all(struct hs_target *target, struct hs_error *error)
 }
 
 // Where it waits for a signal, a restart could be noticed if this process were killed at that moment.
-static bool waits_for_signal(const struct hs_target *target, pid_t tid)
+static bool waits_for_signal(const struct hs_inject_target *target, pid_t tid)
 {
     static const char *const places[] = {"do_sigtimedwait", "sigsuspend", "__x64_sys_pause", "do_pause"};
     char path[64], place[64] = "";
@@ -318,7 +341,7 @@ static bool waits_for_signal(const struct hs_target *target, pid_t tid)
     return false;
 }
 
-static pid_t choose_thread(const struct hs_target *target)
+static pid_t choose_thread(const struct hs_inject_target *target)
 {
     char path[64];
     pid_t chosen = target->pid;
@@ -336,7 +359,7 @@ static pid_t choose_thread(const struct hs_target *target)
     return chosen;
 }
 
-int hs_target__stop_one(struct hs_target *target, struct hs_error *error)
+int hs_inject_target__stop_one(struct hs_inject_target *target, struct hs_error *error)
 {
     for (int tries = 0; tries < 100; tries++) {
         pid_t tid = choose_thread(target);
@@ -351,22 +374,23 @@ int hs_target__stop_one(struct hs_target *target, struct hs_error *error)
     return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
 }
 
-void hs_target__let_go(struct hs_target *target)
+void hs_inject_target__let_go(struct hs_inject_target *target)
 {
     for (size_t i = 0; i < target->thread_count; i++)
         if (target->threads[i].is_stopped)
             ptrace(PTRACE_DETACH, target->threads[i].tid, 0, 0);
     target->thread_count = 0;
+    hurry(false);
 }
 
 // ---- system calls --------------------------------------------------------------------------------------------------
 
 // To the next stop at a system call. False: the thread has ended.
-static bool go_to_call(struct hs_target *target, pid_t tid)
+static bool go_to_call(struct hs_inject_target *target, struct hs_thread_stop *thread)
 {
     int status;
     do {
-        if (ptrace(PTRACE_SYSCALL, tid, 0, 0) || !next_status(target, tid, &status) || !WIFSTOPPED(status))
+        if (ptrace(PTRACE_SYSCALL, thread->tid, 0, 0) || !next_status(target, thread, &status) || !WIFSTOPPED(status))
             return false;
     } while (WSTOPSIG(status) != (SIGTRAP | 0x80));
     return true;
@@ -374,14 +398,14 @@ static bool go_to_call(struct hs_target *target, pid_t tid)
 
 // From the end of a system call the kernel would not begin again the one that the stop has interrupted, so that the
 // thread goes to a stop of the first kind. It executes no instruction on the way.
-static bool leave_call(struct hs_target *target, struct hs_thread_stop *thread)
+static bool leave_call(struct hs_inject_target *target, struct hs_thread_stop *thread)
 {
     thread->is_stopped = false;
     return !ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0) && !ptrace(PTRACE_CONT, thread->tid, 0, 0) &&
            wait_for_stop(target, thread);
 }
 
-static bool carry_out(struct hs_target *target, struct hs_thread_stop *thread, struct hs_borrowed *borrowed,
+static bool carry_out(struct hs_inject_target *target, struct hs_thread_stop *thread, struct hs_borrowed *borrowed,
                       const struct hs_system_call *call, long *result)
 {
     const struct hs_inject_arch *arch = target->arch;
@@ -389,15 +413,15 @@ static bool carry_out(struct hs_target *target, struct hs_thread_stop *thread, s
     // In this order a kill between two of them leaves the mask as it was.
     if (arch->call(borrowed, call) || ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, &all))
         return false;
-    if (!go_to_call(target, thread->tid) || !go_to_call(target, thread->tid))
+    if (!go_to_call(target, thread) || !go_to_call(target, thread))
         return false;
     *result = arch->result(borrowed);
     return leave_call(target, thread) &&
            !ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed->mask) && !arch->restore(borrowed);
 }
 
-int hs_target__call(struct hs_target *target, uint64_t stub, uint64_t done, const struct hs_system_call *call,
-                    long *result, struct hs_error *error)
+int hs_inject_target__call(struct hs_inject_target *target, uint64_t stub, uint64_t done,
+                           const struct hs_system_call *call, long *result, struct hs_error *error)
 {
     struct hs_thread_stop *thread = &target->threads[0];
     struct hs_borrowed borrowed = {.tid = thread->tid, .stub = stub};
@@ -405,7 +429,7 @@ int hs_target__call(struct hs_target *target, uint64_t stub, uint64_t done, cons
     if (target->arch->save(&borrowed) || ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed.mask))
         return hs_error__set(error, ESRCH, "thread %d has ended", (int)thread->tid);
     size_t length = target->arch->stub(code, &borrowed, done);
-    int failed = hs_target__write(target, stub, code, length);
+    int failed = hs_inject_target__write(target, stub, code, length);
     if (failed)
         return hs_error__set(error, -failed, "memory of process %d cannot be written: %s", (int)target->pid,
                              strerror(-failed));
