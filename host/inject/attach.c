@@ -7,7 +7,7 @@
 #include "host/inject/region.h"
 
 #include <errno.h>
-#include <link.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +137,24 @@ static int map_region(struct attaching *attaching, uint64_t near)
 
 // ---- thread-local words --------------------------------------------------------------------------------------------
 
+// Before libc has begun, its own functions say which one it is.
+static int guess_words(struct attaching *attaching)
+{
+    static const char *const signs[][2] = {{"glibc", "__libc_memalign"}, {"musl", "__init_tp"}, {"musl", "__init_tls"}};
+    const struct hs_thread_words *words = attaching->target.arch->words;
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+        if (!hs_inject_modules__find(&attaching->modules, NULL, signs[i][1]).module)
+            continue;
+        while (words->libc && strcmp(words->libc, signs[i][0]))
+            words++;
+        attaching->region.words = *words;
+        attaching->region.words.libc = NULL;
+        return 0;
+    }
+    return hs_error__set(attaching->error, ENOTSUP,
+                         "its C library is not known (glibc and musl are known), or it has no table of symbols");
+}
+
 // Which libc it is: where the first thread's number is.
 static int find_words(struct attaching *attaching)
 {
@@ -192,6 +210,8 @@ static uint64_t import(void *context, const char *name)
     struct attaching *attaching = context;
     if (!strcmp(name, "environ"))
         return attaching->region.settings + SETTING_ENVIRON;
+    if (attaching->target.is_starting && (!strcmp(name, "getauxval") || !strcmp(name, "_dl_find_object")))
+        return 0; // of a libc that has not begun
     uint64_t found = hs_inject_modules__find_any(&attaching->modules, name);
     return found || strcmp(name, "_r_debug") || hs_inject_modules__find_any(&attaching->modules, "_dl_debug_addr")
                ? found
@@ -247,6 +267,7 @@ static int write_region(struct attaching *attaching)
                              .modules = &attaching->modules,
                              .image = &attaching->image,
                              .region = region,
+                             .is_starting = target->is_starting,
                              .islands = attaching->islands,
                              .unpatched = attaching->result->unpatched,
                              .unpatched_size = sizeof attaching->result->unpatched};
@@ -262,7 +283,7 @@ static int write_region(struct attaching *attaching)
         return failed;
     const struct hs_attach_table *table = hs_inject_image__table(&attaching->image);
     char *info = hs_inject_image__at(&attaching->image, (uintptr_t)table->info, HS_ATTACH_INFO);
-    if (info)
+    if (info && !target->is_starting)
         snprintf(info, HS_ATTACH_INFO, "%.0f", age_of(target->pid) * 1e9);
     region->end = (uintptr_t)table->end;
     failed =
@@ -300,7 +321,7 @@ static int begin(struct attaching *attaching)
     if (!failed)
         failed = hs_region__wait(&attaching->region, target, BEGIN_SECONDS, attaching->error);
     attaching->result->begin_ns = now_ns() - before;
-    if (!failed && !is_recording(attaching))
+    if (!failed && !attaching->request->begins_idle && !is_recording(attaching))
         failed =
             hs_error__set(attaching->error, EACCES,
                           "process %d cannot record; often it may not create the trace: name a folder that its user "
@@ -404,14 +425,12 @@ static int attach(struct attaching *attaching)
 {
     uint64_t malloc_at = 0;
     const struct hs_inject_request *request = attaching->request;
-    int failed = hs_inject_target__open(&attaching->target, request->pid, attaching->error);
-    if (!failed)
-        failed = look_at_target(attaching, &malloc_at);
+    int failed = look_at_target(attaching, &malloc_at);
     if (!failed)
         failed = hs_inject_image__open(&attaching->image, request->library, attaching->target.arch->machine,
                                        attaching->error);
     if (!failed)
-        failed = find_words(attaching);
+        failed = attaching->target.is_starting ? guess_words(attaching) : find_words(attaching);
     struct hs_thread_words words = attaching->region.words;
     bool follows_another = !failed && hs_region__was_there(&attaching->target);
     if (!failed)
@@ -431,6 +450,14 @@ static int attach(struct attaching *attaching)
     return failed ? take_back(attaching, failed) : 0;
 }
 
+static void release(struct attaching *attaching)
+{
+    hs_inject_image__close(&attaching->image);
+    hs_inject_modules__close(&attaching->modules);
+    hs_inject_target__close(&attaching->target);
+    free(attaching);
+}
+
 int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_result *result, struct hs_error *error)
 {
     *result = (struct hs_inject_result){0};
@@ -443,12 +470,34 @@ int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_
     attaching->request = request;
     attaching->result = result;
     attaching->error = error;
-    failed = attach(attaching);
-    hs_inject_image__close(&attaching->image);
-    hs_inject_modules__close(&attaching->modules);
-    hs_inject_target__close(&attaching->target);
-    free(attaching);
+    failed = hs_inject_target__open(&attaching->target, request->pid, error);
+    if (!failed)
+        failed = attach(attaching);
+    release(attaching);
     return failed;
+}
+
+int hs_inject__start(const struct hs_inject_request *request, struct hs_inject_result *result, bool *executed,
+                     struct hs_error *error)
+{
+    *result = (struct hs_inject_result){0};
+    *executed = false;
+    struct attaching *attaching = calloc(1, sizeof *attaching);
+    if (!attaching)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    *attaching = (struct attaching){.request = request, .result = result, .error = error, .target = {.memory = -1}};
+    int failed = hs_inject_target__start(&attaching->target, request->pid, executed, error);
+    if (!failed && *executed)
+        failed = attach(attaching);
+    if (failed)
+        kill(request->pid, SIGKILL);
+    release(attaching);
+    return failed;
+}
+
+bool hs_inject__is_supported(void)
+{
+    return hs_inject_arch__native() != NULL;
 }
 
 int hs_inject__examine(pid_t pid, struct hs_error *error)

@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LOOKED_AT = 4096, UNIT = 16, ALLOCATOR = 1, NEEDED = 2 };
+enum { LOOKED_AT = 4096, UNIT = 16, ALLOCATOR = 1, NEEDED = 2, LATER = 4 };
 
-// Functions of the library with the same name take their place. sbrk is done by brk.
+// Functions of the library with the same name take their place. sbrk is done by brk. LATER: libc itself calls it before
+// there are thread-local variables.
 static const struct {
     const char *name;
     unsigned how;
@@ -26,7 +27,7 @@ static const struct {
     {"mmap", 0},
     {"munmap", 0},
     {"mremap", 0},
-    {"brk", 0},
+    {"brk", LATER},
     {"fork", 0},
     {"_Fork", 0},
     {"_exit", 0},
@@ -176,6 +177,8 @@ static int plan(struct hs_hooks *hooks, struct planned *planned, struct hs_error
     for (size_t i = 0; i < FUNCTIONS; i++) {
         uint64_t hook = hs_inject_image__function(hooks->image, functions[i].name);
         const char *problem = NULL;
+        if (hooks->is_starting && functions[i].how & LATER)
+            continue;
         if (!planned[i].function.module)
             problem = functions[i].how & NEEDED ? "is not there" : NULL;
         else if (!(planned[i].original = known_original(planned, i, planned[i].function.address)))

@@ -15,7 +15,8 @@ struct hs_hooks {
     struct hs_region *region;
     uint8_t *islands; // what is to lie at HS_REGION_ISLANDS
     size_t islands_used;
-    char *unpatched; // names of functions that could not be patched
+    bool is_starting; // libc has not begun
+    char *unpatched;  // names of functions that could not be patched
     size_t unpatched_size;
 };
 

@@ -208,21 +208,24 @@ void hs_inject_modules__close(struct hs_inject_modules *modules)
 
 // ---- functions -----------------------------------------------------------------------------------------------------
 
+// In a program that was linked as static PIE, libc's functions are local ones.
 static const Elf64_Sym *find_symbol(const struct hs_inject_module *module, const char *name, bool is_function)
 {
     struct hs_elf_symbols symbols;
-    uint32_t type = module->is_static ? SHT_SYMTAB : SHT_DYNSYM;
-    if (!hs_elf_file__symbols(&module->file, type, &symbols))
+    const Elf64_Sym *local = NULL;
+    if (!hs_elf_file__symbols(&module->file, module->is_static ? SHT_SYMTAB : SHT_DYNSYM, &symbols))
         return NULL;
     for (size_t i = 0; i < symbols.count; i++) {
         const Elf64_Sym *symbol = &symbols.symbols[i];
-        if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value || ELF64_ST_BIND(symbol->st_info) == STB_LOCAL ||
-            (is_function && ELF64_ST_TYPE(symbol->st_info) != STT_FUNC))
+        if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value ||
+            (is_function && ELF64_ST_TYPE(symbol->st_info) != STT_FUNC) ||
+            strcmp(hs_elf_symbols__name(&symbols, i), name))
             continue;
-        if (!strcmp(hs_elf_symbols__name(&symbols, i), name))
+        if (ELF64_ST_BIND(symbol->st_info) != STB_LOCAL)
             return symbol;
+        local = symbol;
     }
-    return NULL;
+    return module->is_static ? local : NULL;
 }
 
 static struct hs_function find_in(const struct hs_inject_module *module, const char *name)

@@ -154,6 +154,7 @@ int hs_inject_target__open(struct hs_inject_target *target, pid_t pid, struct hs
 
 void hs_inject_target__close(struct hs_inject_target *target)
 {
+    target->is_starting = false;
     hs_inject_target__let_go(target);
     forget_mappings(target);
     free(target->mappings);
@@ -317,6 +318,8 @@ static void hurry(bool on)
 int hs_inject_target__stop_all(struct hs_inject_target *target, struct hs_error *error)
 {
     int added;
+    if (target->is_starting)
+        return 0;
     hurry(true);
     while ((added = seize_all(target, error)) > 0)
         interrupt_all(target);
@@ -361,6 +364,8 @@ static pid_t choose_thread(const struct hs_inject_target *target)
 
 int hs_inject_target__stop_one(struct hs_inject_target *target, struct hs_error *error)
 {
+    if (target->is_starting)
+        return 0;
     for (int tries = 0; tries < 100; tries++) {
         pid_t tid = choose_thread(target);
         int result = seize(target, tid);
@@ -376,6 +381,8 @@ int hs_inject_target__stop_one(struct hs_inject_target *target, struct hs_error 
 
 void hs_inject_target__let_go(struct hs_inject_target *target)
 {
+    if (target->is_starting)
+        return;
     for (size_t i = 0; i < target->thread_count; i++)
         if (target->threads[i].is_stopped)
             ptrace(PTRACE_DETACH, target->threads[i].tid, 0, 0);
@@ -383,7 +390,7 @@ void hs_inject_target__let_go(struct hs_inject_target *target)
     hurry(false);
 }
 
-// ---- system calls --------------------------------------------------------------------------------------------------
+// ---- system calls -----------------------------------------------------------------------------------------------
 
 // To the next stop at a system call. False: the thread has ended.
 static bool go_to_call(struct hs_inject_target *target, struct hs_thread_stop *thread)
@@ -437,4 +444,55 @@ int hs_inject_target__call(struct hs_inject_target *target, uint64_t stub, uint6
         return 0;
     drop_thread(target, 0);
     return hs_error__set(error, ESRCH, "thread %d has ended", (int)thread->tid);
+}
+
+// ---- starting ------------------------------------------------------------------------------------------------------
+
+// To the end of execve. 1: there; 0: the child has ended.
+static int go_to_program(pid_t pid)
+{
+    int status;
+    pid_t from;
+    for (;;) {
+        if (!wait_for(pid, &from, &status) || !WIFSTOPPED(status))
+            return 0;
+        if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
+            return 1;
+        bool is_event = status >> 16 || WSTOPSIG(status) == SIGCONT;
+        if (ptrace(PTRACE_CONT, pid, 0, (void *)(intptr_t)(is_event ? 0 : WSTOPSIG(status))))
+            return 0;
+    }
+}
+
+int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *executed, struct hs_error *error)
+{
+    int status;
+    pid_t from;
+    *executed = false;
+    do
+        from = waitpid(pid, &status, WUNTRACED);
+    while (from < 0 && errno == EINTR);
+    if (from != pid || !WIFSTOPPED(status))
+        return 0;
+    if (ptrace(PTRACE_SEIZE, pid, 0,
+               (void *)(uintptr_t)(PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD)))
+        return hs_error__set(error, errno,
+                             "a child of this command may not be traced (%s): programs without a dynamic "
+                             "linker are recorded that way",
+                             strerror(errno));
+    kill(pid, SIGCONT);
+    if (!go_to_program(pid))
+        return 0;
+    int failed = hs_inject_target__open(target, pid, error);
+    if (failed)
+        return failed;
+    target->threads = malloc(sizeof *target->threads);
+    if (!target->threads)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    target->threads[0] = (struct hs_thread_stop){.tid = pid};
+    target->thread_count = target->thread_room = 1;
+    // The first system call from here would be the end of execve.
+    *executed = leave_call(target, &target->threads[0]);
+    target->is_starting = *executed;
+    return 0;
 }

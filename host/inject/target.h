@@ -30,11 +30,15 @@ struct hs_inject_target {
     size_t thread_count, thread_room;
     struct hs_inject_mapping *mappings;
     size_t mapping_count, mapping_room;
+    bool is_starting;     // its only thread is stopped already and stays so
     bool has_handlers;    // of signals
     bool has_own_numbers; // processes have other numbers in its namespace
 };
 
 int hs_inject_target__open(struct hs_inject_target *target, pid_t pid, struct hs_error *error);
+// A stopped child that is about to execute a program: goes to that program's first instruction and stays there.
+// *executed becomes false if the child has ended.
+int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *executed, struct hs_error *error);
 void hs_inject_target__close(struct hs_inject_target *target); // also lets go of stopped threads
 
 int hs_inject_target__read_mappings(struct hs_inject_target *target, struct hs_error *error);

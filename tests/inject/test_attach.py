@@ -16,6 +16,7 @@ import patience  # noqa: E402
 
 COMMAND = os.environ['HEAPSONDE_TEST_COMMAND']
 SKIPPED = 77
+FIRST_ROUNDS = 18  # allocations before the first word
 
 
 class Target:
@@ -70,8 +71,8 @@ class Target:
         assert self.process.wait() == 3, self.process.returncode
 
 
-def report(path):
-    done = subprocess.run([COMMAND, 'report', '--json', path], stdout=subprocess.PIPE, text=True, check=True)
+def report(path, *options):
+    done = subprocess.run([COMMAND, 'report', '--json', *options, path], stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
 
 
@@ -179,6 +180,24 @@ def refused(target):
 CASES = {case.__name__: case for case in (counts, exits, busy, killed, stopped, for_a_time, refused)}
 
 
+def run_static(program, folder):
+    """A program that no loader takes part in is recorded from its first instruction on."""
+    trace = os.path.join(folder, 't.dat')
+    done = subprocess.run([COMMAND, 'run', '-q', '-o', trace, '--', program], input='work 100\nold\nleave\n', text=True,
+                          stdout=subprocess.PIPE, check=False)
+    assert done.returncode == 3, done.returncode
+    allocated = int(done.stdout.split()[1])
+    rounds = report(trace, '--function', 'one_round')
+    assert rounds['allocations'] == allocated + FIRST_ROUNDS, rounds['allocations']
+    summary = report(trace)
+    assert summary['state'] == 'closed' and not summary['dropped'] and not summary['unknown_frees'], summary
+    assert rounds['live_count'] == 0, rounds
+    stripped = os.path.join(folder, 'stripped')
+    subprocess.run(['strip', '-o', stripped, program], check=True)
+    done = subprocess.run([COMMAND, 'run', '-o', trace, '--', stripped], stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 126 and 'no function malloc' in done.stderr, done
+
+
 def is_allowed(target):
     done = subprocess.run([COMMAND, 'doctor', str(target.pid)], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
@@ -192,6 +211,9 @@ def main():
         return 0
     patience.begin()
     with tempfile.TemporaryDirectory(prefix='heapsonde-attach-') as folder:
+        if sys.argv[1] == 'run_static':
+            run_static(sys.argv[2], folder)
+            return 0
         target = Target(sys.argv[2], folder)
         try:
             if not is_allowed(target):
