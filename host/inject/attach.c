@@ -5,6 +5,7 @@
 #include "host/inject/inject.h"
 #include "host/inject/permission.h"
 #include "host/inject/region.h"
+#include "host/inject/seccomp.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -472,6 +473,8 @@ int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_
     attaching->error = error;
     failed = hs_inject_target__open(&attaching->target, request->pid, error);
     if (!failed)
+        failed = hs_seccomp__check(&attaching->target, request->force, error);
+    if (!failed)
         failed = attach(attaching);
     release(attaching);
     return failed;
@@ -511,6 +514,8 @@ int hs_inject__examine(pid_t pid, struct hs_error *error)
     attaching->result = &result;
     attaching->error = error;
     failed = hs_inject_target__open(&attaching->target, pid, error);
+    if (!failed)
+        failed = hs_seccomp__check(&attaching->target, false, error);
     if (!failed)
         failed = look_at_target(attaching, &malloc_at);
     hs_inject_modules__close(&attaching->modules);

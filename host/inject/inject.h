@@ -22,6 +22,7 @@ struct hs_inject_request {
     // NAME=VALUE for the library. The target's own environment is not looked at.
     const char *variables[HS_INJECT_VARIABLES];
     unsigned variable_count;
+    bool force;       // also if filters of system calls cannot be read
     bool begins_idle; // the library is told to record nothing at first
 };
 
@@ -50,7 +51,7 @@ bool hs_inject__is_supported(void);
 // may be waiting in a function that it called.
 int hs_inject__detach(pid_t pid, struct hs_inject_result *result, struct hs_error *error);
 
-// Whether an attach would be allowed and possible, as far as that is known without stopping the process.
+// Whether an attach would be allowed and possible, as far as that is known without changing the process.
 int hs_inject__examine(pid_t pid, struct hs_error *error);
 
 // Whether the process is being recorded by an attached library.

@@ -177,7 +177,23 @@ def refused(target):
     target.process.kill()
 
 
-CASES = {case.__name__: case for case in (counts, exits, busy, killed, stopped, for_a_time, refused)}
+def filtered(target):
+    """Filters are read beforehand: what would end the process is refused, what lets all pass is not."""
+    before = target.text()
+    target.ask('filter 0')
+    trace = target.attach()
+    allocated = target.ask('work 5')
+    target.detach()
+    assert report(trace)['allocations'] == allocated
+    target.ask('filter 1')
+    message = target.run('attach', str(target.pid), expected=1)
+    assert 'would end it for pwritev' in message or 'cannot be read' in message, message
+    assert target.run('doctor', str(target.pid), expected=1)
+    assert target.text() == before
+    target.leave()
+
+
+CASES = {case.__name__: case for case in (counts, exits, busy, killed, stopped, filtered, for_a_time, refused)}
 
 
 def run_static(program, folder):
