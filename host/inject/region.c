@@ -44,7 +44,7 @@ int hs_region__write(const struct hs_region *region, const struct hs_inject_targ
 
 // ---- a thread of our own -------------------------------------------------------------------------------------------
 
-int hs_region__start(const struct hs_region *region, struct hs_inject_target *target, uint64_t function,
+int hs_region__start(struct hs_region *region, struct hs_inject_target *target, uint64_t function,
                      struct hs_error *error)
 {
     static const uint8_t zeros[HS_REGION_LOCAL];
@@ -68,6 +68,7 @@ int hs_region__start(const struct hs_region *region, struct hs_inject_target *ta
     if (!failed && tid < 0)
         return hs_error__set(error, (int)-tid, "process %d cannot create a thread: %s", (int)target->pid,
                              strerror((int)-tid));
+    region->thread = (uint32_t)tid;
     return failed;
 }
 
@@ -81,7 +82,7 @@ int hs_region__wait(const struct hs_region *region, const struct hs_inject_targe
         int failed = hs_inject_target__read(target, hs_region__done(region), &done, sizeof done);
         if (failed)
             return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
-        if (done)
+        if (done && !hs_inject_target__has_thread(target, (pid_t)region->thread))
             return 0;
         nanosleep(&pause, NULL);
         clock_gettime(CLOCK_MONOTONIC, &now);

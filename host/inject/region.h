@@ -39,6 +39,7 @@ struct hs_region {
     uint64_t settings, local; // addresses
     uint64_t end;             // function of the library
     struct hs_thread_words words;
+    uint32_t thread;          // the one that was started last, in the target's numbers
     uint32_t follows_another; // stacks of ended threads may still hold pointers of an earlier recording
     struct hs_region_patch patches[HS_REGION_PATCHES];
 };
@@ -58,9 +59,9 @@ bool hs_region__was_there(const struct hs_inject_target *target);
 int hs_region__write(const struct hs_region *region, const struct hs_inject_target *target);
 
 // Has a new thread of the stopped target call `function` on the region's stack and end.
-int hs_region__start(const struct hs_region *region, struct hs_inject_target *target, uint64_t function,
+int hs_region__start(struct hs_region *region, struct hs_inject_target *target, uint64_t function,
                      struct hs_error *error);
-// Waits until it has returned.
+// Waits until that thread has ended.
 int hs_region__wait(const struct hs_region *region, const struct hs_inject_target *target, unsigned seconds,
                     struct hs_error *error);
 

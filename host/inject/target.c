@@ -71,6 +71,21 @@ pid_t hs_inject_target__own_tid(const struct hs_inject_target *target, pid_t tid
     return target->has_own_numbers ? own_tid(target, tid) : tid;
 }
 
+bool hs_inject_target__has_thread(const struct hs_inject_target *target, pid_t own_tid)
+{
+    char path[64];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)target->pid);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+        pid_t tid = (pid_t)atoi(entry->d_name);
+        found = tid > 0 && hs_inject_target__own_tid(target, tid) == own_tid;
+    }
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
 static bool add_mapping(struct hs_inject_target *target, const struct hs_inject_mapping *mapping)
 {
     if (target->mapping_count == target->mapping_room) {

@@ -61,6 +61,9 @@ int hs_inject_target__call(struct hs_inject_target *target, uint64_t stub, uint6
 // The thread's number in its own namespace of processes.
 pid_t hs_inject_target__own_tid(const struct hs_inject_target *target, pid_t tid);
 
+// Whether it has a thread of that number, which is one of its own namespace.
+bool hs_inject_target__has_thread(const struct hs_inject_target *target, pid_t own_tid);
+
 // A line "Name:\tvalue" of /proc/PID/status; false: there is none.
 bool hs_inject_target__status(pid_t pid, const char *name, char *value, size_t size);
 
