@@ -476,6 +476,9 @@ int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_
         failed = hs_seccomp__check(&attaching->target, request->force, error);
     if (!failed)
         failed = attach(attaching);
+    if (failed && hs_inject_target__is_gone(&attaching->target))
+        failed =
+            hs_error__set(error, ESRCH, "process %d has ended, or has executed another program", (int)request->pid);
     release(attaching);
     return failed;
 }

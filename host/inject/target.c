@@ -179,6 +179,15 @@ void hs_inject_target__close(struct hs_inject_target *target)
     *target = (struct hs_inject_target){.memory = -1};
 }
 
+bool hs_inject_target__is_gone(const struct hs_inject_target *target)
+{
+    uint8_t byte;
+    for (size_t i = 0; i < target->mapping_count; i++)
+        if (target->mappings[i].is_executable && !hs_inject_target__read(target, target->mappings[i].start, &byte, 1))
+            return false;
+    return target->mapping_count > 0;
+}
+
 int hs_inject_target__read(const struct hs_inject_target *target, uint64_t at, void *bytes, size_t length)
 {
     ssize_t done = pread(target->memory, bytes, length, (off_t)at);

@@ -16,6 +16,7 @@ import patience  # noqa: E402
 
 COMMAND = os.environ['HEAPSONDE_TEST_COMMAND']
 SKIPPED = 77
+ROUNDS = int(os.environ.get('HEAPSONDE_TEST_ROUNDS', '0'))  # scripts/soak has more
 FIRST_ROUNDS = 18  # allocations before the first word
 
 
@@ -107,7 +108,7 @@ def busy(target):
     """While a thread allocates all the time."""
     before_text = target.text()
     target.ask('busy')
-    for turn in range(10):
+    for turn in range(ROUNDS or 10):
         target.attach(f't{turn}.dat')
         target.ask('work 20')
         target.detach()
@@ -120,7 +121,7 @@ def killed(target):
     chance = random.Random(int(os.environ.get('HEAPSONDE_TEST_SEED', '1')))
     before_text = target.text()
     target.ask('busy')
-    for turn in range(20):
+    for turn in range(ROUNDS or 20):
         path = os.path.join(target.folder, 'k.dat')
         command = subprocess.Popen([COMMAND, 'attach', '-q', str(target.pid), '-o', path], stderr=subprocess.DEVNULL)
         time.sleep(chance.random() * 0.06)
