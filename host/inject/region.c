@@ -11,6 +11,17 @@ enum { STACK_LOOKED_AT = 0x4000, TOP_OF_STACK = 256, WAIT_NS = 200000 };
 
 #define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS)
 
+// It comes from the target and may say anything.
+static bool is_sound(const struct hs_region *region)
+{
+    if (region->magic != HS_REGION_MAGIC || region->patch_count > HS_REGION_PATCHES)
+        return false;
+    for (uint32_t i = 0; i < region->patch_count; i++)
+        if (region->patches[i].length > HS_INJECT_PATCH)
+            return false;
+    return true;
+}
+
 // `state`: 0 for any.
 static bool find(struct hs_region *region, const struct hs_inject_target *target, uint32_t state)
 {
@@ -18,9 +29,8 @@ static bool find(struct hs_region *region, const struct hs_inject_target *target
         const struct hs_inject_mapping *mapping = &target->mappings[i];
         if (mapping->path[0] || !mapping->is_executable || mapping->is_writable)
             continue;
-        if (!hs_inject_target__read(target, mapping->start, region, sizeof *region) &&
-            region->magic == HS_REGION_MAGIC && region->at == mapping->start &&
-            region->patch_count <= HS_REGION_PATCHES && (!state || region->state == state))
+        if (!hs_inject_target__read(target, mapping->start, region, sizeof *region) && is_sound(region) &&
+            region->at == mapping->start && (!state || region->state == state))
             return true;
     }
     return false;
