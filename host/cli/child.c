@@ -67,6 +67,12 @@ static void wait_for(struct hs_child *child)
 
 int hs_child__run(struct hs_child *child, const char *path, char **arguments, char **environment)
 {
+    return hs_child__run_held(child, path, arguments, environment, NULL, NULL);
+}
+
+int hs_child__run_held(struct hs_child *child, const char *path, char **arguments, char **environment,
+                       hs_child_begin *begin, void *context)
+{
     int report[2];
     struct sigaction before[FORWARDED_COUNT];
     sigset_t all;
@@ -82,6 +88,8 @@ int hs_child__run(struct hs_child *child, const char *path, char **arguments, ch
     if (child->pid == 0) {
         restore_signals(before);
         sigprocmask(SIG_SETMASK, &mask, NULL);
+        if (begin)
+            raise(SIGSTOP);
         execute(path, arguments, environment);
         int problem = errno;
         ssize_t written = write(report[1], &problem, sizeof(problem));
@@ -91,6 +99,8 @@ int hs_child__run(struct hs_child *child, const char *path, char **arguments, ch
     child_pid = child->pid;
     sigprocmask(SIG_SETMASK, &mask, NULL);
     close(report[1]);
+    if (!result && begin)
+        begin(context, child->pid);
     if (!result) {
         if (read(report[0], &child->exec_problem, sizeof(child->exec_problem)) != sizeof(child->exec_problem))
             child->exec_problem = 0;

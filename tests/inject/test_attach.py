@@ -16,6 +16,8 @@ import patience  # noqa: E402
 
 COMMAND = os.environ['HEAPSONDE_TEST_COMMAND']
 SKIPPED = 77
+ROUNDS = int(os.environ.get('HEAPSONDE_TEST_ROUNDS', '0'))  # scripts/soak has more
+FIRST_ROUNDS = 18  # allocations before the first word
 
 
 class Target:
@@ -70,8 +72,8 @@ class Target:
         assert self.process.wait() == 3, self.process.returncode
 
 
-def report(path):
-    done = subprocess.run([COMMAND, 'report', '--json', path], stdout=subprocess.PIPE, text=True, check=True)
+def report(path, *options):
+    done = subprocess.run([COMMAND, 'report', '--json', *options, path], stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
 
 
@@ -106,7 +108,7 @@ def busy(target):
     """While a thread allocates all the time."""
     before_text = target.text()
     target.ask('busy')
-    for turn in range(10):
+    for turn in range(ROUNDS or 10):
         target.attach(f't{turn}.dat')
         target.ask('work 20')
         target.detach()
@@ -119,7 +121,7 @@ def killed(target):
     chance = random.Random(int(os.environ.get('HEAPSONDE_TEST_SEED', '1')))
     before_text = target.text()
     target.ask('busy')
-    for turn in range(20):
+    for turn in range(ROUNDS or 20):
         path = os.path.join(target.folder, 'k.dat')
         command = subprocess.Popen([COMMAND, 'attach', '-q', str(target.pid), '-o', path], stderr=subprocess.DEVNULL)
         time.sleep(chance.random() * 0.06)
@@ -127,6 +129,8 @@ def killed(target):
         command.wait()
         assert target.ask('work 3') > 0
         subprocess.run([COMMAND, 'detach', '-q', str(target.pid)], stderr=subprocess.DEVNULL, check=False)
+    target.attach()
+    target.detach()
     assert target.text() == before_text
     target.leave()
 
@@ -174,7 +178,41 @@ def refused(target):
     target.process.kill()
 
 
-CASES = {case.__name__: case for case in (counts, exits, busy, killed, stopped, for_a_time, refused)}
+def filtered(target):
+    """Filters are read beforehand: what would end the process is refused, what lets all pass is not."""
+    before = target.text()
+    target.ask('filter 0')
+    trace = target.attach()
+    allocated = target.ask('work 5')
+    target.detach()
+    assert report(trace)['allocations'] == allocated
+    target.ask('filter 1')
+    message = target.run('attach', str(target.pid), expected=1)
+    assert 'would end it for pwritev' in message or 'cannot be read' in message, message
+    assert target.run('doctor', str(target.pid), expected=1)
+    assert target.text() == before
+    target.leave()
+
+
+CASES = {case.__name__: case for case in (counts, exits, busy, killed, stopped, filtered, for_a_time, refused)}
+
+
+def run_static(program, folder):
+    """A program that no loader takes part in is recorded from its first instruction on."""
+    trace = os.path.join(folder, 't.dat')
+    done = subprocess.run([COMMAND, 'run', '-q', '-o', trace, '--', program], input='work 100\nold\nleave\n', text=True,
+                          stdout=subprocess.PIPE, check=False)
+    assert done.returncode == 3, done.returncode
+    allocated = int(done.stdout.split()[1])
+    rounds = report(trace, '--function', 'one_round')
+    assert rounds['allocations'] == allocated + FIRST_ROUNDS, rounds['allocations']
+    summary = report(trace)
+    assert summary['state'] == 'closed' and not summary['dropped'] and not summary['unknown_frees'], summary
+    assert rounds['live_count'] == 0, rounds
+    stripped = os.path.join(folder, 'stripped')
+    subprocess.run(['strip', '-o', stripped, program], check=True)
+    done = subprocess.run([COMMAND, 'run', '-o', trace, '--', stripped], stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 126 and 'no function malloc' in done.stderr, done
 
 
 def is_allowed(target):
@@ -190,6 +228,9 @@ def main():
         return 0
     patience.begin()
     with tempfile.TemporaryDirectory(prefix='heapsonde-attach-') as folder:
+        if sys.argv[1] == 'run_static':
+            run_static(sys.argv[2], folder)
+            return 0
         target = Target(sys.argv[2], folder)
         try:
             if not is_allowed(target):
