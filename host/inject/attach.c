@@ -92,11 +92,23 @@ static uint64_t region_size(const struct attaching *attaching)
     return HS_REGION_IMAGE + attaching->image.size + HS_REGION_SETTINGS + HS_REGION_LOCAL + HS_REGION_STACK;
 }
 
+// What killed commands have left there is removed where no other bytes are unused.
+static uint64_t find_cave(struct hs_inject_target *target)
+{
+    uint64_t cave = hs_cave__find(target);
+    if (cave)
+        return cave;
+    if (!hs_inject_target__stop_all(target, NULL))
+        hs_cave__empty_all(target);
+    hs_inject_target__let_go(target);
+    return hs_cave__find(target);
+}
+
 // One thread carries out two calls. The others go on, and may take the hole.
 static int map_region(struct attaching *attaching, uint64_t near)
 {
     struct hs_inject_target *target = &attaching->target;
-    uint64_t size = region_size(attaching), cave = hs_cave__find(target);
+    uint64_t size = region_size(attaching), cave = find_cave(target);
     long mapped = -EEXIST, protected = 0;
     int failed =
         cave ? hs_inject_target__stop_one(target, attaching->error)
@@ -385,13 +397,16 @@ static int take_back(struct attaching *attaching, int failed)
 {
     if (failed == -ETIMEDOUT)
         return failed; // a thread is still at it: that is for a detach
-    attaching->region.state = HS_REGION_DETACHED;
-    hs_region__write(&attaching->region, &attaching->target);
+    if (!attaching->region.thread) {
+        attaching->region.state = HS_REGION_DETACHED;
+        hs_region__write(&attaching->region, &attaching->target);
+        return failed;
+    }
     if (!hs_inject_target__stop_one(&attaching->target, NULL)) {
-        int started = hs_region__start(&attaching->region, &attaching->target, attaching->region.end, NULL);
+        int started = hs_region__end(&attaching->region, &attaching->target, NULL);
         hs_inject_target__let_go(&attaching->target);
         if (!started)
-            hs_region__wait(&attaching->region, &attaching->target, BEGIN_SECONDS, NULL);
+            hs_region__wait_for_end(&attaching->region, &attaching->target, BEGIN_SECONDS, NULL);
     }
     return failed;
 }
@@ -462,16 +477,13 @@ static void release(struct attaching *attaching)
 int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_result *result, struct hs_error *error)
 {
     *result = (struct hs_inject_result){0};
-    int failed = hs_permission__check(request->pid, error);
-    if (failed)
-        return failed;
     struct attaching *attaching = calloc(1, sizeof *attaching);
     if (!attaching)
         return hs_error__set(error, ENOMEM, "out of memory");
     attaching->request = request;
     attaching->result = result;
     attaching->error = error;
-    failed = hs_inject_target__open(&attaching->target, request->pid, error);
+    int failed = hs_permission__take(&attaching->target, request->pid, error);
     if (!failed)
         failed = hs_seccomp__check(&attaching->target, request->force, error);
     if (!failed)

@@ -63,22 +63,20 @@ static int detach(struct hs_inject_target *target, struct hs_inject_result *resu
     if (problem)
         return hs_error__set(error, -problem, "memory of process %d cannot be written: %s", (int)target->pid,
                              strerror(-problem));
-    region.state = HS_REGION_DETACHED;
-    hs_region__write(&region, target);
-    failed = hs_region__start(&region, target, region.end, error);
     hs_inject_target__let_go(target);
     result->pause_ns = now_ns() - before;
-    return failed ? failed : hs_region__wait(&region, target, END_SECONDS, error);
+    failed = hs_inject_target__stop_one(target, error);
+    if (!failed)
+        failed = hs_region__end(&region, target, error);
+    hs_inject_target__let_go(target);
+    return failed ? failed : hs_region__wait_for_end(&region, target, END_SECONDS, error);
 }
 
 int hs_inject__detach(pid_t pid, struct hs_inject_result *result, struct hs_error *error)
 {
     struct hs_inject_target target;
     *result = (struct hs_inject_result){0};
-    int failed = hs_permission__check(pid, error);
-    if (failed)
-        return failed;
-    failed = hs_inject_target__open(&target, pid, error);
+    int failed = hs_permission__take(&target, pid, error);
     if (!failed)
         failed = detach(&target, result, error);
     hs_inject_target__close(&target);

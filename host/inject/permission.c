@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -153,4 +154,13 @@ int hs_permission__check(pid_t pid, struct hs_error *error)
             return failed;
     }
     return 0;
+}
+
+int hs_permission__take(struct hs_inject_target *target, pid_t pid, struct hs_error *error)
+{
+    int opened = hs_inject_target__open(target, pid, error);
+    while (!opened && flock(target->memory, LOCK_EX) && errno == EINTR)
+        ;
+    int failed = hs_permission__check(pid, error);
+    return failed ? failed : opened;
 }

@@ -22,15 +22,14 @@ static bool is_sound(const struct hs_region *region)
     return true;
 }
 
-// `state`: 0 for any.
-static bool find(struct hs_region *region, const struct hs_inject_target *target, uint32_t state)
+static bool find(struct hs_region *region, const struct hs_inject_target *target, bool is_over)
 {
     for (size_t i = 0; i < target->mapping_count; i++) {
         const struct hs_inject_mapping *mapping = &target->mappings[i];
         if (mapping->path[0] || !mapping->is_executable || mapping->is_writable)
             continue;
         if (!hs_inject_target__read(target, mapping->start, region, sizeof *region) && is_sound(region) &&
-            region->at == mapping->start && (!state || region->state == state))
+            region->at == mapping->start && (is_over || region->state != HS_REGION_DETACHED))
             return true;
     }
     return false;
@@ -38,13 +37,13 @@ static bool find(struct hs_region *region, const struct hs_inject_target *target
 
 bool hs_region__find(struct hs_region *region, const struct hs_inject_target *target)
 {
-    return find(region, target, HS_REGION_ATTACHED);
+    return find(region, target, false);
 }
 
 bool hs_region__was_there(const struct hs_inject_target *target)
 {
     struct hs_region region;
-    return find(&region, target, 0);
+    return find(&region, target, true);
 }
 
 int hs_region__write(const struct hs_region *region, const struct hs_inject_target *target)
@@ -104,11 +103,42 @@ bool hs_region__is_in_use(const struct hs_region *region, const struct hs_inject
 {
     for (size_t i = 0; i < target->thread_count; i++) {
         uint64_t pc, sp, pointer;
-        if (!target->arch->look(target->threads[i].tid, &pc, &sp, &pointer) && sp >= region->local &&
-            sp <= region->local + HS_REGION_LOCAL + HS_REGION_STACK)
+        if (target->arch->look(target->threads[i].tid, &pc, &sp, &pointer))
+            continue;
+        bool is_ours = sp >= region->local && sp <= region->local + HS_REGION_LOCAL + HS_REGION_STACK;
+        if (is_ours || (pc >= region->at + HS_REGION_STUB && pc < region->at + HS_REGION_ISLANDS))
             return true;
     }
     return false;
+}
+
+// The word says whether the end has been reached. It is set back first, so that it cannot say so of an earlier call.
+int hs_region__end(struct hs_region *region, struct hs_inject_target *target, struct hs_error *error)
+{
+    uint32_t done = 0;
+    int failed = 0;
+    if (region->state == HS_REGION_ENDING)
+        failed = hs_inject_target__read(target, hs_region__done(region), &done, sizeof done);
+    else
+        failed = hs_inject_target__write(target, hs_region__done(region), &done, sizeof done);
+    region->state = HS_REGION_ENDING;
+    if (!failed)
+        failed = hs_region__write(region, target);
+    if (failed)
+        return hs_error__set(error, -failed, "memory of process %d cannot be written: %s", (int)target->pid,
+                             strerror(-failed));
+    return done ? 0 : hs_region__start(region, target, region->end, error);
+}
+
+int hs_region__wait_for_end(struct hs_region *region, const struct hs_inject_target *target, unsigned seconds,
+                            struct hs_error *error)
+{
+    int failed = hs_region__wait(region, target, seconds, error);
+    if (failed)
+        return failed;
+    region->state = HS_REGION_DETACHED;
+    failed = hs_region__write(region, target);
+    return failed ? hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid) : 0;
 }
 
 // ---- patches -------------------------------------------------------------------------------------------------------

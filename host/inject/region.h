@@ -15,7 +15,7 @@
 
 #define HS_REGION_MAGIC 0x6e6f69676572736bull // changes with the layout
 
-enum { HS_REGION_ATTACHED = 1, HS_REGION_DETACHED = 2, HS_REGION_PATCHES = 64 };
+enum { HS_REGION_ATTACHED = 1, HS_REGION_DETACHED = 2, HS_REGION_ENDING = 3, HS_REGION_PATCHES = 64 };
 enum {
     HS_REGION_STUB = 0x2000,
     HS_REGION_ISLANDS = 0x3000,
@@ -49,7 +49,8 @@ static inline uint64_t hs_region__done(const struct hs_region *region)
     return region->settings; // its first word
 }
 
-// The region of the recording that goes on in the target, or that a killed injector has left. False: none.
+// The region of the recording that goes on in the target, or that a killed injector has left: it is attached or ending.
+// False: none.
 bool hs_region__find(struct hs_region *region, const struct hs_inject_target *target);
 
 // Whether the target was recorded before.
@@ -61,7 +62,7 @@ int hs_region__write(const struct hs_region *region, const struct hs_inject_targ
 // Has a new thread of the stopped target call `function` on the region's stack and end.
 int hs_region__start(struct hs_region *region, struct hs_inject_target *target, uint64_t function,
                      struct hs_error *error);
-// Waits until that thread has ended.
+// Waits until that thread has ended. Its function has returned then.
 int hs_region__wait(const struct hs_region *region, const struct hs_inject_target *target, unsigned seconds,
                     struct hs_error *error);
 
@@ -72,6 +73,12 @@ bool hs_region__is_in_use(const struct hs_region *region, const struct hs_inject
 // looked for, or the word that the library is to use is not free.
 enum hs_region_check { HS_REGION_GOOD, HS_REGION_BUSY, HS_REGION_UNFIT };
 enum hs_region_check hs_region__check(const struct hs_region *region, const struct hs_inject_target *target);
+
+// Ends the library in the stopped target, unless an injector that was killed then has done it.
+int hs_region__end(struct hs_region *region, struct hs_inject_target *target, struct hs_error *error);
+// Waits for that. Then the region is detached.
+int hs_region__wait_for_end(struct hs_region *region, const struct hs_inject_target *target, unsigned seconds,
+                            struct hs_error *error);
 
 // Writes the patches, or the bytes that were there before, and clears the word in each thread. Returns 0 or a negative
 // errno.

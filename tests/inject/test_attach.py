@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ class Target:
 
     def __init__(self, program, folder):
         self.folder = folder
+        self.started = time.clock_gettime(time.CLOCK_BOOTTIME) - 1 / os.sysconf('SC_CLK_TCK')
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.pid = self.process.pid
         assert self.answer() == 'ready'
@@ -135,6 +137,70 @@ def killed(target):
     target.leave()
 
 
+TRACEME, SYSCALL, GETREGS, SETOPTIONS, TRACESYSGOOD, EXITKILL = 0, 24, 12, 0x4200, 1, 1 << 20
+ORIG_RAX, REGISTERS = 15, 27
+CALLS_THAT_CHANGE = (18, 101)  # pwrite64, ptrace
+
+
+def end_at(words, number):
+    """Ends the command before its call of that number that could change a process. True: there was such a call."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    pid = os.fork()
+    if pid == 0:
+        libc.ptrace(TRACEME, 0, None, None)
+        os.execv(COMMAND, [COMMAND, *words])
+    os.waitpid(pid, 0)
+    libc.ptrace(SETOPTIONS, pid, None, TRACESYSGOOD | EXITKILL)
+    is_entry, signal_number, registers = False, 0, (ctypes.c_ulong * REGISTERS)()
+    while True:
+        assert libc.ptrace(SYSCALL, pid, None, signal_number) == 0
+        _, status = os.waitpid(pid, 0)
+        if not os.WIFSTOPPED(status):
+            assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0, (words, number, status)
+            return False
+        signal_number = os.WSTOPSIG(status)
+        if signal_number != signal.SIGTRAP | 0x80:
+            continue
+        signal_number = 0
+        is_entry = not is_entry
+        libc.ptrace(GETREGS, pid, None, ctypes.addressof(registers))
+        if is_entry and registers[ORIG_RAX] in CALLS_THAT_CHANGE:
+            number -= 1
+            if number == 0:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                return True
+
+
+def killed_at_each_call(target):
+    """The same, before each call by which the command changes the process; another attach is possible after each."""
+    before = target.state()
+    number = 1
+    attach = ('attach', '-q', str(target.pid), '-o', os.path.join(target.folder, 'k.dat'))
+    detach = ('detach', '-q', str(target.pid))
+    while end_at(attach, number):
+        assert target.ask('work 3') > 0
+        subprocess.run([COMMAND, *detach], stderr=subprocess.DEVNULL, check=False)
+        number += 1
+    assert number > 50, number
+    target.detach()
+    number = 1
+    while True:
+        trace = target.attach()
+        was_killed = end_at(detach, number)
+        assert target.ask('work 3') > 0
+        if was_killed:
+            subprocess.run([COMMAND, *detach], stderr=subprocess.DEVNULL, check=False)
+        assert report(trace)['state'] == 'closed', number
+        if not was_killed:
+            break
+        number += 1
+    assert number > 20, number
+    assert target.state() == before, (before, target.state())
+    target.leave()
+
+
 def stopped(target):
     """No thread of ours could work in a stopped process; when it goes on, it is recorded."""
     os.kill(target.pid, signal.SIGSTOP)
@@ -149,12 +215,31 @@ def stopped(target):
     target.leave()
 
 
+def at_once(target):
+    """Of several commands at the same time, one attaches, and one detaches."""
+    before = target.state()
+    for turn in range(ROUNDS or 5):
+        path = os.path.join(target.folder, f'{turn}.dat')
+        for words in (['attach', '-o', path], ['detach']):
+            commands = [subprocess.Popen([COMMAND, *words, str(target.pid)], stderr=subprocess.PIPE, text=True) for _ in range(4)]
+            messages = [command.communicate()[1] for command in commands]
+            assert sorted(command.returncode for command in commands) == [0, 1, 1, 1], messages
+            if words[0] == 'attach':
+                allocated = target.ask('work 20')
+        assert report(path)['allocations'] == allocated
+    assert target.state() == before
+    target.leave()
+
+
 def for_a_time(target):
     """--for ends it by itself."""
     before = target.state()
     trace = target.attach('t.dat', '--for', '100ms')
     assert target.state() == before
-    assert 'attached' in target.run('report', trace)
+    age = report(trace)['attached_after_ns']
+    assert 0 <= age <= 1e9 * (time.clock_gettime(time.CLOCK_BOOTTIME) - target.started), age
+    unit = 's' if age >= 1e9 else 'ms' if age >= 1e6 else 'us' if age >= 1e3 else 'ns'
+    assert re.search(rf'attached +[0-9.]+ {unit} after the process had started', target.run('report', trace)), age
     target.leave()
 
 
@@ -194,7 +279,7 @@ def filtered(target):
     target.leave()
 
 
-CASES = {case.__name__: case for case in (counts, exits, busy, killed, stopped, filtered, for_a_time, refused)}
+CASES = {case.__name__: case for case in (counts, exits, busy, killed, killed_at_each_call, stopped, at_once, filtered, for_a_time, refused)}
 
 
 def run_static(program, folder):
