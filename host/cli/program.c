@@ -210,10 +210,11 @@ static int check_elf(struct hs_program *program, const char *target, const char 
         return HS_EXIT_CANNOT_RUN;
     program->is_static = !is_loaded && !foreign && can_be_injected(program, path, probe);
     if (!program->is_static && (is_loaded ? !probe->has_dynamic : !probe->has_interpreter)) {
+        bool is_started = hs_inject__is_supported() && !is_loaded && !foreign;
         hs_error__set(error, ENOEXEC,
                       "heapsonde cannot record %s: it is statically linked, so no loader can add the recording library "
-                      "to it; link it dynamically, or link libheapsonde-trace.so into it",
-                      target);
+                      "to it; %slink it dynamically, or link libheapsonde-trace.so into it",
+                      target, is_started ? "name it directly, not behind env or another program, " : "");
         return HS_EXIT_CANNOT_RUN;
     }
     const char *sanitizer = hs_sanitizer(path);

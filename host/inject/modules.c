@@ -261,3 +261,11 @@ uint64_t hs_inject_modules__find_any(const struct hs_inject_modules *modules, co
     }
     return 0;
 }
+
+bool hs_inject_modules__is_static(const struct hs_inject_modules *modules)
+{
+    for (size_t i = 0; i < modules->count; i++)
+        if (modules->each[i].is_static)
+            return true;
+    return false;
+}

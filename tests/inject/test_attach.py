@@ -19,6 +19,9 @@ COMMAND = os.environ['HEAPSONDE_TEST_COMMAND']
 SKIPPED = 77
 ROUNDS = int(os.environ.get('HEAPSONDE_TEST_ROUNDS', '0'))  # scripts/soak has more
 FIRST_ROUNDS = 18  # allocations before the first word
+TRACEME, GETREGS, DETACH, SYSCALL, SETOPTIONS, SEIZE, INTERRUPT = 0, 12, 17, 24, 0x4200, 0x4206, 0x4207
+TRACESYSGOOD, EXITKILL, ORIG_RAX, REGISTERS, CAP_SYS_ADMIN = 1, 1 << 20, 15, 27, 21
+CALLS_THAT_CHANGE = (18, 101)  # pwrite64, ptrace
 
 
 class Target:
@@ -137,18 +140,14 @@ def killed(target):
     target.leave()
 
 
-TRACEME, SYSCALL, GETREGS, SETOPTIONS, TRACESYSGOOD, EXITKILL = 0, 24, 12, 0x4200, 1, 1 << 20
-ORIG_RAX, REGISTERS = 15, 27
-CALLS_THAT_CHANGE = (18, 101)  # pwrite64, ptrace
-
-
-def end_at(words, number):
+def end_at(words, number, output=2):
     """Ends the command before its call of that number that could change a process. True: there was such a call."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     pid = os.fork()
     if pid == 0:
         libc.ptrace(TRACEME, 0, None, None)
+        os.dup2(output, 1)
         os.execv(COMMAND, [COMMAND, *words])
     os.waitpid(pid, 0)
     libc.ptrace(SETOPTIONS, pid, None, TRACESYSGOOD | EXITKILL)
@@ -258,7 +257,7 @@ def refused(target):
     message = target.run('attach', str(target.pid), '-o', '/proc/self/nothing/t.dat', expected=1)
     assert 'folder' in message, message
     libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.ptrace(0x4206, target.pid, 0, 0) == 0  # PTRACE_SEIZE
+    assert libc.ptrace(SEIZE, target.pid, 0, 0) == 0
     assert 'is traced by' in target.run('attach', str(target.pid), expected=1)
     target.process.kill()
 
@@ -300,11 +299,41 @@ def run_static(program, folder):
     assert done.returncode == 126 and 'no function malloc' in done.stderr, done
 
 
+def run_killed(program, folder):
+    """No program stays behind that does not run: it ends with the command, or goes on alone."""
+    words = ('run', '-q', '-o', os.path.join(folder, 't.dat'), '--', program)
+    was_killed, number = True, 0
+    while was_killed:
+        number += 1
+        reader, writer = os.pipe()
+        was_killed = end_at(words, number, writer)
+        os.close(writer)
+        with os.fdopen(reader) as output:
+            assert output.read() in ('', 'ready\n')
+    assert number > 50, number
+
+
+STARTS = {case.__name__: case for case in (run_static, run_killed)}
+
+
+def value_of(name):
+    with open('/proc/self/status', encoding='utf-8') as file:
+        return next((line.split()[1] for line in file if line.startswith(name + ':')), '0')
+
+
 def is_allowed(target):
-    done = subprocess.run([COMMAND, 'doctor', str(target.pid)], stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        print(done.stdout)
-    return done.returncode == 0
+    """Whether the kernel lets this process trace the target, and read the filter that a container has put on both."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.ptrace(SEIZE, target.pid, 0, 0):
+        print('not allowed here: ptrace:', os.strerror(ctypes.get_errno()))
+        return False
+    libc.ptrace(INTERRUPT, target.pid, 0, 0)
+    os.waitpid(target.pid, 0)
+    libc.ptrace(DETACH, target.pid, 0, 0)
+    if value_of('Seccomp') == '2' and not int(value_of('CapEff'), 16) & 1 << CAP_SYS_ADMIN:
+        print('not allowed here: the filter of system calls (seccomp) cannot be read')
+        return False
+    return True
 
 
 def main():
@@ -313,14 +342,14 @@ def main():
         return 0
     patience.begin()
     with tempfile.TemporaryDirectory(prefix='heapsonde-attach-') as folder:
-        if sys.argv[1] == 'run_static':
-            run_static(sys.argv[2], folder)
-            return 0
         target = Target(sys.argv[2], folder)
         try:
             if not is_allowed(target):
                 return SKIPPED
-            CASES[sys.argv[1]](target)
+            if sys.argv[1] in STARTS:
+                STARTS[sys.argv[1]](sys.argv[2], folder)
+            else:
+                CASES[sys.argv[1]](target)
         finally:
             target.process.kill()
             target.process.wait()
