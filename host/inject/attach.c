@@ -431,8 +431,7 @@ static int look_at_target(struct attaching *attaching, uint64_t *malloc_at)
                              (int)attaching->target.pid, (int)attaching->target.pid);
     const struct hs_inject_module *allocator = hs_hooks__allocator(&attaching->modules, malloc_at);
     if (!allocator)
-        return hs_error__set(attaching->error, ENOTSUP,
-                             "process %d has no function malloc that can be found by name%s",
+        return hs_error__set(attaching->error, ENOTSUP, "process %d has no function malloc that can be found by name%s",
                              (int)attaching->target.pid,
                              hs_inject_modules__is_static(&attaching->modules)
                                  ? " (a statically linked program needs its table of symbols, which strip removes)"
