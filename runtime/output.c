@@ -568,6 +568,13 @@ void hs_output__share_descriptor(int fd)
         reopen();
 }
 
+void hs_output__leave(void)
+{
+    atomic_store(&output.stopped, true);
+    place.path[0] = 0; // it is not opened again
+    close_descriptor();
+}
+
 void hs_output__abandon(void)
 {
     if (!output.private_table)

@@ -456,11 +456,11 @@ void hs_process__exit(void)
 
 void hs_process__detach(void)
 {
-    int fd = -1;
     hs_process__exit();
     hs_process__be_single_threaded();
-    if (is_recorder() && (fd = hs_output__descriptor()) >= 0)
-        hs_system_close(fd);
+    if (is_recorder())
+        hs_output__leave();
+    hs_threads__disown();
     hs_process__give_up();
 }
 

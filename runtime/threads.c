@@ -202,6 +202,12 @@ bool hs_thread__next_slot(struct hs_thread *thread, uint64_t now)
     return true;
 }
 
+void hs_threads__disown(void)
+{
+    for (struct hs_thread *thread = atomic_load(&threads.first); thread; thread = thread->next)
+        thread->number = 0;
+}
+
 void hs_threads__reset(void)
 {
     struct hs_thread *self = hs_thread_self;

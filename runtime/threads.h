@@ -71,6 +71,9 @@ bool hs_thread__next_slot(struct hs_thread *thread, uint64_t now);
 // Submits the thread's slot.
 void hs_thread__flush(struct hs_thread *thread);
 
+// Nobody owns a record any more: not even a thread that finds it where an ended one has left it.
+void hs_threads__disown(void);
+
 // In a forked child: keeps only the calling thread, with nothing recorded.
 void hs_threads__reset(void);
 

@@ -157,7 +157,8 @@ static int run_attach(const struct hs_arguments *arguments)
 {
     char library[PATH_MAX];
     struct hs_error error = {.message = ""};
-    struct hs_inject_request request = {.pid = process_number(arguments), .library = library};
+    struct hs_inject_request request = {
+        .pid = process_number(arguments), .library = library, .force = hs_arguments__flag(arguments, "force")};
     if (!request.pid || !hs_recording_options__are_right(arguments))
         return HS_EXIT_USAGE;
     if (hs_library__find(library, sizeof library, &error)) {
@@ -194,6 +195,10 @@ static const struct hs_option attach_options[] = {
      .argument = "TIME",
      .help = "end the recording after this time, or when this command is interrupted; without it the recording goes on "
              "until 'heapsonde detach' or the end of the process"},
+    {.name = "force",
+     .help =
+         "attach although the process has a filter of system calls (seccomp) that cannot be read; if the filter ends "
+         "processes for one of the recorder's calls, it ends this one"},
     {.name = "quiet", .letter = 'q', .help = "print nothing but errors"},
     HS_RECORDING_OPTIONS,
     {0},

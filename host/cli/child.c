@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +60,16 @@ static void execute(const char *path, char **arguments, char **environment)
     execve(_PATH_BSHELL, shell, environment);
 }
 
+// Nobody else would let it go on.
+static void stop_here(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(127);
+    raise(SIGSTOP);
+    prctl(PR_SET_PDEATHSIG, 0);
+}
+
 static void wait_for(struct hs_child *child)
 {
     while (waitpid(child->pid, &child->status, 0) < 0 && errno == EINTR)
@@ -66,6 +77,12 @@ static void wait_for(struct hs_child *child)
 }
 
 int hs_child__run(struct hs_child *child, const char *path, char **arguments, char **environment)
+{
+    return hs_child__run_held(child, path, arguments, environment, NULL, NULL);
+}
+
+int hs_child__run_held(struct hs_child *child, const char *path, char **arguments, char **environment,
+                       hs_child_begin *begin, void *context)
 {
     int report[2];
     struct sigaction before[FORWARDED_COUNT];
@@ -78,10 +95,13 @@ int hs_child__run(struct hs_child *child, const char *path, char **arguments, ch
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &mask);
     catch_signals(before);
+    const pid_t parent = getpid();
     child->pid = fork();
     if (child->pid == 0) {
         restore_signals(before);
         sigprocmask(SIG_SETMASK, &mask, NULL);
+        if (begin)
+            stop_here(parent);
         execute(path, arguments, environment);
         int problem = errno;
         ssize_t written = write(report[1], &problem, sizeof(problem));
@@ -91,6 +111,8 @@ int hs_child__run(struct hs_child *child, const char *path, char **arguments, ch
     child_pid = child->pid;
     sigprocmask(SIG_SETMASK, &mask, NULL);
     close(report[1]);
+    if (!result && begin)
+        begin(context, child->pid);
     if (!result) {
         if (read(report[0], &child->exec_problem, sizeof(child->exec_problem)) != sizeof(child->exec_problem))
             child->exec_problem = 0;

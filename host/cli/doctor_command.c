@@ -155,6 +155,7 @@ static int run(const struct hs_arguments *arguments)
         if (hs_program__prepare(&program, arguments->operands, compared, none, &program_error))
             scene.program_problem = program_error.message;
         scene.program = program.path;
+        scene.program_is_static = program.is_static;
     }
     bool works = report(&scene, hs_arguments__flag(arguments, "json"));
     hs_program__free(&program);

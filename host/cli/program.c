@@ -3,6 +3,7 @@
 
 #include "host/board/words.h"
 #include "host/cli/wrappers.h"
+#include "host/inject/inject.h"
 #include "host/symbols/elf_probe.h"
 #include "host/symbols/own_allocator.h"
 
@@ -187,6 +188,13 @@ static int check_foreign(struct hs_program *program, const char *target, const s
     return result;
 }
 
+// A program that is named itself and is linked statically.
+static bool can_be_injected(const struct hs_program *program, const char *path, const struct hs_probe *probe)
+{
+    return hs_inject__is_supported() && !probe->has_interpreter && !program->wrapped && program->path &&
+           !strcmp(path, program->path);
+}
+
 // `is_loaded`: a loader that the user named takes the file, and not the kernel.
 static int check_elf(struct hs_program *program, const char *target, const char *path, const struct hs_probe *probe,
                      bool is_loaded, const char *library, struct hs_error *error)
@@ -200,11 +208,13 @@ static int check_elf(struct hs_program *program, const char *target, const char 
         foreign ? check_foreign(program, target, foreign, probe, error) : check_library(target, probe, library, error);
     if (result)
         return HS_EXIT_CANNOT_RUN;
-    if (is_loaded ? !probe->has_dynamic : !probe->has_interpreter) {
+    program->is_static = !is_loaded && !foreign && can_be_injected(program, path, probe);
+    if (!program->is_static && (is_loaded ? !probe->has_dynamic : !probe->has_interpreter)) {
+        bool is_started = hs_inject__is_supported() && !is_loaded && !foreign;
         hs_error__set(error, ENOEXEC,
                       "heapsonde cannot record %s: it is statically linked, so no loader can add the recording library "
-                      "to it; link it dynamically, or link libheapsonde-trace.so into it",
-                      target);
+                      "to it; %slink it dynamically, or link libheapsonde-trace.so into it",
+                      target, is_started ? "name it directly, not behind env or another program, " : "");
         return HS_EXIT_CANNOT_RUN;
     }
     const char *sanitizer = hs_sanitizer(path);

@@ -16,6 +16,7 @@
 #include "host/cli/variables.h"
 #include "host/cli/wrappers.h"
 #include "host/gather/shared_key.h"
+#include "host/inject/inject.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -99,11 +100,48 @@ static int start_emulated(struct hs_child *child, const struct hs_program *progr
     return result;
 }
 
-static int start(struct hs_child *child, const struct hs_program *program, const char *library)
+// ---- programs without a dynamic linker -----------------------------------------------------------------------------
+
+struct injected {
+    struct hs_inject_request request;
+    struct hs_error error;
+    bool has_failed;
+};
+
+static void inject(void *context, pid_t pid)
+{
+    struct injected *injected = context;
+    struct hs_inject_result result;
+    bool executed;
+    injected->request.pid = pid;
+    injected->has_failed = hs_inject__start(&injected->request, &result, &executed, &injected->error) != 0;
+}
+
+static int start_static(const struct hs_arguments *arguments, struct hs_child *child, const struct hs_program *program,
+                        const char *library)
+{
+    struct injected injected = {
+        .request = {.library = library, .begins_idle = hs_arguments__flag(arguments, "disabled")},
+        .error = {.message = ""}};
+    for (char **entry = environ; *entry; entry++)
+        if (hs_recording_options__is_variable(*entry) && injected.request.variable_count < HS_INJECT_VARIABLES)
+            injected.request.variables[injected.request.variable_count++] = *entry;
+    int result = hs_child__run_held(child, program->path, program->arguments, environ, inject, &injected);
+    if (result || !injected.has_failed)
+        return result;
+    hs_complain(arguments->command, "heapsonde cannot record %s: it is statically linked, and %s", program->name,
+                injected.error.message);
+    return -ENOTSUP;
+}
+
+static int start(const struct hs_arguments *arguments, struct hs_child *child, const struct hs_program *program,
+                 const char *library)
 {
     const char *before = getenv("LD_PRELOAD");
     if (program->is_emulated)
         return start_emulated(child, program);
+    if (program->is_static)
+        return start_static(arguments, child, program, library);
     char *preload = preloading(library);
     preloaded_before = before ? strdup(before) : NULL;
     char **words = preload && program->wrapper ? wrapped_words(program, preload) : NULL;
@@ -166,8 +204,10 @@ static int run_program(const struct hs_arguments *arguments, const struct hs_pro
     recording.follows_children = hs_arguments__flag(arguments, "follow-children");
     clock_gettime(CLOCK_REALTIME, &recording.started);
     clock_gettime(CLOCK_MONOTONIC, &began);
-    int result = start(&child, program, library);
+    int result = start(arguments, &child, program, library);
     clock_gettime(CLOCK_MONOTONIC, &ended);
+    if (result == -ENOTSUP)
+        return HS_EXIT_CANNOT_RUN;
     if (result) {
         hs_complain(arguments->command, "%s could not be started: %s; try again later", program->name,
                     strerror(-result));

@@ -36,6 +36,7 @@ struct hs_doctor_scene {
     const char *key_file;        // or NULL
     const char *key_problem;     // why it is no good, or NULL
     const char *program;         // the file that would be executed, or NULL
+    bool program_is_static;      // no loader takes the library in: it is put into the program's memory
     const char *program_problem; // why the library cannot be loaded into it, or NULL
     int (*open_event)(enum hs_doctor_event event);
     int (*record)(const struct hs_doctor_scene *scene, char *problem, size_t size); // a trial

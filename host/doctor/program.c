@@ -24,16 +24,6 @@ static void look_allocator(const char *program, struct hs_doctor_finding *findin
                                      "program with the system's malloc or with an allocator's shared library");
 }
 
-void hs_doctor__look_program(const struct hs_doctor_scene *scene, struct hs_doctor_finding *finding)
-{
-    if (scene->program_problem)
-        hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s", scene->program_problem);
-    else if (!scene->program)
-        hs_doctor__say(finding, HS_DOCTOR_UNASKED, "no program was named; 'heapsonde doctor -- PROGRAM' checks one");
-    else
-        look_allocator(scene->program, finding);
-}
-
 struct sections {
     bool read;
     bool eh_frame, debug_frame, exidx, pdr, symbols, debug_info;
@@ -72,6 +62,21 @@ static struct sections sections_of(const char *path)
     if (fd >= 0)
         close(fd);
     return sections;
+}
+
+void hs_doctor__look_program(const struct hs_doctor_scene *scene, struct hs_doctor_finding *finding)
+{
+    if (scene->program_problem)
+        hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s", scene->program_problem);
+    else if (!scene->program)
+        hs_doctor__say(finding, HS_DOCTOR_UNASKED, "no program was named; 'heapsonde doctor -- PROGRAM' checks one");
+    else if (scene->program_is_static && !sections_of(scene->program).symbols)
+        hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s is statically linked and has no table of symbols", scene->program);
+    else if (scene->program_is_static)
+        hs_doctor__say(finding, HS_DOCTOR_WORKS, "%s is statically linked: 'heapsonde run' puts the library into it",
+                       scene->program);
+    else
+        look_allocator(scene->program, finding);
 }
 
 // Whether there are sections to look at; else the finding says why not.

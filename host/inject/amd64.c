@@ -495,6 +495,7 @@ const struct hs_inject_arch hs_inject_amd64 = {
     .return_zero = put_return_zero,
 #if defined(__x86_64__) && defined(__LP64__)
     .stub = put_stub,
+    .stub_values = 8 * WORD_COUNT,
     .save = save,
     .call = call,
     .result = result,

@@ -70,6 +70,7 @@ struct hs_inject_arch {
     // needs nobody. With `done` a new thread may come out of the call: it calls the function on its stack, writes 1 to
     // `done` and ends. Returns at most HS_INJECT_CODE.
     size_t (*stub)(uint8_t *code, const struct hs_borrowed *borrowed, uint64_t done);
+    size_t stub_values; // bytes at its end that differ from call to call
     int (*save)(struct hs_borrowed *borrowed);
     int (*call)(const struct hs_borrowed *borrowed, const struct hs_system_call *call);
     long (*result)(const struct hs_borrowed *borrowed);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/inject/cave.h"
 #include "host/inject/hooks.h"
 #include "host/inject/image.h"
 #include "host/inject/inject.h"
 #include "host/inject/permission.h"
 #include "host/inject/region.h"
+#include "host/inject/seccomp.h"
 
 #include <errno.h>
-#include <link.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +30,7 @@ struct attaching {
     struct hs_inject_result *result;
     struct hs_error *error;
     struct hs_inject_target target;
-    struct hs_modules modules;
+    struct hs_inject_modules modules;
     struct hs_inject_image image;
     struct hs_region region;
     uint8_t islands[HS_REGION_IMAGE - HS_REGION_ISLANDS];
@@ -85,40 +87,34 @@ static uint64_t find_hole(const struct hs_inject_target *target, uint64_t near, 
     return below ? below : hole_above(target, near, size);
 }
 
-// Zeros at the end of a mapping of code, which no function uses.
-static uint64_t find_cave(const struct hs_inject_target *target)
-{
-    static const uint8_t zeros[HS_INJECT_CODE];
-    uint8_t bytes[HS_INJECT_CODE];
-    for (size_t i = 0; i < target->mapping_count; i++) {
-        const struct hs_inject_mapping *mapping = &target->mappings[i];
-        uint64_t at = mapping->end - HS_INJECT_CODE;
-        if (!mapping->is_executable || mapping->is_writable || !strcmp(mapping->path, "[vsyscall]") ||
-            mapping->end - mapping->start < PAGE)
-            continue;
-        if (!hs_target__read(target, at, bytes, sizeof bytes) && !memcmp(bytes, zeros, sizeof bytes))
-            return at;
-    }
-    return 0;
-}
-
 static uint64_t region_size(const struct attaching *attaching)
 {
     return HS_REGION_IMAGE + attaching->image.size + HS_REGION_SETTINGS + HS_REGION_LOCAL + HS_REGION_STACK;
 }
 
+// What killed commands have left there is removed where no other bytes are unused.
+static uint64_t find_cave(struct hs_inject_target *target)
+{
+    uint64_t cave = hs_cave__find(target);
+    if (cave)
+        return cave;
+    if (!hs_inject_target__stop_all(target, NULL))
+        hs_cave__empty_all(target);
+    hs_inject_target__let_go(target);
+    return hs_cave__find(target);
+}
+
 // One thread carries out two calls. The others go on, and may take the hole.
 static int map_region(struct attaching *attaching, uint64_t near)
 {
-    static const uint8_t zeros[HS_INJECT_CODE];
     struct hs_inject_target *target = &attaching->target;
     uint64_t size = region_size(attaching), cave = find_cave(target);
     long mapped = -EEXIST, protected = 0;
     int failed =
-        cave ? hs_target__stop_one(target, attaching->error)
+        cave ? hs_inject_target__stop_one(target, attaching->error)
              : hs_error__set(attaching->error, ENOTSUP, "process %d has no unused bytes of code", (int)target->pid);
     for (int tries = 0; !failed && mapped == -EEXIST && tries < HOLE_TRIES; tries++) {
-        failed = hs_target__read_mappings(target, attaching->error);
+        failed = hs_inject_target__read_mappings(target, attaching->error);
         uint64_t hole = find_hole(target, near, size);
         if (!failed && !hole)
             failed = hs_error__set(attaching->error, ENOMEM, "process %d has no free addresses near its allocator",
@@ -127,7 +123,7 @@ static int map_region(struct attaching *attaching, uint64_t near)
             target->arch->mmap,
             {(long)hole, (long)size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0}};
         if (!failed)
-            failed = hs_target__call(target, cave, 0, &map, &mapped, attaching->error);
+            failed = hs_inject_target__call(target, cave, 0, &map, &mapped, attaching->error);
         if (!failed && mapped > 0 && (uint64_t)mapped != hole) // a kernel that does not know the flag
             failed = hs_error__set(attaching->error, ENOMEM, "process %d has no free addresses near its allocator",
                                    (int)target->pid);
@@ -140,36 +136,55 @@ static int map_region(struct attaching *attaching, uint64_t near)
         struct hs_system_call protect = {
             target->arch->mprotect,
             {(long)data, (long)((uint64_t)mapped + size - data), PROT_READ | PROT_WRITE, 0, 0, 0}};
-        failed = hs_target__call(target, cave, 0, &protect, &protected, attaching->error);
+        failed = hs_inject_target__call(target, cave, 0, &protect, &protected, attaching->error);
     }
     if (!failed && protected < 0)
         failed = hs_error__set(attaching->error, (int)-protected, "process %d cannot protect memory: %s",
                                (int)target->pid, strerror((int)-protected));
     if (cave)
-        hs_target__write(target, cave, zeros, sizeof zeros);
-    hs_target__let_go(target);
+        hs_cave__empty(target, cave);
+    hs_inject_target__let_go(target);
     attaching->region = (struct hs_region){.magic = HS_REGION_MAGIC, .at = (uint64_t)mapped, .size = size};
     return failed;
 }
 
 // ---- thread-local words --------------------------------------------------------------------------------------------
 
+// Before libc has begun, its own functions say which one it is.
+static int guess_words(struct attaching *attaching)
+{
+    static const char *const signs[][2] = {{"glibc", "__libc_memalign"}, {"musl", "__init_tp"}, {"musl", "__init_tls"}};
+    const struct hs_thread_words *words = attaching->target.arch->words;
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+        if (!hs_inject_modules__find(&attaching->modules, NULL, signs[i][1]).module)
+            continue;
+        while (words->libc && strcmp(words->libc, signs[i][0]))
+            words++;
+        attaching->region.words = *words;
+        attaching->region.words.libc = NULL;
+        return 0;
+    }
+    return hs_error__set(attaching->error, ENOTSUP,
+                         "its C library is not known (glibc and musl are known), or it has no table of symbols");
+}
+
 // Which libc it is: where the first thread's number is.
 static int find_words(struct attaching *attaching)
 {
     struct hs_inject_target *target = &attaching->target;
     uint64_t pc, sp, pointer = 0;
-    int failed = hs_target__stop_one(target, attaching->error);
+    int failed = hs_inject_target__stop_one(target, attaching->error);
     pid_t tid = failed ? 0 : target->threads[0].tid;
     if (!failed && target->arch->look(tid, &pc, &sp, &pointer))
         failed = hs_error__set(attaching->error, ESRCH, "process %d has ended", (int)target->pid);
-    hs_target__let_go(target);
-    uint32_t wanted = (uint32_t)hs_target__own_tid(target, tid);
+    hs_inject_target__let_go(target);
+    uint32_t wanted = (uint32_t)hs_inject_target__own_tid(target, tid);
     for (const struct hs_thread_words *words = target->arch->words; !failed && words->libc; words++) {
         uint32_t number = 0;
         uint64_t word = 1;
-        if (hs_target__read(target, pointer + (uint64_t)words->tid, &number, sizeof number) || number != wanted ||
-            hs_target__read(target, pointer + (uint64_t)words->word, &word, sizeof word) || word)
+        if (hs_inject_target__read(target, pointer + (uint64_t)words->tid, &number, sizeof number) ||
+            number != wanted || hs_inject_target__read(target, pointer + (uint64_t)words->word, &word, sizeof word) ||
+            (word && !hs_region__was_there(target)))
             continue;
         attaching->region.words = *words;
         attaching->region.words.libc = NULL;
@@ -187,15 +202,15 @@ static int place_thread_variables(struct attaching *attaching)
 {
     const struct hs_region *region = &attaching->region;
     struct hs_attach_table table;
-    int failed = hs_target__read(&attaching->target, attaching->image.table, &table, sizeof table);
+    int failed = hs_inject_target__read(&attaching->target, attaching->image.table, &table, sizeof table);
     for (size_t i = 0; !failed && i < attaching->image.thread_entry_count; i++) {
         uint64_t entry = attaching->image.base + attaching->image.thread_entries[i];
         int64_t offset = 0;
-        failed = hs_target__read(&attaching->target, entry, &offset, sizeof offset);
+        failed = hs_inject_target__read(&attaching->target, entry, &offset, sizeof offset);
         bool is_self = offset == (int64_t)table.thread_self_at;
         offset = region->words.word + (is_self ? 0 : (int64_t)sizeof offset - 3);
         if (!failed)
-            failed = hs_target__write(&attaching->target, entry, &offset, sizeof offset);
+            failed = hs_inject_target__write(&attaching->target, entry, &offset, sizeof offset);
     }
     return no_memory(attaching, failed);
 }
@@ -208,8 +223,10 @@ static uint64_t import(void *context, const char *name)
     struct attaching *attaching = context;
     if (!strcmp(name, "environ"))
         return attaching->region.settings + SETTING_ENVIRON;
-    uint64_t found = hs_modules__find_any(&attaching->modules, name);
-    return found || strcmp(name, "_r_debug") || hs_modules__find_any(&attaching->modules, "_dl_debug_addr")
+    if (attaching->target.is_starting && (!strcmp(name, "getauxval") || !strcmp(name, "_dl_find_object")))
+        return 0; // of a libc that has not begun
+    uint64_t found = hs_inject_modules__find_any(&attaching->modules, name);
+    return found || strcmp(name, "_r_debug") || hs_inject_modules__find_any(&attaching->modules, "_dl_debug_addr")
                ? found
                : attaching->region.settings + SETTING_DEBUG;
 }
@@ -263,6 +280,7 @@ static int write_region(struct attaching *attaching)
                              .modules = &attaching->modules,
                              .image = &attaching->image,
                              .region = region,
+                             .is_starting = target->is_starting,
                              .islands = attaching->islands,
                              .unpatched = attaching->result->unpatched,
                              .unpatched_size = sizeof attaching->result->unpatched};
@@ -278,18 +296,19 @@ static int write_region(struct attaching *attaching)
         return failed;
     const struct hs_attach_table *table = hs_inject_image__table(&attaching->image);
     char *info = hs_inject_image__at(&attaching->image, (uintptr_t)table->info, HS_ATTACH_INFO);
-    if (info)
-        snprintf(info, HS_ATTACH_INFO, "%.3f", age_of(target->pid));
+    if (info && !target->is_starting)
+        snprintf(info, HS_ATTACH_INFO, "%.0f", age_of(target->pid) * 1e9);
     region->end = (uintptr_t)table->end;
-    region->state = HS_REGION_ATTACHED; // from now on a detach can end it, also if this process is killed
-    failed = hs_region__write(region, target);
+    failed =
+        hs_inject_target__write(target, region->at + HS_REGION_ISLANDS, attaching->islands, sizeof attaching->islands);
     if (!failed)
-        failed =
-            hs_target__write(target, region->at + HS_REGION_ISLANDS, attaching->islands, sizeof attaching->islands);
+        failed = hs_inject_target__write(target, attaching->image.base, attaching->image.bytes, attaching->image.size);
     if (!failed)
-        failed = hs_target__write(target, attaching->image.base, attaching->image.bytes, attaching->image.size);
+        failed = hs_inject_target__write(target, region->settings, attaching->settings, sizeof attaching->settings);
+    // From now on a detach can end it, also if this process is killed.
+    region->state = HS_REGION_ATTACHED;
     if (!failed)
-        failed = hs_target__write(target, region->settings, attaching->settings, sizeof attaching->settings);
+        failed = hs_region__write(region, target);
     return no_memory(attaching, failed);
 }
 
@@ -297,9 +316,9 @@ static bool is_recording(const struct attaching *attaching)
 {
     uint64_t shared = 0;
     uint32_t mode = 0;
-    return !hs_target__read(&attaching->target, (uintptr_t)hs_inject_image__table(&attaching->image)->mode, &shared,
-                            sizeof shared) &&
-           !hs_target__read(&attaching->target, shared, &mode, sizeof mode) && mode;
+    return !hs_inject_target__read(&attaching->target, (uintptr_t)hs_inject_image__table(&attaching->image)->mode,
+                                   &shared, sizeof shared) &&
+           !hs_inject_target__read(&attaching->target, shared, &mode, sizeof mode) && mode;
 }
 
 // Runs beside the program.
@@ -308,14 +327,14 @@ static int begin(struct attaching *attaching)
     struct hs_inject_target *target = &attaching->target;
     const struct hs_attach_table *table = hs_inject_image__table(&attaching->image);
     uint64_t before = now_ns();
-    int failed = hs_target__stop_one(target, attaching->error);
+    int failed = hs_inject_target__stop_one(target, attaching->error);
     if (!failed)
         failed = hs_region__start(&attaching->region, target, (uintptr_t)table->begin, attaching->error);
-    hs_target__let_go(target);
+    hs_inject_target__let_go(target);
     if (!failed)
         failed = hs_region__wait(&attaching->region, target, BEGIN_SECONDS, attaching->error);
     attaching->result->begin_ns = now_ns() - before;
-    if (!failed && !is_recording(attaching))
+    if (!failed && !attaching->request->begins_idle && !is_recording(attaching))
         failed =
             hs_error__set(attaching->error, EACCES,
                           "process %d cannot record; often it may not create the trace: name a folder that its user "
@@ -332,28 +351,25 @@ static void wait_a_moment(void)
     nanosleep(&pause, NULL);
 }
 
-// Stops all threads at a moment when none is in the way. They are stopped afterwards.
+// Stops all threads at a moment when none is in the way, and none ends. They are stopped afterwards.
 static int stop_outside(struct attaching *attaching)
 {
     struct hs_inject_target *target = &attaching->target;
+    enum hs_region_check check = HS_REGION_BUSY;
     for (int tries = 0; tries < STOP_TRIES; tries++) {
         attaching->result->pause_ns = now_ns();
-        int failed = hs_target__stop_all(target, attaching->error);
+        int failed = hs_inject_target__stop_all(target, attaching->error);
         if (failed)
             return failed;
-        switch (hs_region__check(&attaching->region, target)) {
-        case HS_REGION_GOOD:
+        check = hs_region__check(&attaching->region, target);
+        if (check == HS_REGION_GOOD)
             return 0;
-        case HS_REGION_UNFIT:
-            return hs_error__set(attaching->error, ENOTSUP,
-                                 "a thread of process %d is not one of a C library that attaching knows",
-                                 (int)target->pid);
-        case HS_REGION_BUSY:
-            break;
-        }
-        hs_target__let_go(target);
+        hs_inject_target__let_go(target);
         wait_a_moment();
     }
+    if (check == HS_REGION_UNFIT)
+        return hs_error__set(attaching->error, ENOTSUP,
+                             "a thread of process %d is not one of a C library that attaching knows", (int)target->pid);
     return hs_error__set(attaching->error, EBUSY, "a thread of process %d stays in the allocator's first instructions",
                          (int)target->pid);
 }
@@ -363,13 +379,14 @@ static int patch(struct attaching *attaching)
     struct hs_inject_target *target = &attaching->target;
     int failed = stop_outside(attaching);
     if (!failed) {
+        hs_cave__empty_all(target);
         unsigned count;
         if ((failed = hs_region__patch(&attaching->region, target)))
             hs_region__unpatch(&attaching->region, target, &count);
         failed = no_memory(attaching, failed);
     }
     attaching->result->threads = (unsigned)target->thread_count;
-    hs_target__let_go(target);
+    hs_inject_target__let_go(target);
     attaching->result->pause_ns = now_ns() - attaching->result->pause_ns;
     attaching->result->patches = attaching->region.patch_count;
     return failed;
@@ -380,13 +397,16 @@ static int take_back(struct attaching *attaching, int failed)
 {
     if (failed == -ETIMEDOUT)
         return failed; // a thread is still at it: that is for a detach
-    attaching->region.state = HS_REGION_DETACHED;
-    hs_region__write(&attaching->region, &attaching->target);
-    if (!hs_target__stop_one(&attaching->target, NULL)) {
-        int started = hs_region__start(&attaching->region, &attaching->target, attaching->region.end, NULL);
-        hs_target__let_go(&attaching->target);
+    if (!attaching->region.thread) {
+        attaching->region.state = HS_REGION_DETACHED;
+        hs_region__write(&attaching->region, &attaching->target);
+        return failed;
+    }
+    if (!hs_inject_target__stop_one(&attaching->target, NULL)) {
+        int started = hs_region__end(&attaching->region, &attaching->target, NULL);
+        hs_inject_target__let_go(&attaching->target);
         if (!started)
-            hs_region__wait(&attaching->region, &attaching->target, BEGIN_SECONDS, NULL);
+            hs_region__wait_for_end(&attaching->region, &attaching->target, BEGIN_SECONDS, NULL);
     }
     return failed;
 }
@@ -396,13 +416,13 @@ static int take_back(struct attaching *attaching, int failed)
 static int look_at_target(struct attaching *attaching, uint64_t *malloc_at)
 {
     struct hs_region other;
-    int failed = hs_target__read_mappings(&attaching->target, attaching->error);
+    int failed = hs_inject_target__read_mappings(&attaching->target, attaching->error);
     if (!failed)
-        failed = hs_modules__open(&attaching->modules, &attaching->target, attaching->error);
+        failed = hs_inject_modules__open(&attaching->modules, &attaching->target, attaching->error);
     if (failed)
         return failed;
     for (size_t i = 0; i < attaching->modules.count; i++)
-        if (attaching->modules.each[i].role == HS_MODULE_OURS)
+        if (attaching->modules.each[i].role == HS_INJECT_MODULE_OURS)
             return hs_error__set(attaching->error, EALREADY, "process %d is recorded already, by %s",
                                  (int)attaching->target.pid, attaching->modules.each[i].path);
     if (hs_region__find(&other, &attaching->target))
@@ -411,8 +431,11 @@ static int look_at_target(struct attaching *attaching, uint64_t *malloc_at)
                              (int)attaching->target.pid, (int)attaching->target.pid);
     const struct hs_inject_module *allocator = hs_hooks__allocator(&attaching->modules, malloc_at);
     if (!allocator)
-        return hs_error__set(attaching->error, ENOTSUP, "process %d has no function malloc that can be found by name",
-                             (int)attaching->target.pid);
+        return hs_error__set(attaching->error, ENOTSUP, "process %d has no function malloc that can be found by name%s",
+                             (int)attaching->target.pid,
+                             hs_inject_modules__is_static(&attaching->modules)
+                                 ? " (a statically linked program needs its table of symbols, which strip removes)"
+                                 : "");
     snprintf(attaching->result->allocator, sizeof attaching->result->allocator, "%s", allocator->path);
     return 0;
 }
@@ -421,20 +444,20 @@ static int attach(struct attaching *attaching)
 {
     uint64_t malloc_at = 0;
     const struct hs_inject_request *request = attaching->request;
-    int failed = hs_target__open(&attaching->target, request->pid, attaching->error);
-    if (!failed)
-        failed = look_at_target(attaching, &malloc_at);
+    int failed = look_at_target(attaching, &malloc_at);
     if (!failed)
         failed = hs_inject_image__open(&attaching->image, request->library, attaching->target.arch->machine,
                                        attaching->error);
     if (!failed)
-        failed = find_words(attaching);
+        failed = attaching->target.is_starting ? guess_words(attaching) : find_words(attaching);
     struct hs_thread_words words = attaching->region.words;
+    bool follows_another = !failed && hs_region__was_there(&attaching->target);
     if (!failed)
         failed = map_region(attaching, malloc_at);
     if (failed)
         return failed;
     attaching->region.words = words;
+    attaching->region.follows_another = follows_another;
     attaching->region.settings = attaching->region.at + HS_REGION_IMAGE + attaching->image.size;
     attaching->region.local = attaching->region.settings + HS_REGION_SETTINGS;
     failed = write_region(attaching);
@@ -446,24 +469,56 @@ static int attach(struct attaching *attaching)
     return failed ? take_back(attaching, failed) : 0;
 }
 
+static void release(struct attaching *attaching)
+{
+    hs_inject_image__close(&attaching->image);
+    hs_inject_modules__close(&attaching->modules);
+    hs_inject_target__close(&attaching->target);
+    free(attaching);
+}
+
 int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_result *result, struct hs_error *error)
 {
     *result = (struct hs_inject_result){0};
-    int failed = hs_permission__check(request->pid, error);
-    if (failed)
-        return failed;
     struct attaching *attaching = calloc(1, sizeof *attaching);
     if (!attaching)
         return hs_error__set(error, ENOMEM, "out of memory");
     attaching->request = request;
     attaching->result = result;
     attaching->error = error;
-    failed = attach(attaching);
-    hs_inject_image__close(&attaching->image);
-    hs_modules__close(&attaching->modules);
-    hs_target__close(&attaching->target);
-    free(attaching);
+    int failed = hs_permission__take(&attaching->target, request->pid, error);
+    if (!failed)
+        failed = hs_seccomp__check(&attaching->target, request->force, error);
+    if (!failed)
+        failed = attach(attaching);
+    if (failed && hs_inject_target__is_gone(&attaching->target))
+        failed =
+            hs_error__set(error, ESRCH, "process %d has ended, or has executed another program", (int)request->pid);
+    release(attaching);
     return failed;
+}
+
+int hs_inject__start(const struct hs_inject_request *request, struct hs_inject_result *result, bool *executed,
+                     struct hs_error *error)
+{
+    *result = (struct hs_inject_result){0};
+    *executed = false;
+    struct attaching *attaching = calloc(1, sizeof *attaching);
+    if (!attaching)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    *attaching = (struct attaching){.request = request, .result = result, .error = error, .target = {.memory = -1}};
+    int failed = hs_inject_target__start(&attaching->target, request->pid, executed, error);
+    if (!failed && *executed)
+        failed = attach(attaching);
+    if (failed)
+        kill(request->pid, SIGKILL);
+    release(attaching);
+    return failed;
+}
+
+bool hs_inject__is_supported(void)
+{
+    return hs_inject_arch__native() != NULL;
 }
 
 int hs_inject__examine(pid_t pid, struct hs_error *error)
@@ -476,11 +531,13 @@ int hs_inject__examine(pid_t pid, struct hs_error *error)
         return failed ? failed : hs_error__set(error, ENOMEM, "out of memory");
     attaching->result = &result;
     attaching->error = error;
-    failed = hs_target__open(&attaching->target, pid, error);
+    failed = hs_inject_target__open(&attaching->target, pid, error);
+    if (!failed)
+        failed = hs_seccomp__check(&attaching->target, false, error);
     if (!failed)
         failed = look_at_target(attaching, &malloc_at);
-    hs_modules__close(&attaching->modules);
-    hs_target__close(&attaching->target);
+    hs_inject_modules__close(&attaching->modules);
+    hs_inject_target__close(&attaching->target);
     free(attaching);
     return failed;
 }

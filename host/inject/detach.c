@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/inject/cave.h"
 #include "host/inject/inject.h"
 #include "host/inject/permission.h"
 #include "host/inject/region.h"
@@ -20,9 +21,9 @@ bool hs_inject__is_attached(pid_t pid)
 {
     struct hs_inject_target target;
     struct hs_region region;
-    bool found = !hs_target__open(&target, pid, NULL) && !hs_target__read_mappings(&target, NULL) &&
+    bool found = !hs_inject_target__open(&target, pid, NULL) && !hs_inject_target__read_mappings(&target, NULL) &&
                  hs_region__find(&region, &target);
-    hs_target__close(&target);
+    hs_inject_target__close(&target);
     return found;
 }
 
@@ -34,10 +35,10 @@ static int stop_idle(struct hs_inject_target *target, const struct hs_region *re
     uint64_t begun = now_ns();
     do {
         *since = now_ns();
-        int failed = hs_target__stop_all(target, error);
+        int failed = hs_inject_target__stop_all(target, error);
         if (failed || !hs_region__is_in_use(region, target))
             return failed;
-        hs_target__let_go(target);
+        hs_inject_target__let_go(target);
         nanosleep(&pause, NULL);
     } while (now_ns() - begun < END_SECONDS * 1000000000ull);
     return hs_error__set(error, ETIMEDOUT, "the recording library still starts in process %d; try again later",
@@ -47,7 +48,7 @@ static int stop_idle(struct hs_inject_target *target, const struct hs_region *re
 static int detach(struct hs_inject_target *target, struct hs_inject_result *result, struct hs_error *error)
 {
     struct hs_region region;
-    int failed = hs_target__read_mappings(target, error);
+    int failed = hs_inject_target__read_mappings(target, error);
     if (failed)
         return failed;
     if (!hs_region__find(&region, target))
@@ -56,29 +57,28 @@ static int detach(struct hs_inject_target *target, struct hs_inject_result *resu
     failed = stop_idle(target, &region, &before, error);
     if (failed)
         return failed;
+    hs_cave__empty_all(target);
     result->threads = (unsigned)target->thread_count;
     int problem = hs_region__unpatch(&region, target, &result->patches);
     if (problem)
         return hs_error__set(error, -problem, "memory of process %d cannot be written: %s", (int)target->pid,
                              strerror(-problem));
-    region.state = HS_REGION_DETACHED;
-    hs_region__write(&region, target);
-    failed = hs_region__start(&region, target, region.end, error);
-    hs_target__let_go(target);
+    hs_inject_target__let_go(target);
     result->pause_ns = now_ns() - before;
-    return failed ? failed : hs_region__wait(&region, target, END_SECONDS, error);
+    failed = hs_inject_target__stop_one(target, error);
+    if (!failed)
+        failed = hs_region__end(&region, target, error);
+    hs_inject_target__let_go(target);
+    return failed ? failed : hs_region__wait_for_end(&region, target, END_SECONDS, error);
 }
 
 int hs_inject__detach(pid_t pid, struct hs_inject_result *result, struct hs_error *error)
 {
     struct hs_inject_target target;
     *result = (struct hs_inject_result){0};
-    int failed = hs_permission__check(pid, error);
-    if (failed)
-        return failed;
-    failed = hs_target__open(&target, pid, error);
+    int failed = hs_permission__take(&target, pid, error);
     if (!failed)
         failed = detach(&target, result, error);
-    hs_target__close(&target);
+    hs_inject_target__close(&target);
     return failed;
 }

@@ -5,17 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LOOKED_AT = 4096, UNIT = 16, ALLOCATOR = 1, NEEDED = 2 };
+enum { LOOKED_AT = 4096, UNIT = 16, ALLOCATOR = 1, NEEDED = 2, LATER = 4 };
 
-// Functions of the library with the same name take their place. sbrk is done by brk.
+// Functions of the library with the same name take their place. sbrk is done by brk. LATER: libc itself calls it before
+// there are thread-local variables.
 static const struct {
     const char *name;
     unsigned how;
 } functions[] = {
     {"malloc", ALLOCATOR | NEEDED},
     {"free", ALLOCATOR | NEEDED},
-    {"calloc", ALLOCATOR | NEEDED},
-    {"realloc", ALLOCATOR | NEEDED},
+    {"calloc", ALLOCATOR},
+    {"realloc", ALLOCATOR},
     {"posix_memalign", ALLOCATOR},
     {"aligned_alloc", ALLOCATOR},
     {"memalign", ALLOCATOR},
@@ -26,7 +27,7 @@ static const struct {
     {"mmap", 0},
     {"munmap", 0},
     {"mremap", 0},
-    {"brk", 0},
+    {"brk", LATER},
     {"fork", 0},
     {"_Fork", 0},
     {"_exit", 0},
@@ -57,9 +58,9 @@ struct planned {
     uint64_t original; // moved code; 0: not patched
 };
 
-const struct hs_inject_module *hs_hooks__allocator(const struct hs_modules *modules, uint64_t *malloc_at)
+const struct hs_inject_module *hs_hooks__allocator(const struct hs_inject_modules *modules, uint64_t *malloc_at)
 {
-    struct hs_function function = hs_modules__find(modules, NULL, "malloc");
+    struct hs_function function = hs_inject_modules__find(modules, NULL, "malloc");
     *malloc_at = function.address;
     return function.module;
 }
@@ -71,7 +72,7 @@ const struct hs_inject_module *hs_hooks__allocator(const struct hs_modules *modu
 static void find_own_code(const struct hs_hooks *hooks, const struct planned *planned, struct hs_island *island)
 {
     island->own = island->own_end = 0;
-    if (!hs_modules__find(hooks->modules, hooks->allocator, "__libc_memalign").module)
+    if (!hs_inject_modules__find(hooks->modules, hooks->allocator, "__libc_memalign").module)
         return;
     for (size_t i = 0; i < FUNCTIONS; i++) {
         const struct hs_function *function = &planned[i].function;
@@ -123,7 +124,7 @@ static const char *plan_patch(struct hs_hooks *hooks, struct planned *planned, s
     uint8_t code[LOOKED_AT];
     size_t length = sizeof code;
     struct hs_moved_code moved;
-    while (length > 32 && hs_target__read(hooks->target, planned->function.address, code, length))
+    while (length > 32 && hs_inject_target__read(hooks->target, planned->function.address, code, length))
         length /= 2;
     if (!is_of_file(&planned->function, code, 16))
         return "is not as in its file";
@@ -169,13 +170,15 @@ static int plan(struct hs_hooks *hooks, struct planned *planned, struct hs_error
     struct hs_island island = {.words = hooks->region->words,
                                .number_at = (uint32_t)hs_inject_image__table(hooks->image)->number_at};
     for (size_t i = 0; i < FUNCTIONS; i++)
-        planned[i].function =
-            hs_modules__find(hooks->modules, functions[i].how & ALLOCATOR ? hooks->allocator : NULL, functions[i].name);
+        planned[i].function = hs_inject_modules__find(
+            hooks->modules, functions[i].how & ALLOCATOR ? hooks->allocator : NULL, functions[i].name);
     struct hs_island own = island;
     find_own_code(hooks, planned, &own);
     for (size_t i = 0; i < FUNCTIONS; i++) {
         uint64_t hook = hs_inject_image__function(hooks->image, functions[i].name);
         const char *problem = NULL;
+        if (hooks->is_starting && functions[i].how & LATER)
+            continue;
         if (!planned[i].function.module)
             problem = functions[i].how & NEEDED ? "is not there" : NULL;
         else if (!(planned[i].original = known_original(planned, i, planned[i].function.address)))
@@ -200,7 +203,8 @@ static uint64_t real_function(const struct hs_hooks *hooks, const struct planned
                 return planned[i].original;
             is_allocators = functions[i].how & ALLOCATOR;
         }
-    struct hs_function function = hs_modules__find(hooks->modules, is_allocators ? hooks->allocator : NULL, name);
+    struct hs_function function =
+        hs_inject_modules__find(hooks->modules, is_allocators ? hooks->allocator : NULL, name);
     uint64_t original = known_original(planned, FUNCTIONS, function.address);
     return original ? original : function.address;
 }

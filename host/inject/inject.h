@@ -22,6 +22,8 @@ struct hs_inject_request {
     // NAME=VALUE for the library. The target's own environment is not looked at.
     const char *variables[HS_INJECT_VARIABLES];
     unsigned variable_count;
+    bool force;       // also if filters of system calls cannot be read
+    bool begins_idle; // the library is told to record nothing at first
 };
 
 struct hs_inject_result {
@@ -36,11 +38,20 @@ struct hs_inject_result {
 // All return 0 or a negative errno. A target that is refused was not changed.
 int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_result *result, struct hs_error *error);
 
+// The same for a child of this process that has stopped itself by SIGSTOP and is about to execute a program: it is
+// recorded from its first instruction on, whether it is linked statically or not. This returns when it runs. *executed
+// becomes false if it has ended before; then nothing failed here.
+int hs_inject__start(const struct hs_inject_request *request, struct hs_inject_result *result, bool *executed,
+                     struct hs_error *error);
+
+// Whether there is an injector for this machine.
+bool hs_inject__is_supported(void);
+
 // The program's text is as before afterwards, and the library's threads have ended. Its memory stays, because a thread
 // may be waiting in a function that it called.
 int hs_inject__detach(pid_t pid, struct hs_inject_result *result, struct hs_error *error);
 
-// Whether an attach would be allowed and possible, as far as that is known without stopping the process.
+// Whether an attach would be allowed and possible, as far as that is known without changing the process.
 int hs_inject__examine(pid_t pid, struct hs_error *error);
 
 // Whether the process is being recorded by an attached library.

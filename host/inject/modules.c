@@ -107,19 +107,19 @@ static bool begins_with(const char *text, const char *beginning)
     return !strncmp(text, beginning, strlen(beginning));
 }
 
-static enum hs_module_role role_of(const char *path, bool is_program)
+static enum hs_inject_module_role role_of(const char *path, bool is_program)
 {
     const char *name = base_name(path);
     if (is_program)
-        return HS_MODULE_PROGRAM;
+        return HS_INJECT_MODULE_PROGRAM;
     if (begins_with(name, "libheapsonde-"))
-        return HS_MODULE_OURS;
+        return HS_INJECT_MODULE_OURS;
     if (begins_with(name, "libc.so") || begins_with(name, "libc-2") || begins_with(name, "ld-musl-") ||
         begins_with(name, "libc.musl-"))
-        return HS_MODULE_LIBC;
+        return HS_INJECT_MODULE_LIBC;
     return begins_with(name, "ld-linux") || begins_with(name, "ld-2") || begins_with(name, "ld64.so")
-               ? HS_MODULE_LOADER
-               : HS_MODULE_LIBRARY;
+               ? HS_INJECT_MODULE_LOADER
+               : HS_INJECT_MODULE_LIBRARY;
 }
 
 // Through the target's root folder, or, if it was removed or replaced, what the kernel has kept.
@@ -135,12 +135,18 @@ static int open_module(struct hs_elf_file *file, const struct hs_inject_target *
     return hs_elf_file__open(file, path, target->arch->machine);
 }
 
-static uint64_t bias_of(const struct hs_elf_file *file, uint64_t start)
+// False: the file was not loaded there but is only mapped.
+static bool find_bias(const struct hs_elf_file *file, const struct hs_inject_mapping *mapping, uint64_t *bias)
 {
-    for (size_t i = 0; i < file->segment_count; i++)
-        if (file->segments[i].p_type == PT_LOAD)
-            return start - ((file->segments[i].p_vaddr - file->segments[i].p_offset) & ~(uint64_t)4095);
-    return start;
+    for (size_t i = 0; i < file->segment_count; i++) {
+        const Elf64_Phdr *segment = &file->segments[i];
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) ||
+            (segment->p_offset & ~(uint64_t)4095) != mapping->offset)
+            continue;
+        *bias = mapping->start - (segment->p_vaddr & ~(uint64_t)4095);
+        return true;
+    }
+    return false;
 }
 
 static bool is_static(const struct hs_elf_file *file)
@@ -151,7 +157,7 @@ static bool is_static(const struct hs_elf_file *file)
     return true;
 }
 
-static bool is_known(const struct hs_modules *modules, const char *path)
+static bool is_known(const struct hs_inject_modules *modules, const char *path)
 {
     for (size_t i = 0; i < modules->count; i++)
         if (!strcmp(modules->each[i].path, path))
@@ -159,22 +165,23 @@ static bool is_known(const struct hs_modules *modules, const char *path)
     return false;
 }
 
-static void add_module(struct hs_modules *modules, const struct hs_inject_target *target,
+static void add_module(struct hs_inject_modules *modules, const struct hs_inject_target *target,
                        const struct hs_inject_mapping *mapping, const char *program)
 {
-    struct hs_inject_module *module = &modules->each[modules->count];
-    if (mapping->path[0] != '/' || mapping->offset || is_known(modules, mapping->path))
+    struct hs_inject_module module = {.role = role_of(mapping->path, !strcmp(mapping->path, program))};
+    if (mapping->path[0] != '/' || !mapping->is_executable || is_known(modules, mapping->path) ||
+        open_module(&module.file, target, mapping))
         return;
-    *module = (struct hs_inject_module){.path = mapping->path};
-    if (open_module(&module->file, target, mapping))
-        return;
-    module->bias = bias_of(&module->file, mapping->start);
-    module->role = role_of(mapping->path, !strcmp(mapping->path, program));
-    module->is_static = module->role == HS_MODULE_PROGRAM && is_static(&module->file);
-    modules->count++;
+    module.is_static = module.role == HS_INJECT_MODULE_PROGRAM && is_static(&module.file);
+    module.path = find_bias(&module.file, mapping, &module.bias) ? strdup(mapping->path) : NULL;
+    if (module.path)
+        modules->each[modules->count++] = module;
+    else
+        hs_elf_file__close(&module.file);
 }
 
-int hs_modules__open(struct hs_modules *modules, const struct hs_inject_target *target, struct hs_error *error)
+int hs_inject_modules__open(struct hs_inject_modules *modules, const struct hs_inject_target *target,
+                            struct hs_error *error)
 {
     char link[64], program[PATH_MAX] = "";
     snprintf(link, sizeof link, "/proc/%d/exe", (int)target->pid);
@@ -189,31 +196,36 @@ int hs_modules__open(struct hs_modules *modules, const struct hs_inject_target *
     return 0;
 }
 
-void hs_modules__close(struct hs_modules *modules)
+void hs_inject_modules__close(struct hs_inject_modules *modules)
 {
-    for (size_t i = 0; i < modules->count; i++)
+    for (size_t i = 0; i < modules->count; i++) {
         hs_elf_file__close(&modules->each[i].file);
+        free(modules->each[i].path);
+    }
     free(modules->each);
-    *modules = (struct hs_modules){0};
+    *modules = (struct hs_inject_modules){0};
 }
 
 // ---- functions -----------------------------------------------------------------------------------------------------
 
+// In a program that was linked as static PIE, libc's functions are local ones.
 static const Elf64_Sym *find_symbol(const struct hs_inject_module *module, const char *name, bool is_function)
 {
     struct hs_elf_symbols symbols;
-    uint32_t type = module->is_static ? SHT_SYMTAB : SHT_DYNSYM;
-    if (!hs_elf_file__symbols(&module->file, type, &symbols))
+    const Elf64_Sym *local = NULL;
+    if (!hs_elf_file__symbols(&module->file, module->is_static ? SHT_SYMTAB : SHT_DYNSYM, &symbols))
         return NULL;
     for (size_t i = 0; i < symbols.count; i++) {
         const Elf64_Sym *symbol = &symbols.symbols[i];
-        if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value || ELF64_ST_BIND(symbol->st_info) == STB_LOCAL ||
-            (is_function && ELF64_ST_TYPE(symbol->st_info) != STT_FUNC))
+        if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value ||
+            (is_function && ELF64_ST_TYPE(symbol->st_info) != STT_FUNC) ||
+            strcmp(hs_elf_symbols__name(&symbols, i), name))
             continue;
-        if (!strcmp(hs_elf_symbols__name(&symbols, i), name))
+        if (ELF64_ST_BIND(symbol->st_info) != STB_LOCAL)
             return symbol;
+        local = symbol;
     }
-    return NULL;
+    return module->is_static ? local : NULL;
 }
 
 static struct hs_function find_in(const struct hs_inject_module *module, const char *name)
@@ -224,12 +236,12 @@ static struct hs_function find_in(const struct hs_inject_module *module, const c
     return (struct hs_function){module, module->bias + symbol->st_value, symbol->st_size};
 }
 
-struct hs_function hs_modules__find(const struct hs_modules *modules, const struct hs_inject_module *module,
-                                    const char *name)
+struct hs_function hs_inject_modules__find(const struct hs_inject_modules *modules,
+                                           const struct hs_inject_module *module, const char *name)
 {
     if (module)
         return find_in(module, name);
-    for (enum hs_module_role role = HS_MODULE_PROGRAM; role <= HS_MODULE_LIBC; role++)
+    for (enum hs_inject_module_role role = HS_INJECT_MODULE_PROGRAM; role <= HS_INJECT_MODULE_LIBC; role++)
         for (size_t i = 0; i < modules->count; i++) {
             struct hs_function function = {0};
             if (modules->each[i].role == role)
@@ -240,7 +252,7 @@ struct hs_function hs_modules__find(const struct hs_modules *modules, const stru
     return (struct hs_function){0};
 }
 
-uint64_t hs_modules__find_any(const struct hs_modules *modules, const char *name)
+uint64_t hs_inject_modules__find_any(const struct hs_inject_modules *modules, const char *name)
 {
     for (size_t i = 0; i < modules->count; i++) {
         const Elf64_Sym *symbol = find_symbol(&modules->each[i], name, false);
@@ -248,4 +260,12 @@ uint64_t hs_modules__find_any(const struct hs_modules *modules, const char *name
             return modules->each[i].bias + symbol->st_value;
     }
     return 0;
+}
+
+bool hs_inject_modules__is_static(const struct hs_inject_modules *modules)
+{
+    for (size_t i = 0; i < modules->count; i++)
+        if (modules->each[i].is_static)
+            return true;
+    return false;
 }

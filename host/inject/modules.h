@@ -32,17 +32,23 @@ struct hs_elf_symbols {
 bool hs_elf_file__symbols(const struct hs_elf_file *file, uint32_t type, struct hs_elf_symbols *symbols);
 const char *hs_elf_symbols__name(const struct hs_elf_symbols *symbols, size_t index); // "" if it is damaged
 
-enum hs_module_role { HS_MODULE_PROGRAM, HS_MODULE_LIBRARY, HS_MODULE_LIBC, HS_MODULE_LOADER, HS_MODULE_OURS };
+enum hs_inject_module_role {
+    HS_INJECT_MODULE_PROGRAM,
+    HS_INJECT_MODULE_LIBRARY,
+    HS_INJECT_MODULE_LIBC,
+    HS_INJECT_MODULE_LOADER,
+    HS_INJECT_MODULE_OURS
+};
 
 struct hs_inject_module {
     struct hs_elf_file file;
-    const char *path; // of the mapping
+    char *path; // of the mapping
     uint64_t bias;
-    enum hs_module_role role;
+    enum hs_inject_module_role role;
     bool is_static; // the whole program
 };
 
-struct hs_modules {
+struct hs_inject_modules {
     struct hs_inject_module *each;
     size_t count;
 };
@@ -53,15 +59,19 @@ struct hs_function {
     uint64_t size;
 };
 
-// The target's mappings have been read and stay until the modules are closed.
-int hs_modules__open(struct hs_modules *modules, const struct hs_inject_target *target, struct hs_error *error);
-void hs_modules__close(struct hs_modules *modules);
+// The target's mappings have been read.
+int hs_inject_modules__open(struct hs_inject_modules *modules, const struct hs_inject_target *target,
+                            struct hs_error *error);
+void hs_inject_modules__close(struct hs_inject_modules *modules);
 
 // Only in `module`, or, if it is NULL, in the first module in the order of the dynamic linker that defines it.
-struct hs_function hs_modules__find(const struct hs_modules *modules, const struct hs_inject_module *module,
-                                    const char *name);
+struct hs_function hs_inject_modules__find(const struct hs_inject_modules *modules,
+                                           const struct hs_inject_module *module, const char *name);
 
 // The value of a symbol of any kind that is exported, e.g. of data; 0: none.
-uint64_t hs_modules__find_any(const struct hs_modules *modules, const char *name);
+uint64_t hs_inject_modules__find_any(const struct hs_inject_modules *modules, const char *name);
+
+// Whether the program is linked statically.
+bool hs_inject_modules__is_static(const struct hs_inject_modules *modules);
 
 #endif

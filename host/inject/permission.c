@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ static bool has_capability(unsigned number)
 static int check_tracer(pid_t pid, struct hs_error *error)
 {
     char tracer[32];
-    if (!hs_target__status(pid, "TracerPid", tracer, sizeof tracer))
+    if (!hs_inject_target__status(pid, "TracerPid", tracer, sizeof tracer))
         return hs_error__set(error, ESRCH, "there is no process %d", (int)pid);
     if (atoi(tracer))
         return hs_error__set(error, EBUSY, "process %d is traced by process %s already (a debugger, strace); end that",
@@ -48,7 +49,7 @@ static int check_tracer(pid_t pid, struct hs_error *error)
 static int check_state(pid_t pid, struct hs_error *error)
 {
     char state[32];
-    if (!hs_target__status(pid, "State", state, sizeof state) || state[0] == 'Z' || state[0] == 'X')
+    if (!hs_inject_target__status(pid, "State", state, sizeof state) || state[0] == 'Z' || state[0] == 'X')
         return hs_error__set(error, ESRCH, "process %d has ended", (int)pid);
     if (state[0] == 'T')
         return hs_error__set(error, EBUSY, "process %d is stopped; continue it first (kill -CONT %d)", (int)pid,
@@ -86,7 +87,7 @@ static int check_access(pid_t pid, struct hs_error *error)
         return 0;
     }
     int problem = errno;
-    hs_target__status(pid, "Uid", users, sizeof users);
+    hs_inject_target__status(pid, "Uid", users, sizeof users);
     snprintf(own, sizeof own, "%u", (unsigned)getuid());
     users[strcspn(users, "\t")] = 0;
     if (strcmp(users, own))
@@ -107,7 +108,7 @@ static int check_access(pid_t pid, struct hs_error *error)
 static int check_seccomp(pid_t pid, struct hs_error *error)
 {
     char mode[16] = "0";
-    hs_target__status(pid, "Seccomp", mode, sizeof mode);
+    hs_inject_target__status(pid, "Seccomp", mode, sizeof mode);
     if (!strcmp(mode, "1"))
         return hs_error__set(error, EPERM,
                              "process %d is in seccomp's strict mode: a system call of the recorder would end it",
@@ -153,4 +154,13 @@ int hs_permission__check(pid_t pid, struct hs_error *error)
             return failed;
     }
     return 0;
+}
+
+int hs_permission__take(struct hs_inject_target *target, pid_t pid, struct hs_error *error)
+{
+    int opened = hs_inject_target__open(target, pid, error);
+    while (!opened && flock(target->memory, LOCK_EX) && errno == EINTR)
+        ;
+    int failed = hs_permission__check(pid, error);
+    return failed ? failed : opened;
 }

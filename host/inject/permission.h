@@ -2,11 +2,15 @@
 #ifndef HEAPSONDE_HOST_INJECT_PERMISSION_H
 #define HEAPSONDE_HOST_INJECT_PERMISSION_H
 
+#include "host/inject/target.h"
 #include "host/store/error.h"
 
 #include <sys/types.h>
 
 // Whether this process may attach to another one. 0, or a negative errno and the setting that forbids it.
 int hs_permission__check(pid_t pid, struct hs_error *error);
+
+// The same, and opens the target. Other commands that attach to it or detach from it wait until it is closed.
+int hs_permission__take(struct hs_inject_target *target, pid_t pid, struct hs_error *error);
 
 #endif

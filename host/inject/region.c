@@ -11,29 +11,49 @@ enum { STACK_LOOKED_AT = 0x4000, TOP_OF_STACK = 256, WAIT_NS = 200000 };
 
 #define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS)
 
-bool hs_region__find(struct hs_region *region, const struct hs_inject_target *target)
+// It comes from the target and may say anything.
+static bool is_sound(const struct hs_region *region)
+{
+    if (region->magic != HS_REGION_MAGIC || region->patch_count > HS_REGION_PATCHES)
+        return false;
+    for (uint32_t i = 0; i < region->patch_count; i++)
+        if (region->patches[i].length > HS_INJECT_PATCH)
+            return false;
+    return true;
+}
+
+static bool find(struct hs_region *region, const struct hs_inject_target *target, bool is_over)
 {
     for (size_t i = 0; i < target->mapping_count; i++) {
         const struct hs_inject_mapping *mapping = &target->mappings[i];
         if (mapping->path[0] || !mapping->is_executable || mapping->is_writable)
             continue;
-        if (hs_target__read(target, mapping->start, region, sizeof *region) || region->magic != HS_REGION_MAGIC ||
-            region->at != mapping->start || region->state != HS_REGION_ATTACHED ||
-            region->patch_count > HS_REGION_PATCHES)
-            continue;
-        return true;
+        if (!hs_inject_target__read(target, mapping->start, region, sizeof *region) && is_sound(region) &&
+            region->at == mapping->start && (is_over || region->state != HS_REGION_DETACHED))
+            return true;
     }
     return false;
 }
 
+bool hs_region__find(struct hs_region *region, const struct hs_inject_target *target)
+{
+    return find(region, target, false);
+}
+
+bool hs_region__was_there(const struct hs_inject_target *target)
+{
+    struct hs_region region;
+    return find(&region, target, true);
+}
+
 int hs_region__write(const struct hs_region *region, const struct hs_inject_target *target)
 {
-    return hs_target__write(target, region->at, region, sizeof *region);
+    return hs_inject_target__write(target, region->at, region, sizeof *region);
 }
 
 // ---- a thread of our own -------------------------------------------------------------------------------------------
 
-int hs_region__start(const struct hs_region *region, struct hs_inject_target *target, uint64_t function,
+int hs_region__start(struct hs_region *region, struct hs_inject_target *target, uint64_t function,
                      struct hs_error *error)
 {
     static const uint8_t zeros[HS_REGION_LOCAL];
@@ -42,21 +62,22 @@ int hs_region__start(const struct hs_region *region, struct hs_inject_target *ta
     uint32_t done = 0;
     struct hs_system_call call;
     long tid = 0;
-    int failed = hs_target__write(target, region->local, zeros, sizeof zeros);
+    int failed = hs_inject_target__write(target, region->local, zeros, sizeof zeros);
     if (!failed)
-        failed = hs_target__write(target, pointer, &pointer, sizeof pointer);
+        failed = hs_inject_target__write(target, pointer, &pointer, sizeof pointer);
     if (!failed)
-        failed = hs_target__write(target, top, &function, sizeof function);
+        failed = hs_inject_target__write(target, top, &function, sizeof function);
     if (!failed)
-        failed = hs_target__write(target, hs_region__done(region), &done, sizeof done);
+        failed = hs_inject_target__write(target, hs_region__done(region), &done, sizeof done);
     if (failed)
         return hs_error__set(error, -failed, "memory of process %d cannot be written: %s", (int)target->pid,
                              strerror(-failed));
     target->arch->clone(&call, THREAD_FLAGS, top, pointer);
-    failed = hs_target__call(target, region->at + HS_REGION_STUB, hs_region__done(region), &call, &tid, error);
+    failed = hs_inject_target__call(target, region->at + HS_REGION_STUB, hs_region__done(region), &call, &tid, error);
     if (!failed && tid < 0)
         return hs_error__set(error, (int)-tid, "process %d cannot create a thread: %s", (int)target->pid,
                              strerror((int)-tid));
+    region->thread = (uint32_t)tid;
     return failed;
 }
 
@@ -67,10 +88,10 @@ int hs_region__wait(const struct hs_region *region, const struct hs_inject_targe
     clock_gettime(CLOCK_MONOTONIC, &start);
     do {
         uint32_t done = 0;
-        int failed = hs_target__read(target, hs_region__done(region), &done, sizeof done);
+        int failed = hs_inject_target__read(target, hs_region__done(region), &done, sizeof done);
         if (failed)
             return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
-        if (done)
+        if (done && !hs_inject_target__has_thread(target, (pid_t)region->thread))
             return 0;
         nanosleep(&pause, NULL);
         clock_gettime(CLOCK_MONOTONIC, &now);
@@ -82,11 +103,42 @@ bool hs_region__is_in_use(const struct hs_region *region, const struct hs_inject
 {
     for (size_t i = 0; i < target->thread_count; i++) {
         uint64_t pc, sp, pointer;
-        if (!target->arch->look(target->threads[i].tid, &pc, &sp, &pointer) && sp >= region->local &&
-            sp <= region->local + HS_REGION_LOCAL + HS_REGION_STACK)
+        if (target->arch->look(target->threads[i].tid, &pc, &sp, &pointer))
+            continue;
+        bool is_ours = sp >= region->local && sp <= region->local + HS_REGION_LOCAL + HS_REGION_STACK;
+        if (is_ours || (pc >= region->at + HS_REGION_STUB && pc < region->at + HS_REGION_ISLANDS))
             return true;
     }
     return false;
+}
+
+// The word says whether the end has been reached. It is set back first, so that it cannot say so of an earlier call.
+int hs_region__end(struct hs_region *region, struct hs_inject_target *target, struct hs_error *error)
+{
+    uint32_t done = 0;
+    int failed = 0;
+    if (region->state == HS_REGION_ENDING)
+        failed = hs_inject_target__read(target, hs_region__done(region), &done, sizeof done);
+    else
+        failed = hs_inject_target__write(target, hs_region__done(region), &done, sizeof done);
+    region->state = HS_REGION_ENDING;
+    if (!failed)
+        failed = hs_region__write(region, target);
+    if (failed)
+        return hs_error__set(error, -failed, "memory of process %d cannot be written: %s", (int)target->pid,
+                             strerror(-failed));
+    return done ? 0 : hs_region__start(region, target, region->end, error);
+}
+
+int hs_region__wait_for_end(struct hs_region *region, const struct hs_inject_target *target, unsigned seconds,
+                            struct hs_error *error)
+{
+    int failed = hs_region__wait(region, target, seconds, error);
+    if (failed)
+        return failed;
+    region->state = HS_REGION_DETACHED;
+    failed = hs_region__write(region, target);
+    return failed ? hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid) : 0;
 }
 
 // ---- patches -------------------------------------------------------------------------------------------------------
@@ -105,7 +157,7 @@ static bool returns_inside(const struct hs_region *region, const struct hs_injec
     uint64_t words[STACK_LOOKED_AT / sizeof(uint64_t)];
     uint64_t from = sp & ~(uint64_t)7;
     size_t length = sizeof words;
-    while (length >= sizeof *words && hs_target__read(target, from, words, length))
+    while (length >= sizeof *words && hs_inject_target__read(target, from, words, length))
         length /= 2;
     for (size_t i = 0; i < length / sizeof *words; i++)
         if (is_inside(region, words[i]))
@@ -120,13 +172,14 @@ static enum hs_region_check check_thread(const struct hs_region *region, const s
     uint32_t number = 0;
     if (target->arch->look(tid, &pc, &sp, &pointer))
         return HS_REGION_BUSY;
-    if (is_inside(region, pc) || returns_inside(region, target, sp))
+    if (is_inside(region, pc) || (target->has_handlers && returns_inside(region, target, sp)))
         return HS_REGION_BUSY;
     if (!pointer)
         return HS_REGION_GOOD; // libc has not begun
-    if (hs_target__read(target, pointer + (uint64_t)region->words.word, &word, sizeof word) || word ||
-        hs_target__read(target, pointer + (uint64_t)region->words.tid, &number, sizeof number) ||
-        number != (uint32_t)hs_target__own_tid(target, tid))
+    if (hs_inject_target__read(target, pointer + (uint64_t)region->words.word, &word, sizeof word) ||
+        (word && !region->follows_another) ||
+        hs_inject_target__read(target, pointer + (uint64_t)region->words.tid, &number, sizeof number) ||
+        number != (uint32_t)hs_inject_target__own_tid(target, tid))
         return HS_REGION_UNFIT;
     return HS_REGION_GOOD;
 }
@@ -139,23 +192,24 @@ enum hs_region_check hs_region__check(const struct hs_region *region, const stru
     return worst;
 }
 
-int hs_region__patch(const struct hs_region *region, const struct hs_inject_target *target)
-{
-    int failed = 0;
-    for (uint32_t i = 0; i < region->patch_count && !failed; i++) {
-        const struct hs_region_patch *patch = &region->patches[i];
-        failed = hs_target__write(target, patch->at, patch->new, patch->length);
-    }
-    return failed;
-}
-
 static void clear_words(const struct hs_region *region, const struct hs_inject_target *target)
 {
     for (size_t i = 0; i < target->thread_count; i++) {
         uint64_t pc, sp, pointer, zero = 0;
         if (!target->arch->look(target->threads[i].tid, &pc, &sp, &pointer) && pointer)
-            hs_target__write(target, pointer + (uint64_t)region->words.word, &zero, sizeof zero);
+            hs_inject_target__write(target, pointer + (uint64_t)region->words.word, &zero, sizeof zero);
     }
+}
+
+int hs_region__patch(const struct hs_region *region, const struct hs_inject_target *target)
+{
+    int failed = 0;
+    clear_words(region, target);
+    for (uint32_t i = 0; i < region->patch_count && !failed; i++) {
+        const struct hs_region_patch *patch = &region->patches[i];
+        failed = hs_inject_target__write(target, patch->at, patch->new, patch->length);
+    }
+    return failed;
 }
 
 // What somebody else has changed since is left alone.
@@ -166,9 +220,9 @@ int hs_region__unpatch(const struct hs_region *region, const struct hs_inject_ta
     for (uint32_t i = 0; i < region->patch_count && !failed; i++) {
         const struct hs_region_patch *patch = &region->patches[i];
         uint8_t now[HS_INJECT_PATCH];
-        if (hs_target__read(target, patch->at, now, patch->length) || memcmp(now, patch->new, patch->length))
+        if (hs_inject_target__read(target, patch->at, now, patch->length) || memcmp(now, patch->new, patch->length))
             continue;
-        failed = hs_target__write(target, patch->at, patch->old, patch->length);
+        failed = hs_inject_target__write(target, patch->at, patch->old, patch->length);
         *count += !failed;
     }
     clear_words(region, target);

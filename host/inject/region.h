@@ -15,7 +15,7 @@
 
 #define HS_REGION_MAGIC 0x6e6f69676572736bull // changes with the layout
 
-enum { HS_REGION_ATTACHED = 1, HS_REGION_DETACHED = 2, HS_REGION_PATCHES = 64 };
+enum { HS_REGION_ATTACHED = 1, HS_REGION_DETACHED = 2, HS_REGION_ENDING = 3, HS_REGION_PATCHES = 64 };
 enum {
     HS_REGION_STUB = 0x2000,
     HS_REGION_ISLANDS = 0x3000,
@@ -39,6 +39,8 @@ struct hs_region {
     uint64_t settings, local; // addresses
     uint64_t end;             // function of the library
     struct hs_thread_words words;
+    uint32_t thread;          // the one that was started last, in the target's numbers
+    uint32_t follows_another; // stacks of ended threads may still hold pointers of an earlier recording
     struct hs_region_patch patches[HS_REGION_PATCHES];
 };
 
@@ -47,16 +49,20 @@ static inline uint64_t hs_region__done(const struct hs_region *region)
     return region->settings; // its first word
 }
 
-// The region of the recording that goes on in the target, or that a killed injector has left. False: none.
+// The region of the recording that goes on in the target, or that a killed injector has left: it is attached or ending.
+// False: none.
 bool hs_region__find(struct hs_region *region, const struct hs_inject_target *target);
+
+// Whether the target was recorded before.
+bool hs_region__was_there(const struct hs_inject_target *target);
 
 // Writes the header.
 int hs_region__write(const struct hs_region *region, const struct hs_inject_target *target);
 
 // Has a new thread of the stopped target call `function` on the region's stack and end.
-int hs_region__start(const struct hs_region *region, struct hs_inject_target *target, uint64_t function,
+int hs_region__start(struct hs_region *region, struct hs_inject_target *target, uint64_t function,
                      struct hs_error *error);
-// Waits until it has returned.
+// Waits until that thread has ended. Its function has returned then.
 int hs_region__wait(const struct hs_region *region, const struct hs_inject_target *target, unsigned seconds,
                     struct hs_error *error);
 
@@ -68,7 +74,14 @@ bool hs_region__is_in_use(const struct hs_region *region, const struct hs_inject
 enum hs_region_check { HS_REGION_GOOD, HS_REGION_BUSY, HS_REGION_UNFIT };
 enum hs_region_check hs_region__check(const struct hs_region *region, const struct hs_inject_target *target);
 
-// Writes the patches, or the bytes that were there before. Returns 0 or a negative errno.
+// Ends the library in the stopped target, unless an injector that was killed then has done it.
+int hs_region__end(struct hs_region *region, struct hs_inject_target *target, struct hs_error *error);
+// Waits for that. Then the region is detached.
+int hs_region__wait_for_end(struct hs_region *region, const struct hs_inject_target *target, unsigned seconds,
+                            struct hs_error *error);
+
+// Writes the patches, or the bytes that were there before, and clears the word in each thread. Returns 0 or a negative
+// errno.
 int hs_region__patch(const struct hs_region *region, const struct hs_inject_target *target);
 int hs_region__unpatch(const struct hs_region *region, const struct hs_inject_target *target, unsigned *count);
 

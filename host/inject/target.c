@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static FILE *open_file(pid_t pid, const char *name)
     return fopen(path, "re");
 }
 
-bool hs_target__status(pid_t pid, const char *name, char *value, size_t size)
+bool hs_inject_target__status(pid_t pid, const char *name, char *value, size_t size)
 {
     char line[512];
     bool found = false;
@@ -47,7 +48,7 @@ bool hs_target__status(pid_t pid, const char *name, char *value, size_t size)
     return found;
 }
 
-pid_t hs_target__own_tid(const struct hs_inject_target *target, pid_t tid)
+static pid_t own_tid(const struct hs_inject_target *target, pid_t tid)
 {
     char path[64], line[512];
     pid_t number = tid;
@@ -63,6 +64,26 @@ pid_t hs_target__own_tid(const struct hs_inject_target *target, pid_t tid)
     if (file)
         fclose(file);
     return number;
+}
+
+pid_t hs_inject_target__own_tid(const struct hs_inject_target *target, pid_t tid)
+{
+    return target->has_own_numbers ? own_tid(target, tid) : tid;
+}
+
+bool hs_inject_target__has_thread(const struct hs_inject_target *target, pid_t own_tid)
+{
+    char path[64];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)target->pid);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+        pid_t tid = (pid_t)atoi(entry->d_name);
+        found = tid > 0 && hs_inject_target__own_tid(target, tid) == own_tid;
+    }
+    if (folder)
+        closedir(folder);
+    return found;
 }
 
 static bool add_mapping(struct hs_inject_target *target, const struct hs_inject_mapping *mapping)
@@ -107,7 +128,7 @@ static bool take_line(struct hs_inject_target *target, char *line)
     return false;
 }
 
-int hs_target__read_mappings(struct hs_inject_target *target, struct hs_error *error)
+int hs_inject_target__read_mappings(struct hs_inject_target *target, struct hs_error *error)
 {
     char *line = NULL;
     size_t size = 0;
@@ -125,10 +146,20 @@ int hs_target__read_mappings(struct hs_inject_target *target, struct hs_error *e
 
 // ---- memory --------------------------------------------------------------------------------------------------------
 
-int hs_target__open(struct hs_inject_target *target, pid_t pid, struct hs_error *error)
+// Of the program: libc's own two are 32 and 33.
+static bool has_handlers(pid_t pid)
+{
+    char caught[64] = "";
+    const uint64_t libcs = 3ull << 31;
+    return !hs_inject_target__status(pid, "SigCgt", caught, sizeof caught) || (strtoull(caught, NULL, 16) & ~libcs);
+}
+
+int hs_inject_target__open(struct hs_inject_target *target, pid_t pid, struct hs_error *error)
 {
     char path[64];
     *target = (struct hs_inject_target){.pid = pid, .arch = hs_inject_arch__native()};
+    target->has_handlers = has_handlers(pid);
+    target->has_own_numbers = own_tid(target, pid) != pid;
     snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
     target->memory = open(path, O_RDWR | O_CLOEXEC);
     if (target->memory < 0)
@@ -136,9 +167,10 @@ int hs_target__open(struct hs_inject_target *target, pid_t pid, struct hs_error 
     return 0;
 }
 
-void hs_target__close(struct hs_inject_target *target)
+void hs_inject_target__close(struct hs_inject_target *target)
 {
-    hs_target__let_go(target);
+    target->is_starting = false;
+    hs_inject_target__let_go(target);
     forget_mappings(target);
     free(target->mappings);
     free(target->threads);
@@ -147,13 +179,22 @@ void hs_target__close(struct hs_inject_target *target)
     *target = (struct hs_inject_target){.memory = -1};
 }
 
-int hs_target__read(const struct hs_inject_target *target, uint64_t at, void *bytes, size_t length)
+bool hs_inject_target__is_gone(const struct hs_inject_target *target)
+{
+    uint8_t byte;
+    for (size_t i = 0; i < target->mapping_count; i++)
+        if (target->mappings[i].is_executable && !hs_inject_target__read(target, target->mappings[i].start, &byte, 1))
+            return false;
+    return target->mapping_count > 0;
+}
+
+int hs_inject_target__read(const struct hs_inject_target *target, uint64_t at, void *bytes, size_t length)
 {
     ssize_t done = pread(target->memory, bytes, length, (off_t)at);
     return done == (ssize_t)length ? 0 : done < 0 ? -errno : -EIO;
 }
 
-int hs_target__write(const struct hs_inject_target *target, uint64_t at, const void *bytes, size_t length)
+int hs_inject_target__write(const struct hs_inject_target *target, uint64_t at, const void *bytes, size_t length)
 {
     ssize_t done = pwrite(target->memory, bytes, length, (off_t)at);
     return done == (ssize_t)length ? 0 : done < 0 ? -errno : -EIO;
@@ -198,17 +239,40 @@ static bool is_stop_event(int status)
     return WIFSTOPPED(status) && status >> 16 == STOP_EVENT;
 }
 
+static bool wait_for(pid_t tid, pid_t *from, int *status)
+{
+    do
+        *from = waitpid(tid, status, __WALL);
+    while (*from < 0 && errno == EINTR);
+    return *from > 0;
+}
+
+// What waitpid says of a thread. The end of a process's first thread is not told before that of the others, so these
+// are heard, too. False: nothing will be said.
+static bool next_status(struct hs_inject_target *target, struct hs_thread_stop *thread, int *status)
+{
+    while (!thread->has_status) {
+        int told;
+        pid_t from;
+        if (!wait_for(thread->tid == target->pid ? -1 : thread->tid, &from, &told))
+            return false;
+        struct hs_thread_stop *other = from == thread->tid ? thread : find_thread(target, from);
+        if (other) {
+            other->status = told;
+            other->has_status = true;
+        }
+    }
+    thread->has_status = false;
+    *status = thread->status;
+    return true;
+}
+
 // A signal that comes before the stop is delivered, and the stop follows. False: the thread has ended.
-static bool wait_for_stop(struct hs_thread_stop *thread)
+static bool wait_for_stop(struct hs_inject_target *target, struct hs_thread_stop *thread)
 {
     int status;
     for (;;) {
-        if (waitpid(thread->tid, &status, __WALL) != thread->tid) {
-            if (errno == EINTR)
-                continue;
-            return false;
-        }
-        if (!WIFSTOPPED(status))
+        if (!next_status(target, thread, &status) || !WIFSTOPPED(status))
             return false;
         if (is_stop_event(status))
             break;
@@ -261,16 +325,26 @@ static void interrupt_all(struct hs_inject_target *target)
         if (!target->threads[i].is_stopped)
             ptrace(PTRACE_INTERRUPT, target->threads[i].tid, 0, 0);
     for (size_t i = 0; i < target->thread_count;) {
-        if (target->threads[i].is_stopped || wait_for_stop(&target->threads[i]))
+        if (target->threads[i].is_stopped || wait_for_stop(target, &target->threads[i]))
             i++;
         else
             drop_thread(target, i);
     }
 }
 
-int hs_target__stop_all(struct hs_inject_target *target, struct hs_error *error)
+// Other threads of this machine wait while all of the target do. Where it is not allowed, it takes longer.
+static void hurry(bool on)
+{
+    const struct sched_param priority = {.sched_priority = on};
+    sched_setscheduler(0, on ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER, &priority);
+}
+
+int hs_inject_target__stop_all(struct hs_inject_target *target, struct hs_error *error)
 {
     int added;
+    if (target->is_starting)
+        return 0;
+    hurry(true);
     while ((added = seize_all(target, error)) > 0)
         interrupt_all(target);
     if (added < 0)
@@ -312,14 +386,16 @@ static pid_t choose_thread(const struct hs_inject_target *target)
     return chosen;
 }
 
-int hs_target__stop_one(struct hs_inject_target *target, struct hs_error *error)
+int hs_inject_target__stop_one(struct hs_inject_target *target, struct hs_error *error)
 {
+    if (target->is_starting)
+        return 0;
     for (int tries = 0; tries < 100; tries++) {
         pid_t tid = choose_thread(target);
         int result = seize(target, tid);
         if (result == -EPERM && !is_ending(target, tid))
             return hs_error__set(error, EPERM, "process %d may not be traced: %s", (int)target->pid, strerror(EPERM));
-        if (result > 0 && !ptrace(PTRACE_INTERRUPT, tid, 0, 0) && wait_for_stop(&target->threads[0]))
+        if (result > 0 && !ptrace(PTRACE_INTERRUPT, tid, 0, 0) && wait_for_stop(target, &target->threads[0]))
             return 0;
         if (result > 0)
             drop_thread(target, 0);
@@ -327,27 +403,25 @@ int hs_target__stop_one(struct hs_inject_target *target, struct hs_error *error)
     return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
 }
 
-void hs_target__let_go(struct hs_inject_target *target)
+void hs_inject_target__let_go(struct hs_inject_target *target)
 {
+    if (target->is_starting)
+        return;
     for (size_t i = 0; i < target->thread_count; i++)
         if (target->threads[i].is_stopped)
             ptrace(PTRACE_DETACH, target->threads[i].tid, 0, 0);
     target->thread_count = 0;
+    hurry(false);
 }
 
-// ---- system calls --------------------------------------------------------------------------------------------------
+// ---- system calls -----------------------------------------------------------------------------------------------
 
 // To the next stop at a system call. False: the thread has ended.
-static bool go_to_call(pid_t tid)
+static bool go_to_call(struct hs_inject_target *target, struct hs_thread_stop *thread)
 {
     int status;
     do {
-        if (ptrace(PTRACE_SYSCALL, tid, 0, 0))
-            return false;
-        while (waitpid(tid, &status, __WALL) != tid)
-            if (errno != EINTR)
-                return false;
-        if (!WIFSTOPPED(status))
+        if (ptrace(PTRACE_SYSCALL, thread->tid, 0, 0) || !next_status(target, thread, &status) || !WIFSTOPPED(status))
             return false;
     } while (WSTOPSIG(status) != (SIGTRAP | 0x80));
     return true;
@@ -355,11 +429,11 @@ static bool go_to_call(pid_t tid)
 
 // From the end of a system call the kernel would not begin again the one that the stop has interrupted, so that the
 // thread goes to a stop of the first kind. It executes no instruction on the way.
-static bool leave_call(struct hs_thread_stop *thread)
+static bool leave_call(struct hs_inject_target *target, struct hs_thread_stop *thread)
 {
     thread->is_stopped = false;
     return !ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0) && !ptrace(PTRACE_CONT, thread->tid, 0, 0) &&
-           wait_for_stop(thread);
+           wait_for_stop(target, thread);
 }
 
 static bool carry_out(struct hs_inject_target *target, struct hs_thread_stop *thread, struct hs_borrowed *borrowed,
@@ -370,15 +444,15 @@ static bool carry_out(struct hs_inject_target *target, struct hs_thread_stop *th
     // In this order a kill between two of them leaves the mask as it was.
     if (arch->call(borrowed, call) || ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, &all))
         return false;
-    if (!go_to_call(thread->tid) || !go_to_call(thread->tid))
+    if (!go_to_call(target, thread) || !go_to_call(target, thread))
         return false;
     *result = arch->result(borrowed);
-    return leave_call(thread) && !ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed->mask) &&
-           !arch->restore(borrowed);
+    return leave_call(target, thread) &&
+           !ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed->mask) && !arch->restore(borrowed);
 }
 
-int hs_target__call(struct hs_inject_target *target, uint64_t stub, uint64_t done, const struct hs_system_call *call,
-                    long *result, struct hs_error *error)
+int hs_inject_target__call(struct hs_inject_target *target, uint64_t stub, uint64_t done,
+                           const struct hs_system_call *call, long *result, struct hs_error *error)
 {
     struct hs_thread_stop *thread = &target->threads[0];
     struct hs_borrowed borrowed = {.tid = thread->tid, .stub = stub};
@@ -386,7 +460,7 @@ int hs_target__call(struct hs_inject_target *target, uint64_t stub, uint64_t don
     if (target->arch->save(&borrowed) || ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed.mask))
         return hs_error__set(error, ESRCH, "thread %d has ended", (int)thread->tid);
     size_t length = target->arch->stub(code, &borrowed, done);
-    int failed = hs_target__write(target, stub, code, length);
+    int failed = hs_inject_target__write(target, stub, code, length);
     if (failed)
         return hs_error__set(error, -failed, "memory of process %d cannot be written: %s", (int)target->pid,
                              strerror(-failed));
@@ -394,4 +468,55 @@ int hs_target__call(struct hs_inject_target *target, uint64_t stub, uint64_t don
         return 0;
     drop_thread(target, 0);
     return hs_error__set(error, ESRCH, "thread %d has ended", (int)thread->tid);
+}
+
+// ---- starting ------------------------------------------------------------------------------------------------------
+
+// To the end of execve. 1: there; 0: the child has ended.
+static int go_to_program(pid_t pid)
+{
+    int status;
+    pid_t from;
+    for (;;) {
+        if (!wait_for(pid, &from, &status) || !WIFSTOPPED(status))
+            return 0;
+        if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
+            return 1;
+        bool is_event = status >> 16 || WSTOPSIG(status) == SIGCONT;
+        if (ptrace(PTRACE_CONT, pid, 0, (void *)(intptr_t)(is_event ? 0 : WSTOPSIG(status))))
+            return 0;
+    }
+}
+
+int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *executed, struct hs_error *error)
+{
+    int status;
+    pid_t from;
+    *executed = false;
+    do
+        from = waitpid(pid, &status, WUNTRACED);
+    while (from < 0 && errno == EINTR);
+    if (from != pid || !WIFSTOPPED(status))
+        return 0;
+    if (ptrace(PTRACE_SEIZE, pid, 0,
+               (void *)(uintptr_t)(PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD)))
+        return hs_error__set(error, errno,
+                             "a child of this command may not be traced (%s): programs without a dynamic "
+                             "linker are recorded that way",
+                             strerror(errno));
+    kill(pid, SIGCONT);
+    if (!go_to_program(pid))
+        return 0;
+    int failed = hs_inject_target__open(target, pid, error);
+    if (failed)
+        return failed;
+    target->threads = malloc(sizeof *target->threads);
+    if (!target->threads)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    target->threads[0] = (struct hs_thread_stop){.tid = pid};
+    target->thread_count = target->thread_room = 1;
+    // The first system call from here would be the end of execve.
+    *executed = leave_call(target, &target->threads[0]);
+    target->is_starting = *executed;
+    return 0;
 }

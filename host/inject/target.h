@@ -12,6 +12,8 @@
 struct hs_thread_stop {
     pid_t tid;
     bool is_stopped;
+    bool has_status;
+    int status; // that waitpid has told while another thread was waited for
 };
 
 struct hs_inject_mapping {
@@ -28,33 +30,44 @@ struct hs_inject_target {
     size_t thread_count, thread_room;
     struct hs_inject_mapping *mappings;
     size_t mapping_count, mapping_room;
-    int problem; // the first error of ptrace, as errno
+    bool is_starting;     // its only thread is stopped already and stays so
+    bool has_handlers;    // of signals
+    bool has_own_numbers; // processes have other numbers in its namespace
 };
 
-int hs_target__open(struct hs_inject_target *target, pid_t pid, struct hs_error *error);
-void hs_target__close(struct hs_inject_target *target); // also lets go of stopped threads
+int hs_inject_target__open(struct hs_inject_target *target, pid_t pid, struct hs_error *error);
+// A stopped child that is about to execute a program: goes to that program's first instruction and stays there.
+// *executed becomes false if the child has ended.
+int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *executed, struct hs_error *error);
+void hs_inject_target__close(struct hs_inject_target *target); // also lets go of stopped threads
 
-int hs_target__read_mappings(struct hs_inject_target *target, struct hs_error *error);
+int hs_inject_target__read_mappings(struct hs_inject_target *target, struct hs_error *error);
+
+// Whether the program whose memory was opened has ended, or its process has executed another one.
+bool hs_inject_target__is_gone(const struct hs_inject_target *target);
 
 // 0 or a negative errno; a part counts as nothing.
-int hs_target__read(const struct hs_inject_target *target, uint64_t at, void *bytes, size_t length);
-int hs_target__write(const struct hs_inject_target *target, uint64_t at, const void *bytes, size_t length);
+int hs_inject_target__read(const struct hs_inject_target *target, uint64_t at, void *bytes, size_t length);
+int hs_inject_target__write(const struct hs_inject_target *target, uint64_t at, const void *bytes, size_t length);
 
 // Stops one thread, preferably one that is not in a call that waits for a signal.
-int hs_target__stop_one(struct hs_inject_target *target, struct hs_error *error);
+int hs_inject_target__stop_one(struct hs_inject_target *target, struct hs_error *error);
 // Stops all, also those that are created meanwhile.
-int hs_target__stop_all(struct hs_inject_target *target, struct hs_error *error);
-void hs_target__let_go(struct hs_inject_target *target);
+int hs_inject_target__stop_all(struct hs_inject_target *target, struct hs_error *error);
+void hs_inject_target__let_go(struct hs_inject_target *target);
 
 // Has the first stopped thread carry out a call by the stub at `stub`, which is written here. Afterwards the thread is
 // stopped as before. `done`: see struct hs_inject_arch.
-int hs_target__call(struct hs_inject_target *target, uint64_t stub, uint64_t done, const struct hs_system_call *call,
-                    long *result, struct hs_error *error);
+int hs_inject_target__call(struct hs_inject_target *target, uint64_t stub, uint64_t done,
+                           const struct hs_system_call *call, long *result, struct hs_error *error);
 
 // The thread's number in its own namespace of processes.
-pid_t hs_target__own_tid(const struct hs_inject_target *target, pid_t tid);
+pid_t hs_inject_target__own_tid(const struct hs_inject_target *target, pid_t tid);
+
+// Whether it has a thread of that number, which is one of its own namespace.
+bool hs_inject_target__has_thread(const struct hs_inject_target *target, pid_t own_tid);
 
 // A line "Name:\tvalue" of /proc/PID/status; false: there is none.
-bool hs_target__status(pid_t pid, const char *name, char *value, size_t size);
+bool hs_inject_target__status(pid_t pid, const char *name, char *value, size_t size);
 
 #endif

@@ -54,6 +54,11 @@ static void write_program(struct hs_json *json, const struct hs_subject *subject
     hs_json__string(json, "state", state_name(summary->state));
     hs_json__string(json, "incomplete", hs_store__info(subject->store, "incomplete"));
     hs_json__string(json, "restriction", subject->restriction);
+    const char *attached = hs_store__info(subject->store, "attached");
+    if (attached)
+        hs_json__number(json, "attached_after_ns", strtoull(attached, NULL, 10));
+    else
+        hs_json__null(json, "attached_after_ns");
 }
 
 // The facts about an aggregate trace; every report of a trace has these keys.

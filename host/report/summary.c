@@ -200,7 +200,8 @@ static void print_losses(const struct report_summary_writer *to, const struct hs
             hs_text__count(summary->guessed).text);
     const char *attached = hs_store__info(subject->store, "attached");
     if (attached)
-        row(to, "attached", "%s s after the process had started: blocks that are older are not in the trace", attached);
+        row(to, "attached", "%s after the process had started: blocks that are older are not in the trace",
+            hs_text__time(strtoull(attached, NULL, 10)).text);
     if (summary->merged_nodes)
         row(to, "memory",
             "%s stack nodes were recorded again after they had left the recorder's memory "

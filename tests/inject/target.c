@@ -5,13 +5,19 @@
 //   work N    allocates and frees in N rounds each in this thread and in two new ones; answers what it has allocated
 //   busy      starts a thread that allocates until the end
 //   old       frees the blocks that it allocated at its start; answers how many
+//   filter N  from then on system calls go through a filter (seccomp) that lets all pass (0), or all but pwritev (1)
 //   leave     ends by exit()
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { OLD = 40, EACH_ROUND = 6, MORE_THREADS = 2 };
@@ -69,6 +75,18 @@ static void work_in_threads(long rounds)
         pthread_join(threads[i], NULL);
 }
 
+static long filter(bool forbids)
+{
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pwritev, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, forbids ? SECCOMP_RET_KILL : SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof steps / sizeof *steps, steps};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
 int main(void)
 {
     char line[64];
@@ -92,6 +110,8 @@ int main(void)
             for (int i = 0; i < OLD; i++)
                 free(old[i]);
             answer = OLD;
+        } else if (!strncmp(line, "filter ", 7)) {
+            answer = filter(line[7] == '1');
         } else if (!strcmp(line, "leave\n")) {
             exit(3);
         }

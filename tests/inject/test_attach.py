@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,11 @@ import patience  # noqa: E402
 
 COMMAND = os.environ['HEAPSONDE_TEST_COMMAND']
 SKIPPED = 77
+ROUNDS = int(os.environ.get('HEAPSONDE_TEST_ROUNDS', '0'))  # scripts/soak has more
+FIRST_ROUNDS = 18  # allocations before the first word
+TRACEME, GETREGS, DETACH, SYSCALL, SETOPTIONS, SEIZE, INTERRUPT = 0, 12, 17, 24, 0x4200, 0x4206, 0x4207
+TRACESYSGOOD, EXITKILL, ORIG_RAX, REGISTERS, CAP_SYS_ADMIN = 1, 1 << 20, 15, 27, 21
+CALLS_THAT_CHANGE = (18, 101)  # pwrite64, ptrace
 
 
 class Target:
@@ -23,6 +29,7 @@ class Target:
 
     def __init__(self, program, folder):
         self.folder = folder
+        self.started = time.clock_gettime(time.CLOCK_BOOTTIME) - 1 / os.sysconf('SC_CLK_TCK')
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.pid = self.process.pid
         assert self.answer() == 'ready'
@@ -70,8 +77,8 @@ class Target:
         assert self.process.wait() == 3, self.process.returncode
 
 
-def report(path):
-    done = subprocess.run([COMMAND, 'report', '--json', path], stdout=subprocess.PIPE, text=True, check=True)
+def report(path, *options):
+    done = subprocess.run([COMMAND, 'report', '--json', *options, path], stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
 
 
@@ -106,7 +113,7 @@ def busy(target):
     """While a thread allocates all the time."""
     before_text = target.text()
     target.ask('busy')
-    for turn in range(10):
+    for turn in range(ROUNDS or 10):
         target.attach(f't{turn}.dat')
         target.ask('work 20')
         target.detach()
@@ -119,7 +126,7 @@ def killed(target):
     chance = random.Random(int(os.environ.get('HEAPSONDE_TEST_SEED', '1')))
     before_text = target.text()
     target.ask('busy')
-    for turn in range(20):
+    for turn in range(ROUNDS or 20):
         path = os.path.join(target.folder, 'k.dat')
         command = subprocess.Popen([COMMAND, 'attach', '-q', str(target.pid), '-o', path], stderr=subprocess.DEVNULL)
         time.sleep(chance.random() * 0.06)
@@ -127,7 +134,69 @@ def killed(target):
         command.wait()
         assert target.ask('work 3') > 0
         subprocess.run([COMMAND, 'detach', '-q', str(target.pid)], stderr=subprocess.DEVNULL, check=False)
+    target.attach()
+    target.detach()
     assert target.text() == before_text
+    target.leave()
+
+
+def end_at(words, number, output=2):
+    """Ends the command before its call of that number that could change a process. True: there was such a call."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    pid = os.fork()
+    if pid == 0:
+        libc.ptrace(TRACEME, 0, None, None)
+        os.dup2(output, 1)
+        os.execv(COMMAND, [COMMAND, *words])
+    os.waitpid(pid, 0)
+    libc.ptrace(SETOPTIONS, pid, None, TRACESYSGOOD | EXITKILL)
+    is_entry, signal_number, registers = False, 0, (ctypes.c_ulong * REGISTERS)()
+    while True:
+        assert libc.ptrace(SYSCALL, pid, None, signal_number) == 0
+        _, status = os.waitpid(pid, 0)
+        if not os.WIFSTOPPED(status):
+            assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0, (words, number, status)
+            return False
+        signal_number = os.WSTOPSIG(status)
+        if signal_number != signal.SIGTRAP | 0x80:
+            continue
+        signal_number = 0
+        is_entry = not is_entry
+        libc.ptrace(GETREGS, pid, None, ctypes.addressof(registers))
+        if is_entry and registers[ORIG_RAX] in CALLS_THAT_CHANGE:
+            number -= 1
+            if number == 0:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                return True
+
+
+def killed_at_each_call(target):
+    """The same, before each call by which the command changes the process; another attach is possible after each."""
+    before = target.state()
+    number = 1
+    attach = ('attach', '-q', str(target.pid), '-o', os.path.join(target.folder, 'k.dat'))
+    detach = ('detach', '-q', str(target.pid))
+    while end_at(attach, number):
+        assert target.ask('work 3') > 0
+        subprocess.run([COMMAND, *detach], stderr=subprocess.DEVNULL, check=False)
+        number += 1
+    assert number > 50, number
+    target.detach()
+    number = 1
+    while True:
+        trace = target.attach()
+        was_killed = end_at(detach, number)
+        assert target.ask('work 3') > 0
+        if was_killed:
+            subprocess.run([COMMAND, *detach], stderr=subprocess.DEVNULL, check=False)
+        assert report(trace)['state'] == 'closed', number
+        if not was_killed:
+            break
+        number += 1
+    assert number > 20, number
+    assert target.state() == before, (before, target.state())
     target.leave()
 
 
@@ -145,12 +214,31 @@ def stopped(target):
     target.leave()
 
 
+def at_once(target):
+    """Of several commands at the same time, one attaches, and one detaches."""
+    before = target.state()
+    for turn in range(ROUNDS or 5):
+        path = os.path.join(target.folder, f'{turn}.dat')
+        for words in (['attach', '-o', path], ['detach']):
+            commands = [subprocess.Popen([COMMAND, *words, str(target.pid)], stderr=subprocess.PIPE, text=True) for _ in range(4)]
+            messages = [command.communicate()[1] for command in commands]
+            assert sorted(command.returncode for command in commands) == [0, 1, 1, 1], messages
+            if words[0] == 'attach':
+                allocated = target.ask('work 20')
+        assert report(path)['allocations'] == allocated
+    assert target.state() == before
+    target.leave()
+
+
 def for_a_time(target):
     """--for ends it by itself."""
     before = target.state()
     trace = target.attach('t.dat', '--for', '100ms')
     assert target.state() == before
-    assert 'attached' in target.run('report', trace)
+    age = report(trace)['attached_after_ns']
+    assert 0 <= age <= 1e9 * (time.clock_gettime(time.CLOCK_BOOTTIME) - target.started), age
+    unit = 's' if age >= 1e9 else 'ms' if age >= 1e6 else 'us' if age >= 1e3 else 'ns'
+    assert re.search(rf'attached +[0-9.]+ {unit} after the process had started', target.run('report', trace)), age
     target.leave()
 
 
@@ -169,19 +257,83 @@ def refused(target):
     message = target.run('attach', str(target.pid), '-o', '/proc/self/nothing/t.dat', expected=1)
     assert 'folder' in message, message
     libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.ptrace(0x4206, target.pid, 0, 0) == 0  # PTRACE_SEIZE
+    assert libc.ptrace(SEIZE, target.pid, 0, 0) == 0
     assert 'is traced by' in target.run('attach', str(target.pid), expected=1)
     target.process.kill()
 
 
-CASES = {case.__name__: case for case in (counts, exits, busy, killed, stopped, for_a_time, refused)}
+def filtered(target):
+    """Filters are read beforehand: what would end the process is refused, what lets all pass is not."""
+    before = target.text()
+    target.ask('filter 0')
+    trace = target.attach()
+    allocated = target.ask('work 5')
+    target.detach()
+    assert report(trace)['allocations'] == allocated
+    target.ask('filter 1')
+    message = target.run('attach', str(target.pid), expected=1)
+    assert 'would end it for pwritev' in message or 'cannot be read' in message, message
+    assert target.run('doctor', str(target.pid), expected=1)
+    assert target.text() == before
+    target.leave()
+
+
+CASES = {case.__name__: case for case in (counts, exits, busy, killed, killed_at_each_call, stopped, at_once, filtered, for_a_time, refused)}
+
+
+def run_static(program, folder):
+    """A program that no loader takes part in is recorded from its first instruction on."""
+    trace = os.path.join(folder, 't.dat')
+    done = subprocess.run([COMMAND, 'run', '-q', '-o', trace, '--', program], input='work 100\nold\nleave\n', text=True,
+                          stdout=subprocess.PIPE, check=False)
+    assert done.returncode == 3, done.returncode
+    allocated = int(done.stdout.split()[1])
+    rounds = report(trace, '--function', 'one_round')
+    assert rounds['allocations'] == allocated + FIRST_ROUNDS, rounds['allocations']
+    summary = report(trace)
+    assert summary['state'] == 'closed' and not summary['dropped'] and not summary['unknown_frees'], summary
+    assert rounds['live_count'] == 0, rounds
+    stripped = os.path.join(folder, 'stripped')
+    subprocess.run(['strip', '-o', stripped, program], check=True)
+    done = subprocess.run([COMMAND, 'run', '-o', trace, '--', stripped], stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 126 and 'no function malloc' in done.stderr, done
+
+
+def run_killed(program, folder):
+    """No program stays behind that does not run: it ends with the command, or goes on alone."""
+    words = ('run', '-q', '-o', os.path.join(folder, 't.dat'), '--', program)
+    was_killed, number = True, 0
+    while was_killed:
+        number += 1
+        reader, writer = os.pipe()
+        was_killed = end_at(words, number, writer)
+        os.close(writer)
+        with os.fdopen(reader) as output:
+            assert output.read() in ('', 'ready\n')
+    assert number > 50, number
+
+
+STARTS = {case.__name__: case for case in (run_static, run_killed)}
+
+
+def value_of(name):
+    with open('/proc/self/status', encoding='utf-8') as file:
+        return next((line.split()[1] for line in file if line.startswith(name + ':')), '0')
 
 
 def is_allowed(target):
-    done = subprocess.run([COMMAND, 'doctor', str(target.pid)], stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        print(done.stdout)
-    return done.returncode == 0
+    """Whether the kernel lets this process trace the target, and read the filter that a container has put on both."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.ptrace(SEIZE, target.pid, 0, 0):
+        print('not allowed here: ptrace:', os.strerror(ctypes.get_errno()))
+        return False
+    libc.ptrace(INTERRUPT, target.pid, 0, 0)
+    os.waitpid(target.pid, 0)
+    libc.ptrace(DETACH, target.pid, 0, 0)
+    if value_of('Seccomp') == '2' and not int(value_of('CapEff'), 16) & 1 << CAP_SYS_ADMIN:
+        print('not allowed here: the filter of system calls (seccomp) cannot be read')
+        return False
+    return True
 
 
 def main():
@@ -194,7 +346,10 @@ def main():
         try:
             if not is_allowed(target):
                 return SKIPPED
-            CASES[sys.argv[1]](target)
+            if sys.argv[1] in STARTS:
+                STARTS[sys.argv[1]](sys.argv[2], folder)
+            else:
+                CASES[sys.argv[1]](target)
         finally:
             target.process.kill()
             target.process.wait()

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/inject/cave.h"
+
+#include <string.h>
+
+enum { PAGE = 4096 };
+
+static const uint8_t zeros[HS_INJECT_CODE];
+
+// 0: the mapping is no module's code.
+static uint64_t cave_of(const struct hs_inject_mapping *mapping)
+{
+    if (!mapping->is_executable || mapping->is_writable || !mapping->path[0] || !strcmp(mapping->path, "[vsyscall]") ||
+        mapping->end - mapping->start < PAGE)
+        return 0;
+    return mapping->end - HS_INJECT_CODE;
+}
+
+uint64_t hs_cave__find(const struct hs_inject_target *target)
+{
+    uint8_t bytes[HS_INJECT_CODE];
+    for (size_t i = 0; i < target->mapping_count; i++) {
+        uint64_t at = cave_of(&target->mappings[i]);
+        if (at && !hs_inject_target__read(target, at, bytes, sizeof bytes) && !memcmp(bytes, zeros, sizeof bytes))
+            return at;
+    }
+    return 0;
+}
+
+void hs_cave__empty(const struct hs_inject_target *target, uint64_t cave)
+{
+    hs_inject_target__write(target, cave, zeros, sizeof zeros);
+}
+
+static bool is_left_over(const struct hs_inject_target *target, uint64_t cave)
+{
+    const struct hs_borrowed nobody = {.stub = cave};
+    uint8_t bytes[HS_INJECT_CODE], stub[HS_INJECT_CODE];
+    target->arch->stub(stub, &nobody, 0);
+    return !hs_inject_target__read(target, cave, bytes, sizeof bytes) &&
+           !memcmp(bytes, stub, sizeof stub - target->arch->stub_values);
+}
+
+static bool is_executed(const struct hs_inject_target *target, uint64_t cave)
+{
+    for (size_t i = 0; i < target->thread_count; i++) {
+        uint64_t pc, sp, pointer;
+        if (target->arch->look(target->threads[i].tid, &pc, &sp, &pointer) ||
+            (pc >= cave && pc < cave + HS_INJECT_CODE))
+            return true;
+    }
+    return false;
+}
+
+void hs_cave__empty_all(const struct hs_inject_target *target)
+{
+    for (size_t i = 0; i < target->mapping_count; i++) {
+        uint64_t at = cave_of(&target->mappings[i]);
+        if (at && is_left_over(target, at) && !is_executed(target, at))
+            hs_cave__empty(target, at);
+    }
+}

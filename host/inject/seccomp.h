@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What a target's filters of system calls (seccomp) answer to the calls of the recorder. They are read and interpreted
+// beforehand: a call that is made may already end the target.
+#ifndef HEAPSONDE_HOST_INJECT_SECCOMP_H
+#define HEAPSONDE_HOST_INJECT_SECCOMP_H
+
+#include "host/inject/target.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+// The answer of one filter; the kernel has checked the program, and what is wrong here is answered by a kill.
+uint32_t hs_seccomp__answer(const struct sock_filter *filter, size_t length, const struct seccomp_data *data);
+
+// Stops a thread for a moment if there are filters. With `force`, filters that cannot be read are taken for harmless.
+int hs_seccomp__check(struct hs_inject_target *target, bool force, struct hs_error *error);
+
+#endif
