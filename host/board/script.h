@@ -8,7 +8,7 @@
 //   send     writes its standard input to the library's file
 //   trace    prints a line "ready", a line with the program's process number, and then the trace while it is recorded
 //   run      runs the program
-//   signal   sends a signal to the program
+//   signal   sends a signal to the program; ends with HS_BOARD_HAS_ENDED if it has ended already
 #ifndef HEAPSONDE_HOST_BOARD_SCRIPT_H
 #define HEAPSONDE_HOST_BOARD_SCRIPT_H
 
@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #define HS_BOARD_LIBRARY "libheapsonde-trace.so"
+enum { HS_BOARD_HAS_ENDED = 3 };
 enum { HS_BOARD_PROGRAM_BYTES = 65536 }; // that are read from the beginning of the program's file
 
 struct hs_board_wish {

@@ -46,6 +46,9 @@ class Ssh(Board):
     def test_as_on_this_machine(self):
         self.check_plain()
 
+    def test_family(self):
+        self.check_family()
+
     def test_status_and_streams(self):
         done = self.run_on("sh", "-c", "cat; echo \"$1\" >&2; exit 255", "x", "it's", options=["-q"])
         self.assertEqual((done.returncode, done.stdout, done.stderr), (255, "", "it's\n"))
