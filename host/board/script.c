@@ -129,11 +129,16 @@ char *hs_board_script__send(const char *folder, size_t size)
     return length < 0 ? NULL : text;
 }
 
-char *hs_board_script__trace(const char *folder)
+// The program's shell waits until the pipe is opened here, and does not start the program if the library is not there.
+char *hs_board_script__trace(const char *folder, size_t size)
 {
-    char *text = NULL;
-    int length =
-        asprintf(&text, "cd '%s' && echo ready && { cat pid && cat; } <trace; [ ! -p end ] || echo all 1<>end", folder);
+    char *sending = hs_board_script__send(folder, size), *text = NULL;
+    int length = sending ? asprintf(&text,
+                                    "{ %s; } || { rm -f " HS_BOARD_LIBRARY "; : <>trace; exit 1; }\n"
+                                    "echo ready; { cat pid && cat; } <trace; [ ! -p end ] || echo all 1<>end",
+                                    sending)
+                         : -1;
+    free(sending);
     return length < 0 ? NULL : text;
 }
 
@@ -166,7 +171,8 @@ char *hs_board_script__run(const char *folder, char *const *variables, char *con
         return NULL;
     fprintf(out,
             "d='%s'\nexec 8<>\"$d/end\"\n"
-            "sh -c 'umask 077; echo $$ >\"$0/pid\" && umask \"$1\" && exec 9>\"$0/trace\" && shift && exec \"$@\" 2>&3 "
+            "sh -c 'umask 077; echo $$ >\"$0/pid\" && umask \"$1\" && exec 9>\"$0/trace\" && "
+            "[ -e \"$0/" HS_BOARD_LIBRARY "\" ] && shift && exec \"$@\" 2>&3 "
             "3>&- 8>&-' "
             "\"$d\" \"$(umask)\"",
             folder);

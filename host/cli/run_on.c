@@ -31,7 +31,7 @@ struct run_on_run {
     struct hs_recording *recording;
     struct hs_board board;
     struct hs_session program, trace;
-    char head[MOST_HEAD]; // the lines before the traces
+    char head[MOST_HEAD]; // the line before the traces
     size_t head_length;
     struct hs_board_traces traces;
     int signals;
@@ -81,15 +81,14 @@ static char **variables_of_board(char *connect)
 
 // ---- the trace -----------------------------------------------------------------------------------------------------
 
-// Before the traces there are two lines: "ready" and the process number. Returns how many bytes belong to them.
+// Before the traces there is a line with the process number. Returns how many bytes belong to it.
 static size_t take_head(struct run_on_run *run, const char *bytes, size_t size)
 {
     size_t used = 0;
     while (used < size && run->head_length + 1 < MOST_HEAD && !run->recording->pid) {
-        run->head[run->head_length++] = bytes[used++];
-        char *line = run->head_length > 6 && !strncmp(run->head, "ready\n", 6) ? run->head + 6 : NULL;
-        if (line && memchr(line, '\n', run->head_length - 6))
-            run->recording->pid = atoi(line);
+        run->head[run->head_length] = bytes[used++];
+        if (run->head[run->head_length++] == '\n')
+            run->recording->pid = atoi(run->head);
     }
     return used;
 }
@@ -216,24 +215,25 @@ static void watch(struct run_on_run *run)
     }
 }
 
-static int start_sessions(struct run_on_run *run, char *script)
+// Both begin at the same time: on the board, the program's waits for the other one.
+static int start_sessions(struct run_on_run *run, char *script, struct hs_error *error)
 {
     struct hs_board *board = &run->board;
-    int result = hs_board__start(board, &run->trace, hs_board_script__trace(board->folder), HS_SESSION_OTHER,
-                                 HS_SESSION_NOTHING, HS_SESSION_PIPE, -1);
-    // Without a reader, the program would wait at its first write.
-    while (!result && !memchr(run->head, '\n', run->head_length)) {
-        if (read(run->trace.output, run->head + run->head_length, 1) != 1 || ++run->head_length == 7)
-            result = -EPIPE;
-    }
+    int result = hs_board__start_receiver(board, &run->trace, error);
     if (result) {
         free(script);
         return result;
     }
     clock_gettime(CLOCK_REALTIME, &run->recording->started);
-    signals_end_waiting(false);
-    return hs_board__start(board, &run->program, script, run->is_at_terminal ? HS_SESSION_TERMINAL : HS_SESSION_OTHER,
-                           STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO);
+    result = hs_board__start(board, &run->program, script, run->is_at_terminal ? HS_SESSION_TERMINAL : HS_SESSION_OTHER,
+                             STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO);
+    if (result)
+        return hs_error__set(error, -result, "%s could not be started on %s: %s; try again",
+                             run->arguments->operands[0], board->address.text, strerror(-result));
+    result = hs_board__await_receiver(board, &run->trace, error);
+    if (!result)
+        signals_end_waiting(false);
+    return result;
 }
 
 static double seconds_since(const struct timespec *from)
@@ -262,7 +262,7 @@ static char **words_there(const struct run_on_run *run, size_t program)
     return words;
 }
 
-static int run_sessions(struct run_on_run *run)
+static int run_sessions(struct run_on_run *run, struct hs_error *error)
 {
     struct timespec began;
     size_t program = hs_wrappers__look(run->arguments->operands).program;
@@ -273,9 +273,9 @@ static int run_sessions(struct run_on_run *run)
     free(variables);
     free(words);
     if (!script)
-        return -ENOMEM;
+        return hs_error__set(error, ENOMEM, "out of memory");
     clock_gettime(CLOCK_MONOTONIC, &began);
-    int result = start_sessions(run, script);
+    int result = start_sessions(run, script, error);
     if (!result)
         watch(run);
     run->recording->seconds = seconds_since(&began);
@@ -297,7 +297,7 @@ static int say_interrupted(const struct run_on_run *run)
     return 128 + hs_interrupt__came();
 }
 
-static int connect_and_send(struct run_on_run *run, const char *name)
+static int connect_and_check(struct run_on_run *run, const char *name)
 {
     const struct hs_arguments *arguments = run->arguments;
     struct hs_error error = {.message = ""};
@@ -305,10 +305,9 @@ static int connect_and_send(struct run_on_run *run, const char *name)
     int status = 0;
     if (hs_board__open(&run->board, hs_arguments__text(arguments, "on", ""), name, folder, &error))
         status = HS_EXIT_NO_CONNECTION;
-    else if (!(status = hs_board__check_program(&run->board, name, &error)) &&
-             hs_board__send_library(&run->board, &error))
-        status = HS_EXIT_CANNOT_RUN;
-    if (!status && !run->board.streams) {
+    else
+        status = hs_board__check_program(&run->board, name, &error);
+    if (!status && *run->board.folder && !run->board.streams) {
         status = HS_EXIT_CANNOT_RUN;
         hs_error__set(&error, ENOTSUP,
                       "no pipe for the trace can be created in %s on %s; name another folder with --board-folder",
@@ -321,15 +320,14 @@ static int connect_and_send(struct run_on_run *run, const char *name)
     return status;
 }
 
-static int say_how_it_ended(const struct run_on_run *run, int result, int status)
+static int say_how_it_ended(const struct run_on_run *run, const struct hs_error *error, int status)
 {
     const struct hs_command *command = run->arguments->command;
     const char *where = hs_arguments__text(run->arguments, "on", "");
-    if (result && hs_interrupt__came())
+    if (error->message[0] && hs_interrupt__came())
         return say_interrupted(run);
-    if (result) {
-        hs_complain(command, "%s could not be started on %s: %s; try again", run->arguments->operands[0], where,
-                    strerror(-result));
+    if (error->message[0]) {
+        hs_complain(command, "%s", error->message);
         return HS_EXIT_CANNOT_RUN;
     }
     run->recording->is_cut = run->traces.problem != 0;
@@ -371,15 +369,16 @@ static int run_there(struct run_on_run *run)
     const struct hs_arguments *arguments = run->arguments;
     char **words = arguments->operands;
     const char *name = words[hs_wrappers__look(words).program];
-    int status = connect_and_send(run, name);
+    int status = connect_and_check(run, name);
     if (status) {
         hs_board__close(&run->board, NULL);
         return status;
     }
-    int result = run_sessions(run);
+    struct hs_error error = {.message = ""};
+    int result = run_sessions(run, &error);
     if (run->is_cut || run->is_over || result)
         end_session(&run->trace);
-    if (run->is_silent)
+    if (run->is_silent || result)
         end_session(&run->program);
     int ended_with = hs_session__wait(&run->program);
     hs_board_traces__close(&run->traces);
@@ -389,7 +388,7 @@ static int run_there(struct run_on_run *run)
     end_session(&run->trace);
     status = status == -1 && !run->is_cut ? ended_with : status;
     run->recording->status = as_of_waitpid(status);
-    return say_how_it_ended(run, result, status);
+    return say_how_it_ended(run, &error, status);
 }
 
 int hs_run_on(const struct hs_arguments *arguments, struct hs_recording *recording)
