@@ -59,6 +59,17 @@ void hs_wire_hello__write(const struct hs_wire_hello *hello, uint8_t bytes[HS_WI
 // False: no hello, another version, or values that do not exist.
 bool hs_wire_hello__read(const uint8_t bytes[HS_WIRE_HELLO_SIZE], struct hs_wire_hello *hello);
 
+// What one process writes at once into a pipe that several processes share. Numbers are little-endian.
+#define HS_WIRE_PACKET_MAX    4096 // PIPE_BUF
+#define HS_WIRE_PACKET_HEADER 64
+struct hs_wire_packet {
+    uint8_t trace_id[8]; // the first half; all packets of a trace have the same
+    uint8_t length[4];   // of `data`
+    char name[52];       // of the program's file; it ends with a zero
+    uint8_t data[HS_WIRE_PACKET_MAX - HS_WIRE_PACKET_HEADER];
+};
+_Static_assert(offsetof(struct hs_wire_packet, data) == HS_WIRE_PACKET_HEADER, "the header has no gaps");
+
 // One direction of a connection. Zeroed: in the open.
 struct hs_wire_direction {
     bool encrypted;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/board/board.h"
 
+#include "host/board/interrupt.h"
 #include "host/board/stripped.h"
 
 #include <errno.h>
@@ -284,26 +285,62 @@ int hs_board__check_program(struct hs_board *board, const char *name, struct hs_
 
 // ---- the library ---------------------------------------------------------------------------------------------------
 
+static int open_library(const struct hs_board *board, size_t *size, struct hs_error *error)
+{
+    if (*board->folder)
+        return hs_stripped__open(board->library, size, error);
+    return hs_error__set(error, ENOSPC,
+                         "the recording library cannot be put on %s: %s; name another folder with --board-folder",
+                         board->address.text, *board->refused ? board->refused : "no suitable folder exists");
+}
+
+static int not_sent(const struct hs_board *board, struct hs_error *error)
+{
+    char text[512];
+    last_words(board, text, sizeof(text));
+    return hs_error__set(error, EIO, "the recording library cannot be copied to %s on %s: %s", board->folder,
+                         board->address.text, *text ? text : "the connection ended");
+}
+
 int hs_board__send_library(struct hs_board *board, struct hs_error *error)
 {
     struct hs_session session;
     size_t size = 0;
-    char text[512];
-    if (!*board->folder)
-        return hs_error__set(error, ENOSPC,
-                             "the recording library cannot be put on %s: %s; name another folder with --board-folder",
-                             board->address.text, *board->refused ? board->refused : "no suitable folder exists");
-    int fd = hs_stripped__open(board->library, &size, error);
+    int fd = open_library(board, &size, error);
     if (fd < 0)
         return fd;
     int result = hs_board__start(board, &session, hs_board_script__send(board->folder, size), HS_SESSION_OTHER, fd,
                                  HS_SESSION_NOTHING, -1);
     close(fd);
-    if (!result && hs_session__wait(&session) == 0)
-        return 0;
-    last_words(board, text, sizeof(text));
-    return hs_error__set(error, EIO, "the recording library cannot be copied to %s on %s: %s", board->folder,
-                         board->address.text, *text ? text : "the connection ended");
+    return !result && hs_session__wait(&session) == 0 ? 0 : not_sent(board, error);
+}
+
+int hs_board__start_receiver(struct hs_board *board, struct hs_session *session, struct hs_error *error)
+{
+    size_t size = 0;
+    int fd = open_library(board, &size, error);
+    if (fd < 0)
+        return fd;
+    int result = hs_board__start(board, session, hs_board_script__trace(board->folder, size), HS_SESSION_OTHER, fd,
+                                 HS_SESSION_PIPE, -1);
+    close(fd);
+    return result ? not_sent(board, error) : 0;
+}
+
+int hs_board__await_receiver(struct hs_board *board, struct hs_session *session, struct hs_error *error)
+{
+    static const char ready[] = "ready\n";
+    for (size_t i = 0; i < sizeof(ready) - 1; i++) {
+        char letter;
+        ssize_t count;
+        while ((count = read(session->output, &letter, 1)) < 0 && errno == EINTR && !hs_interrupt__came())
+            ;
+        if (count == 1 && letter == ready[i])
+            continue;
+        hs_session__close_output(session);
+        return not_sent(board, error);
+    }
+    return 0;
 }
 
 // ---- the end -------------------------------------------------------------------------------------------------------

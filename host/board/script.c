@@ -70,8 +70,9 @@ static const char make_folder[] =
     "  rm -f \"$t/x\"; d=$t; break\n"
     "done\n"
     "say folder \"$d\"\n"
-    "if [ -n \"$d\" ] && { mkfifo \"$d/trace\" || mknod \"$d/trace\" p; } 2>/dev/null; then say stream yes\n"
-    "else say stream no; fi\n";
+    "if [ -n \"$d\" ] && { mkfifo \"$d/trace\" \"$d/end\" || { mknod \"$d/trace\" p && mknod \"$d/end\" p; }; } "
+    "2>/dev/null\n"
+    "then say stream yes; else say stream no; fi\n";
 
 static const char show_program[] = "if [ -f \"$i\" ] && [ -r \"$i\" ]; then\n"
                                    "  n=$(wc -c <\"$i\"); n=$((n)); [ \"$n\" -le 65536 ] || n=65536\n"
@@ -85,8 +86,8 @@ static const char let_go[] = "say ready\n"
                              "s=none\n"
                              "if [ -r \"$d/status\" ]; then read -r s <\"$d/status\"\n"
                              "elif [ -r \"$d/pid\" ]; then read -r k <\"$d/pid\"; kill -HUP \"$k\" 2>/dev/null; fi\n"
-                             "if [ -p \"$d/trace\" ]; then : <>\"$d/trace\"; fi\n"
-                             "rm -rf \"$d\"\n"
+                             "if [ -p \"$d/trace\" ]; then : <>\"$d/trace\"; echo cut 1<>\"$d/end\"; fi\n"
+                             "rm -rf \"$d\" || rm -rf \"$d\"\n"
                              "say status \"$s\"\n";
 
 char *hs_board_script__keep(const struct hs_board_wish *wish)
@@ -127,10 +128,16 @@ char *hs_board_script__send(const char *folder, size_t size)
     return length < 0 ? NULL : text;
 }
 
-char *hs_board_script__trace(const char *folder)
+// The program's shell waits until the pipe is opened here, and does not start the program if the library is not there.
+char *hs_board_script__trace(const char *folder, size_t size)
 {
-    char *text = NULL;
-    int length = asprintf(&text, "cd '%s' && echo ready && { cat pid && exec cat; } <trace", folder);
+    char *sending = hs_board_script__send(folder, size), *text = NULL;
+    int length = sending ? asprintf(&text,
+                                    "{ %s; } || { rm -f " HS_BOARD_LIBRARY "; : <>trace; exit 1; }\n"
+                                    "echo ready; { cat pid && cat; } <trace; [ ! -p end ] || echo all 1<>end",
+                                    sending)
+                         : -1;
+    free(sending);
     return length < 0 ? NULL : text;
 }
 
@@ -151,7 +158,9 @@ static char *with_quiet_shell(char *script)
 }
 
 // The inner shell writes its own process number, because the program replaces it. Opening the pipe at the end releases
-// the reader if the program was never started.
+// the reader if the program was never started. If the shell is the first process of a namespace, or the first one's
+// only child, the kernel ends all others with it: it waits until the rest of the traces was read. 8 is the pipe that
+// says so.
 char *hs_board_script__run(const char *folder, char *const *variables, char *const *words, size_t program)
 {
     struct hs_text_stream stream;
@@ -159,9 +168,10 @@ char *hs_board_script__run(const char *folder, char *const *variables, char *con
     if (!out)
         return NULL;
     fprintf(out,
-            "d='%s'\n"
-            "sh -c 'umask 077; echo $$ >\"$0/pid\" && umask \"$1\" && exec 9>\"$0/trace\" && shift && exec \"$@\" 2>&3 "
-            "3>&-' "
+            "d='%s'\nexec 8<>\"$d/end\"\n"
+            "sh -c 'umask 077; echo $$ >\"$0/pid\" && umask \"$1\" && exec 9>\"$0/trace\" && "
+            "[ -e \"$0/" HS_BOARD_LIBRARY "\" ] && shift && exec \"$@\" 2>&3 "
+            "3>&- 8>&-' "
             "\"$d\" \"$(umask)\"",
             folder);
     for (size_t i = 0; i < program; i++) {
@@ -178,15 +188,18 @@ char *hs_board_script__run(const char *folder, char *const *variables, char *con
         putc(' ', out);
         hs_words__quote(out, words[i]);
     }
-    fputs("\ns=$?\necho $s >\"$d/status\"\n: <>\"$d/trace\"\nexit $s\n", out);
-    return with_quiet_shell(hs_text_stream__close(&stream));
+    fputs("\ns=$?\necho $s >\"$d/status\"\n: <>\"$d/trace\"\n"
+          "if [ $$ -eq 1 ] || [ \"$PPID\" -eq 1 ]; then read -r x <&8; fi\nexit $s\n",
+          out);
+    fclose(out);
+    return with_quiet_shell(text);
 }
 
 char *hs_board_script__signal(const char *folder, int signal)
 {
     char *text = NULL;
     const char *name = sigabbrev_np(signal);
-    int length = asprintf(&text, "cd '%s' && [ ! -e status ] && read -r k <pid && kill -%s \"$k\"", folder,
-                          name ? name : "TERM");
+    int length = asprintf(&text, "cd '%s' || exit; [ ! -e status ] || exit %d; read -r k <pid && kill -%s \"$k\"",
+                          folder, HS_BOARD_HAS_ENDED, name ? name : "TERM");
     return length < 0 ? NULL : text;
 }

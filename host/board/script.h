@@ -6,9 +6,10 @@
 //   keep     examines the board, prints what it finds, and creates the folder. It waits until its standard input ends,
 //            also because the connection was cut, and removes the folder. If the program still runs, it gets SIGHUP.
 //   send     writes its standard input to the library's file
-//   trace    prints a line "ready", a line with the program's process number, and then the trace while it is recorded
+//   trace    as send, then prints a line "ready", a line with the program's process number when that was started, and
+//            then the packets of the traces while they are recorded
 //   run      runs the program
-//   signal   sends a signal to the program
+//   signal   sends a signal to the program; ends with HS_BOARD_HAS_ENDED if it has ended already
 #ifndef HEAPSONDE_HOST_BOARD_SCRIPT_H
 #define HEAPSONDE_HOST_BOARD_SCRIPT_H
 
@@ -16,6 +17,7 @@
 #include <stddef.h>
 
 #define HS_BOARD_LIBRARY "libheapsonde-trace.so"
+enum { HS_BOARD_HAS_ENDED = 3 };
 enum { HS_BOARD_PROGRAM_BYTES = 65536 }; // that are read from the beginning of the program's file
 
 struct hs_board_wish {
@@ -27,7 +29,7 @@ struct hs_board_wish {
 
 char *hs_board_script__keep(const struct hs_board_wish *wish);
 char *hs_board_script__send(const char *folder, size_t size);
-char *hs_board_script__trace(const char *folder);
+char *hs_board_script__trace(const char *folder, size_t size);
 // words[program] is the program; only it gets `variables` (NAME=VALUE) and the library, not the words before it.
 char *hs_board_script__run(const char *folder, char *const *variables, char *const *words, size_t program);
 char *hs_board_script__signal(const char *folder, int signal);

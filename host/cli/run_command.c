@@ -67,7 +67,7 @@ static void look_for_host(void)
     const char *address = getenv("HEAPSONDE_CONNECT"), *policy = getenv("HEAPSONDE_STREAM_POLICY");
     if (!address)
         address = getenv("MEMORY_PROFILER_CONNECT");
-    int problem = address && *address ? hs_reach(address) : 0;
+    int problem = address && *address && *address != '/' ? hs_reach(address) : 0;
     if (problem)
         fprintf(stderr, "heapsonde: %s cannot be reached (%s); %s\n", address, strerror(problem),
                 policy && !strcmp(policy, "block")
@@ -288,6 +288,8 @@ static int run_on_board(const struct hs_arguments *arguments)
     struct hs_recording recording = {.program = arguments->operands[0],
                                      .sysroot = hs_arguments__text(arguments, "sysroot", NULL),
                                      .pattern = pattern,
+                                     .is_elsewhere = true,
+                                     .follows_children = hs_arguments__flag(arguments, "follow-children"),
                                      .disabled = hs_arguments__flag(arguments, "disabled")};
     int status = HS_EXIT_FAILURE;
     if (pattern && !hs_recording_options__check_output(arguments->command, pattern)) {

@@ -3,6 +3,7 @@
 
 #include "host/board/board.h"
 #include "host/board/interrupt.h"
+#include "host/cli/board_traces.h"
 #include "host/cli/fetch.h"
 #include "host/cli/program.h"
 #include "host/cli/variables.h"
@@ -23,23 +24,22 @@
 
 extern char **environ;
 
-enum { MOST_HEAD = 64, NOTICE_MS = 3000, MOST_TAKEN = 1000 };
+enum { MOST_HEAD = 64, NOTICE_MS = 3000 };
 
 struct run_on_run {
     const struct hs_arguments *arguments;
     struct hs_recording *recording;
     struct hs_board board;
     struct hs_session program, trace;
-    char head[MOST_HEAD]; // the lines before the trace
+    char head[MOST_HEAD]; // the line before the traces
     size_t head_length;
-    int file; // of the trace; -1: not opened yet
-    char *path;
-    int file_problem;
+    struct hs_board_traces traces;
     int signals;
     bool is_at_terminal;
-    bool is_cut;    // the connection was cut
-    bool is_silent; // it was cut because nothing answers, and the session does not end by itself
-    bool is_over;   // the user does not wait for the rest of the trace
+    bool is_cut;     // the connection was cut
+    bool is_garbled; // because something came that is no trace
+    bool is_silent;  // the session does not end by itself, because nothing answers
+    bool is_over;    // the user does not wait for the rest of the trace
 };
 
 // ---- what the program gets -----------------------------------------------------------------------------------------
@@ -54,24 +54,26 @@ static bool is_for_board(const char *entry)
             continue;
         const char *name = entry + length;
         const struct hs_variable *variable = hs_variable__find(name, strcspn(name, "="));
-        return variable && variable->reader == HS_READER_RECORDER && strcmp(variable->name, "OUTPUT") != 0;
+        return variable && variable->reader == HS_READER_RECORDER && strcmp(variable->name, "OUTPUT") != 0 &&
+               strcmp(variable->name, "CONNECT") != 0;
     }
     return false;
 }
 
 // By default the program waits for the connection, so that the trace is complete.
-static char **variables_of_board(void)
+static char **variables_of_board(char *connect)
 {
     size_t count = 0, kept = 0;
     while (environ[count])
         count++;
-    char **variables = calloc(count + 3, sizeof(*variables));
+    char **variables = calloc(count + 4, sizeof(*variables));
     for (size_t i = 0; variables && i < count; i++)
         if (is_for_board(environ[i]))
             variables[kept++] = environ[i];
     if (!variables)
         return NULL;
-    variables[kept++] = "HEAPSONDE_OUTPUT=fd:9";
+    variables[kept++] = "HEAPSONDE_OUTPUT=";
+    variables[kept++] = connect;
     if (!getenv("HEAPSONDE_STREAM_POLICY") && !getenv("MEMORY_PROFILER_STREAM_POLICY"))
         variables[kept++] = "HEAPSONDE_STREAM_POLICY=block";
     return variables;
@@ -79,100 +81,14 @@ static char **variables_of_board(void)
 
 // ---- the trace -----------------------------------------------------------------------------------------------------
 
-static void expand(FILE *out, const struct run_on_run *run, char letter, unsigned number)
-{
-    const char *program = run->board.program, *slash = strrchr(program, '/');
-    if (letter == 'p')
-        fprintf(out, "%d", (int)run->recording->pid);
-    else if (letter == 'e')
-        fputs(slash ? slash + 1 : program, out);
-    else if (letter == 't')
-        fprintf(out, "%lld", (long long)run->recording->started.tv_sec);
-    else if (letter == 'n')
-        fprintf(out, "%u", number);
-    else
-        putc('%', out);
-}
-
-// `taken`: how many names before this one are those of other runs. What is appended then, the recorder appends, too.
-static char *path_of_trace(const struct run_on_run *run, unsigned number, unsigned taken)
-{
-    char *path = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&path, &size);
-    for (const char *at = run->recording->pattern; out && *at; at++) {
-        if (*at == '%' && at[1] && strchr("petn%", at[1]))
-            expand(out, run, *++at, number);
-        else
-            putc(*at, out);
-    }
-    if (out && taken)
-        fprintf(out, ".%d", (int)run->recording->pid);
-    if (out && taken > 1)
-        fprintf(out, ".%u", taken - 1);
-    if (out)
-        fclose(out);
-    return path;
-}
-
-// -EBUSY: another run is writing it, or a recorder.
-static int open_file(const char *path, bool is_new)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (is_new ? O_EXCL : 0), 0600);
-    if (fd < 0)
-        return -errno;
-    int problem = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK ? EBUSY : 0;
-    if (!problem && ftruncate(fd, 0))
-        problem = errno;
-    if (!problem)
-        return fd;
-    close(fd);
-    return -problem;
-}
-
-static int open_trace(struct run_on_run *run)
-{
-    bool counts = strstr(run->recording->pattern, "%n") != NULL;
-    unsigned number = 0, taken = 0;
-    for (;;) {
-        char *path = path_of_trace(run, number, taken);
-        int fd = path ? open_file(path, counts) : -ENOMEM;
-        if (fd >= 0) {
-            run->path = path;
-            if (taken)
-                hs_complain(run->arguments->command, "another run writes a trace of that name; this one is %s", path);
-            return fd;
-        }
-        free(path);
-        if (fd == -EEXIST && counts)
-            number++;
-        else if (fd == -EBUSY && taken < MOST_TAKEN)
-            taken++;
-        else
-            return fd;
-    }
-}
-
-static void write_trace(struct run_on_run *run, const char *bytes, size_t size)
-{
-    while (size && !run->file_problem) {
-        ssize_t written = write(run->file, bytes, size);
-        if (written < 0 && errno != EINTR)
-            run->file_problem = errno;
-        bytes += written > 0 ? written : 0;
-        size -= written > 0 ? (size_t)written : 0;
-    }
-}
-
-// Before the trace there are two lines: "ready" and the process number. Returns how many bytes belong to them.
+// Before the traces there is a line with the process number. Returns how many bytes belong to it.
 static size_t take_head(struct run_on_run *run, const char *bytes, size_t size)
 {
     size_t used = 0;
     while (used < size && run->head_length + 1 < MOST_HEAD && !run->recording->pid) {
-        run->head[run->head_length++] = bytes[used++];
-        char *line = run->head_length > 6 && !strncmp(run->head, "ready\n", 6) ? run->head + 6 : NULL;
-        if (line && memchr(line, '\n', run->head_length - 6))
-            run->recording->pid = atoi(line);
+        run->head[run->head_length] = bytes[used++];
+        if (run->head[run->head_length++] == '\n')
+            run->recording->pid = atoi(run->head);
     }
     return used;
 }
@@ -188,11 +104,8 @@ static void take_trace(struct run_on_run *run)
         return;
     }
     size_t used = take_head(run, bytes, (size_t)size);
-    if (run->file < 0 && !run->file_problem && (size_t)size > used) {
-        run->file = open_trace(run);
-        run->file_problem = run->file < 0 ? -run->file : 0;
-    }
-    write_trace(run, bytes + used, (size_t)size - used);
+    if (!hs_board_traces__take(&run->traces, bytes + used, (size_t)size - used))
+        run->is_cut = run->is_silent = run->is_garbled = true;
 }
 
 // ---- while it runs -------------------------------------------------------------------------------------------------
@@ -247,12 +160,15 @@ static void pass_on(struct run_on_run *run, int signal, bool is_typed)
     struct hs_session session;
     if (run->program.pid <= 0)
         run->is_over = true;
-    else if (!(is_typed && run->is_at_terminal) &&
-             !hs_board__start(&run->board, &session, hs_board_script__signal(run->board.folder, signal),
-                              HS_SESSION_OTHER, HS_SESSION_NOTHING, HS_SESSION_NOTHING, -1) &&
-             !ends_soon(&session)) {
+    if (run->is_over || (is_typed && run->is_at_terminal) ||
+        hs_board__start(&run->board, &session, hs_board_script__signal(run->board.folder, signal), HS_SESSION_OTHER,
+                        HS_SESSION_NOTHING, HS_SESSION_NOTHING, -1))
+        return;
+    if (!ends_soon(&session)) {
         end_session(&session);
         run->is_cut = run->is_silent = true;
+    } else if (hs_session__wait(&session) == HS_BOARD_HAS_ENDED) {
+        run->is_over = true;
     }
 }
 
@@ -299,24 +215,25 @@ static void watch(struct run_on_run *run)
     }
 }
 
-static int start_sessions(struct run_on_run *run, char *script)
+// Both begin at the same time: on the board, the program's waits for the other one.
+static int start_sessions(struct run_on_run *run, char *script, struct hs_error *error)
 {
     struct hs_board *board = &run->board;
-    int result = hs_board__start(board, &run->trace, hs_board_script__trace(board->folder), HS_SESSION_OTHER,
-                                 HS_SESSION_NOTHING, HS_SESSION_PIPE, -1);
-    // Without a reader, the program would wait at its first write.
-    while (!result && !memchr(run->head, '\n', run->head_length)) {
-        if (read(run->trace.output, run->head + run->head_length, 1) != 1 || ++run->head_length == 7)
-            result = -EPIPE;
-    }
+    int result = hs_board__start_receiver(board, &run->trace, error);
     if (result) {
         free(script);
         return result;
     }
     clock_gettime(CLOCK_REALTIME, &run->recording->started);
-    signals_end_waiting(false);
-    return hs_board__start(board, &run->program, script, run->is_at_terminal ? HS_SESSION_TERMINAL : HS_SESSION_OTHER,
-                           STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO);
+    result = hs_board__start(board, &run->program, script, run->is_at_terminal ? HS_SESSION_TERMINAL : HS_SESSION_OTHER,
+                             STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO);
+    if (result)
+        return hs_error__set(error, -result, "%s could not be started on %s: %s; try again",
+                             run->arguments->operands[0], board->address.text, strerror(-result));
+    result = hs_board__await_receiver(board, &run->trace, error);
+    if (!result)
+        signals_end_waiting(false);
+    return result;
 }
 
 static double seconds_since(const struct timespec *from)
@@ -345,18 +262,20 @@ static char **words_there(const struct run_on_run *run, size_t program)
     return words;
 }
 
-static int run_sessions(struct run_on_run *run)
+static int run_sessions(struct run_on_run *run, struct hs_error *error)
 {
     struct timespec began;
     size_t program = hs_wrappers__look(run->arguments->operands).program;
-    char **variables = variables_of_board(), **words = words_there(run, program);
+    char connect[sizeof(run->board.folder) + 32];
+    snprintf(connect, sizeof(connect), "HEAPSONDE_CONNECT=%s/trace", run->board.folder);
+    char **variables = variables_of_board(connect), **words = words_there(run, program);
     char *script = variables && words ? hs_board_script__run(run->board.folder, variables, words, program) : NULL;
     free(variables);
     free(words);
     if (!script)
-        return -ENOMEM;
+        return hs_error__set(error, ENOMEM, "out of memory");
     clock_gettime(CLOCK_MONOTONIC, &began);
-    int result = start_sessions(run, script);
+    int result = start_sessions(run, script, error);
     if (!result)
         watch(run);
     run->recording->seconds = seconds_since(&began);
@@ -378,7 +297,7 @@ static int say_interrupted(const struct run_on_run *run)
     return 128 + hs_interrupt__came();
 }
 
-static int connect_and_send(struct run_on_run *run, const char *name)
+static int connect_and_check(struct run_on_run *run, const char *name)
 {
     const struct hs_arguments *arguments = run->arguments;
     struct hs_error error = {.message = ""};
@@ -386,10 +305,9 @@ static int connect_and_send(struct run_on_run *run, const char *name)
     int status = 0;
     if (hs_board__open(&run->board, hs_arguments__text(arguments, "on", ""), name, folder, &error))
         status = HS_EXIT_NO_CONNECTION;
-    else if (!(status = hs_board__check_program(&run->board, name, &error)) &&
-             hs_board__send_library(&run->board, &error))
-        status = HS_EXIT_CANNOT_RUN;
-    if (!status && !run->board.streams) {
+    else
+        status = hs_board__check_program(&run->board, name, &error);
+    if (!status && *run->board.folder && !run->board.streams) {
         status = HS_EXIT_CANNOT_RUN;
         hs_error__set(&error, ENOTSUP,
                       "no pipe for the trace can be created in %s on %s; name another folder with --board-folder",
@@ -402,24 +320,29 @@ static int connect_and_send(struct run_on_run *run, const char *name)
     return status;
 }
 
-static int say_how_it_ended(const struct run_on_run *run, int result, int status)
+static int say_how_it_ended(const struct run_on_run *run, const struct hs_error *error, int status)
 {
     const struct hs_command *command = run->arguments->command;
     const char *where = hs_arguments__text(run->arguments, "on", "");
-    if (result && hs_interrupt__came())
+    if (error->message[0] && hs_interrupt__came())
         return say_interrupted(run);
-    if (result) {
-        hs_complain(command, "%s could not be started on %s: %s; try again", run->arguments->operands[0], where,
-                    strerror(-result));
+    if (error->message[0]) {
+        hs_complain(command, "%s", error->message);
         return HS_EXIT_CANNOT_RUN;
     }
-    run->recording->is_cut = run->file_problem != 0;
-    if (run->file_problem)
+    run->recording->is_cut = run->traces.problem != 0;
+    if (run->traces.problem)
         hs_complain(command,
                     "the trace cannot be written on this machine: %s; it contains only what was received before",
-                    strerror(run->file_problem));
-    if (status >= 0)
+                    strerror(run->traces.problem));
+    if (status >= 0 && !run->is_garbled)
         return 0;
+    if (run->is_garbled) {
+        hs_complain(command,
+                    "what came from %s is no trace; something there writes into the connection, or it loses bytes",
+                    where);
+        return HS_EXIT_NO_CONNECTION;
+    }
     hs_complain(
         command,
         "the connection to %s was cut; the program there gets SIGHUP, and the files that heapsonde created there "
@@ -432,7 +355,12 @@ static void fetch_binaries(struct run_on_run *run)
 {
     const struct hs_arguments *arguments = run->arguments;
     const char *folder = hs_arguments__text(arguments, "fetch-binaries", NULL);
-    if (folder && hs_fetch_binaries(arguments->command, &run->board, run->path, folder) > 0 && !run->recording->sysroot)
+    int fetched = 0;
+    for (size_t i = 0; folder && i < run->traces.count; i++) {
+        int count = hs_fetch_binaries(arguments->command, &run->board, hs_board_traces__path(&run->traces, i), folder);
+        fetched += count > 0 ? count : 0;
+    }
+    if (fetched && !run->recording->sysroot)
         run->recording->sysroot = folder;
 }
 
@@ -441,38 +369,34 @@ static int run_there(struct run_on_run *run)
     const struct hs_arguments *arguments = run->arguments;
     char **words = arguments->operands;
     const char *name = words[hs_wrappers__look(words).program];
-    int status = connect_and_send(run, name);
+    int status = connect_and_check(run, name);
     if (status) {
         hs_board__close(&run->board, NULL);
         return status;
     }
-    int result = run_sessions(run);
+    struct hs_error error = {.message = ""};
+    int result = run_sessions(run, &error);
     if (run->is_cut || run->is_over || result)
         end_session(&run->trace);
-    if (run->is_silent)
+    if (run->is_silent || result)
         end_session(&run->program);
     int ended_with = hs_session__wait(&run->program);
-    if (run->file >= 0)
-        close(run->file);
-    if (!result && !run->is_cut && run->path)
+    hs_board_traces__close(&run->traces);
+    if (!result && !run->is_cut)
         fetch_binaries(run);
     hs_board__close(&run->board, &status);
     end_session(&run->trace);
     status = status == -1 && !run->is_cut ? ended_with : status;
     run->recording->status = as_of_waitpid(status);
-    return say_how_it_ended(run, result, status);
+    return say_how_it_ended(run, &error, status);
 }
 
 int hs_run_on(const struct hs_arguments *arguments, struct hs_recording *recording)
 {
-    struct run_on_run run = {.arguments = arguments, .recording = recording, .file = -1};
+    struct run_on_run run = {.arguments = arguments,
+                             .recording = recording,
+                             .traces = {.command = arguments->command, .recording = recording}};
     sigset_t set = watched(), before;
-    if (hs_arguments__flag(arguments, "follow-children")) {
-        hs_complain(arguments->command,
-                    "--follow-children cannot be combined with --on, which records one process; send the "
-                    "traces of the other processes to 'heapsonde gather'");
-        return HS_EXIT_USAGE;
-    }
     run.is_at_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     sigprocmask(SIG_BLOCK, &set, &before);
     signal(SIGPIPE, SIG_IGN);
@@ -483,7 +407,7 @@ int hs_run_on(const struct hs_arguments *arguments, struct hs_recording *recordi
     hs_interrupt__catch(false);
     if (run.signals >= 0)
         close(run.signals);
-    free(run.path);
+    hs_board_traces__free(&run.traces);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return status;
 }

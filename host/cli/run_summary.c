@@ -117,7 +117,7 @@ static void add_others(FILE *note, const struct hs_recording *recording, const s
                 found->unfinished ? ", some of which still run" : "", found->largest);
     else if (recording->is_cut)
         fputs("; its end is missing", note);
-    else if (left_quietly(recording, summary) && goes_on(recording))
+    else if (left_quietly(recording, summary) && !recording->is_elsewhere && goes_on(recording))
         fputs("; it continues in the background: each process there has its own trace from its first allocation, with "
               "its process id in the name",
               note);
@@ -222,6 +222,8 @@ void hs_recording__summarize(const struct hs_recording *recording)
     fprintf(stderr, "heapsonde: %s %s after %s\n", recording->program, text,
             hs_text__time((uint64_t)(recording->seconds * 1e9)).text);
     hs_find_traces(&found, recording->pattern, recording->pid, &recording->started, recording->follows_children);
+    found.unfinished &=
+        !recording->is_elsewhere; // all have come, and the numbers of processes are not those of this machine
     if (found.path)
         summarize_trace(recording, &found);
     else

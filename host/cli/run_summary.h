@@ -17,6 +17,7 @@ struct hs_recording {
     double seconds;
     struct timespec started;
     bool is_cut;           // the end of the trace could not be written
+    bool is_elsewhere;     // it ran on another machine
     bool disabled;         // recording was off at the start
     bool follows_children; // programs that it starts are also recorded
 };

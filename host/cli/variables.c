@@ -94,7 +94,8 @@ const struct hs_variable hs_variables[] = {
     TEXT("LOGFILE", "FILE", "file for these messages, with %p, %e, %t and %n; default standard error"),
     NUMBER("LOGFILE_ROTATE_WHEN_BIGGER_THAN", "BYTES", "start another file of messages beyond this size"),
     {"CONNECT", HS_READER_RECORDER, HS_VARIABLE_ADDRESS, NULL, "ADDRESS:PORT",
-     "also send the trace to this host while the program runs (docs/gather.md)"},
+     "also send the trace to this host while the program runs (docs/gather.md); an absolute path is the pipe of "
+     "'run --on' (docs/protocol.md)"},
     SWITCH("ENABLE_SERVER", "let hosts connect and receive the trace while the program runs"),
     NUMBER("BASE_SERVER_PORT", "N", "the first port to try for that; default 8100"),
     SWITCH("ENABLE_BROADCAST", "announce this in the network every second"),
@@ -230,7 +231,7 @@ bool hs_variable__problem(const struct hs_variable *variable, const char *value,
     case HS_VARIABLE_LIST:
         return has_wrong_word(value, variable->values, text, size);
     case HS_VARIABLE_ADDRESS:
-        if (is_address(value))
+        if (value[0] == '/' || is_address(value))
             return false;
         snprintf(text, size, "takes ADDRESS:PORT in numbers, such as 192.0.2.7:8100 or [2001:db8::7]:8100, not '%s'",
                  value);

@@ -55,6 +55,12 @@ static bool complain(const char *what, const char *detail)
     return false;
 }
 
+// CONNECT=/path: a pipe that several processes share.
+static bool is_pipe(void)
+{
+    return hs_config.connect[0] == '/';
+}
+
 // The pages that hold the key stay out of core dumps.
 static void hide_key(void)
 {
@@ -83,7 +89,7 @@ bool hs_sender__prepare(void)
 {
     if (!prepare_key())
         return false;
-    if (!hs_config.connect[0])
+    if (!hs_config.connect[0] || is_pipe())
         return true;
     if (!hs_address__parse(hs_config.connect, &sender.host))
         return complain("nothing is streamed: HEAPSONDE_CONNECT takes ADDRESS:PORT in numbers, not ",
@@ -452,8 +458,31 @@ static void serve(void)
     }
 }
 
-// A descriptor takes the bytes as they are.
-static void write_to_descriptor(int fd)
+// Does not block the program: a pipe without a reader takes nothing.
+static int open_pipe(struct hs_wire_packet *packet)
+{
+    long fd = hs_system_open(hs_config.connect, O_WRONLY | O_NONBLOCK | O_CLOEXEC, 0);
+    if (fd < 0)
+        hs_log(HS_LOG_ERROR, "nothing is streamed: this pipe cannot be opened: ", hs_config.connect, (int)-fd);
+    *packet = (struct hs_wire_packet){.length = 0};
+    __builtin_memcpy(packet->trace_id, hs_sender__trace_id(), sizeof packet->trace_id);
+    hs_config__expand("%e", 0, packet->name, sizeof packet->name);
+    return (int)fd;
+}
+
+// The kernel keeps a packet together: nothing of another process comes between.
+static long write_packet(int fd, struct hs_wire_packet *packet, const uint8_t *data, uint32_t length)
+{
+    if (length > sizeof packet->data)
+        length = sizeof packet->data;
+    hs_wire__put(packet->length, length, sizeof packet->length);
+    __builtin_memcpy(packet->data, data, length);
+    long written = hs_system_write(fd, packet, HS_WIRE_PACKET_HEADER + length);
+    return written < 0 ? written : (long)length;
+}
+
+// A descriptor takes the bytes as they are, a pipe takes packets.
+static void write_to_descriptor(int fd, struct hs_wire_packet *packet)
 {
     for (;;) {
         const uint8_t *data;
@@ -467,7 +496,7 @@ static void write_to_descriptor(int fd)
             hs_stream__sleep(seen, IDLE_NS);
             continue;
         }
-        long written = hs_system_write(fd, data, length);
+        long written = packet ? write_packet(fd, packet, data, length) : hs_system_write(fd, data, length);
         if (written == -EAGAIN) {
             struct pollfd file = {.fd = fd, .events = POLLOUT};
             hs_system_poll(&file, 1, IDLE_NS);
@@ -485,16 +514,20 @@ void hs_sender__main(void *unused)
 {
     (void)unused;
     sender.listener = -1;
-    int fd = hs_config.output_descriptor;
+    struct hs_wire_packet packet, *packets = is_pipe() ? &packet : NULL;
+    // Opened before the program's descriptors are closed: one of them may keep the pipe's reader waiting.
+    int fd = packets ? open_pipe(packets) : (int)hs_config.output_descriptor;
     hs_stream_source__sender_begins();
     HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde");
     if (hs_stream.kind != HS_HIDDEN_SHARED_DESCRIPTORS)
         hs_hidden_thread__close_descriptors(fd, fd < 0 && hs_config.log_level != HS_LOG_OFF ? 2 : -1);
     sender.acknowledged_ns = 0;
     if (fd >= 0)
-        write_to_descriptor(fd);
-    else
+        write_to_descriptor(fd, packets);
+    else if (!packets)
         serve();
+    if (packets && fd >= 0)
+        hs_system_close(fd);
     if (!atomic_load(&hs_stream.quit)) {
         atomic_store(&hs_stream.broken, 1);
         hs_stream__sent((uint32_t)sender.tail);

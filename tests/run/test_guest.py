@@ -59,6 +59,9 @@ class Guest(Board):
     def test_short_program(self):
         self.check_plain()
 
+    def test_family(self):
+        self.check_family(PYTHON)
+
     def test_killed(self):
         done = self.run_on("sh", "-c", "kill -9 $$")
         self.assertEqual(done.returncode, 137, done.stderr)

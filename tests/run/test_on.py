@@ -12,13 +12,15 @@ from running import COMMAND, PROGRAMS, Folder
 
 PLAIN = os.path.join(PROGRAMS, "plain")
 SHELL = "exec:sh -c {}"
-FORKS = """import os
+# A child that is forked, and one that is another program; each makes blocks of a size of its own.
+FAMILY = """import os, subprocess, sys
+kept = [bytearray(50000) for _ in range(100)]
 child = os.fork()
-blocks = [bytearray(50000) for _ in range(100)]
-if child:
-    os.waitpid(child, 0)
-else:
+if child == 0:
+    kept = [bytearray(60000) for _ in range(50)]
     os._exit(0)
+os.waitpid(child, 0)
+subprocess.run([sys.executable, "-c", "kept = [bytearray(70000) for _ in range(20)]"], check=True)
 """
 
 
@@ -57,6 +59,28 @@ class Board(Folder):
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)
         return process
+
+    def traces(self):
+        return sorted(name for name in os.listdir(self.folder) if ".dat" in name and not name.endswith(".store"))
+
+    def made(self, trace):
+        """How many blocks of each size of FAMILY it has."""
+        for word in ("damaged", "missed", "dropped"):
+            self.assertNotIn(word, self.report(trace))
+        sizes = [["--size-min", str(size), "--size-max", str(size + 1)] for size in (50000, 60000, 70000)]
+        return tuple(json.loads(self.report(trace, "--json", *words))["allocations"] for words in sizes)
+
+    def check_family(self, python="/usr/bin/python3", **more):
+        """All three traces come back, each under its own name."""
+        done = self.run_on(python, "-c", FAMILY, options=["--follow-children", "-o", "%e.%p.dat"], **more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("2 more by child processes, the largest ", done.stderr)
+        traces = self.traces()
+        self.assertEqual(len(traces), 3, traces)
+        name = os.path.basename(os.path.realpath(python))
+        self.assertEqual({trace.rsplit(".", 2)[0] for trace in traces}, {name})
+        self.assertEqual(sorted(self.made(trace) for trace in traces), [(0, 0, 20), (0, 50, 0), (100, 0, 0)])
+        self.assert_nothing_left()
 
     def check_plain(self, **more):
         done = self.run_on(PLAIN, **more)
@@ -139,12 +163,85 @@ class Here(Board):
         self.assertEqual(first.returncode, 0)
         self.assertIn("sh -c", self.report("t.dat").splitlines()[0])
 
-    def test_children_do_not_write_into_its_trace(self):
-        done = self.run_on("/usr/bin/python3", "-c", FORKS)
+    def test_family(self):
+        self.check_family()
+
+    def test_forked_child(self):
+        """Without %p its trace is named as the recorder names it; programs that are executed are not recorded."""
+        done = self.run_on("/usr/bin/python3", "-c", FAMILY)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.report("t.dat", "--fail-if", "allocated_count(size_min=50000, size_max=50001) != 100")
-        self.assertNotIn("damaged", self.report("t.dat"))
-        self.assertNotIn("missed", self.report("t.dat"))
+        self.assertIn("1 more by a child process: ", done.stderr)
+        own, child = self.traces()
+        self.assertEqual((own, child.rsplit(".", 1)[0]), ("t.dat", "t.dat"))
+        self.assertEqual(self.made("t.dat"), (100, 0, 0))
+        self.assertEqual(self.made(child), (0, 50, 0))
+
+    def test_many_children(self):
+        """More than may be open at once, side by side."""
+        program = ("import os, sys\nprint(flush=True)\n"
+                   "children = [os.fork() for _ in range(7)]\n"
+                   "kept = [bytearray(50000) for _ in range(3)]\n"
+                   "for child in filter(None, children):\n    os.waitpid(child, 0)\n")
+        done = self.run_on("/usr/bin/python3", "-c", program, options=["-q", "-o", "%p.dat"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        traces = self.traces()
+        self.assertEqual(len(traces), 128)
+        for trace in traces[:8]:
+            self.assertEqual(self.made(trace), (3, 0, 0))
+
+    def test_executes_itself(self):
+        """The same process has a trace for each program, one after another."""
+        done = self.run_on("sh", "-c", f"kept=$(echo x); exec {PLAIN}", options=["--follow-children", "-o", "%p.dat"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 more of the programs before, which the same process executed", done.stderr)
+        names = [name for name in self.traces() if name.count(".") == 2]
+        self.assertEqual(len(names), 1)
+        self.assert_plain(names[0])
+
+    def test_child_that_stays(self):
+        """A program that is killed while a child goes on; what the child does is recorded to its end."""
+        sign = os.path.join(self.folder, "sign")
+        program = (f"import os, signal, time\nkept = [bytearray(50000) for _ in range(10)]\n"
+                   "if os.fork():\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+                   f"while not os.path.exists('{sign}'):\n    time.sleep(0.01)\n"
+                   "kept = [bytearray(60000) for _ in range(10)]\n")
+        process = self.start("/usr/bin/python3", "-c", program)
+        self.wait_until(lambda: len(self.traces()) == 2 or process.poll() is not None)
+        with open(sign, "w", encoding="ascii"):
+            pass
+        self.assertEqual((process.stdout.read(), process.wait()), ("", 137))
+        own, child = self.traces()
+        self.assertEqual(self.made(own), (10, 0, 0))
+        self.assertEqual(self.made(child), (0, 10, 0))
+        self.assert_nothing_left()
+
+    def test_cut_with_children(self):
+        sign = os.path.join(self.folder, "sign")
+        program = ("import os, signal, time\nkept = [bytearray(50000) for _ in range(10)]\n"
+                   "os.fork()\nkept = [bytearray(60000) for _ in range(10)]\nprint('up', flush=True)\n"
+                   f"while not os.path.exists('{sign}'):\n    time.sleep(0.01)\n")
+        process = self.start("/usr/bin/python3", "-c", program)
+        self.assertEqual(process.stdout.readline() + process.stdout.readline(), "up\nup\n")
+        self.wait_until(lambda: len(self.traces()) == 2)
+        process.kill()
+        process.wait()
+        self.wait_until(lambda: not os.listdir(self.there))
+        with open(sign, "w", encoding="ascii"):
+            pass
+        for trace in self.traces():
+            self.report(trace)
+
+    def test_what_is_no_trace(self):
+        """Something on the board writes into the connection, or it wants to have files that it must not have."""
+        header = "\\0".join(["x" * 8, ""])
+        for junk in ("head -c 9000 /dev/zero", "head -c 9000 /dev/zero | tr '\\0' x", f"printf '{header}'; head -c 9000 /dev/zero",
+                     "printf '12345678\\020\\0\\0\\0'; head -c 9000 /dev/zero"):
+            way = "exec:case {} in *'cat pid'*) " + f"exec sh -c \"echo ready; echo 1; {junk}\" ;; *) exec sh -c {{}} ;; esac"
+            done = self.run_on(PLAIN, way=way)
+            self.assertEqual(done.returncode, 255, done.stderr)
+            self.assertIn("is no trace", done.stderr)
+            self.assertEqual(self.traces(), [])
+            self.assert_nothing_left()
 
     def test_signal(self):
         process = self.start("sh", "-c", "trap 'echo got; exit 4' TERM; echo up; while :; do sleep 0.05; done")
@@ -215,7 +312,7 @@ class Here(Board):
         self.check_interrupted("exec:echo $$ >s; mv s sign; exec sleep 10000; : {}")
 
     def test_interrupted_while_sending(self):
-        self.check_interrupted("exec:if mkdir first; then exec sh -c {}; fi; echo $$ >s; mv s sign; exec sleep 10000")
+        self.check_interrupted("exec:if mkdir first 2>/dev/null; then exec sh -c {}; fi; echo $$ >s; mv s sign; exec sleep 10000")
 
     def test_refusals(self):
         script = os.path.join(self.folder, "script")
@@ -234,7 +331,6 @@ class Here(Board):
         with open(script, "wb") as file:
             file.write(program)
         self.assert_one_line(self.run_on(script), 126, "64-bit RISC-V")
-        self.assert_one_line(self.run_on(PLAIN, options=["--follow-children", "-o", "%p.dat"]), 2, "gather")
         self.assert_one_line(self.run_on(PLAIN, way="exec:sh"), 255, "has no {}")
         self.assert_one_line(self.run_on(PLAIN, way="exec:echo no such board >&2 # {}"), 255, "no such board")
         self.assert_one_line(self.run_on(PLAIN, way="exec:true {}"), 255, "no shell script ran there")
@@ -307,6 +403,20 @@ class Here(Board):
         os.mkdir(folder)
         self.check_plain(way=f"exec:TMPDIR=\"{folder}\" sh -c {{}}")
         self.assertEqual(os.listdir(folder), [])
+
+    @unittest.skipUnless(MAY_MOUNT, "no namespaces here")
+    def test_namespace_of_its_own(self):
+        """Its processes end with the script, whatever they have still to send: of a program that ended, and of one that was killed."""
+        self.way = "exec:unshare -pf sh -c {}"
+        program = "kept = [bytearray(50000 + i % 2) for i in range(20000)]"
+        self.check_plain()
+        done = self.run_on("/usr/bin/python3", "-c", program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.report("t.dat", "--fail-if", "allocated_count(size_min=50000, size_max=50002) != 20000")
+        done = self.run_on("/usr/bin/python3", "-c", program + "\nimport os\nos.kill(os.getpid(), 9)")
+        self.assertEqual(done.returncode, 137, done.stderr)
+        self.report("t.dat", "--fail-if", "allocated_count(size_min=50000, size_max=50002) != 20000")
+        self.assert_nothing_left()
 
     @unittest.skipUnless(MAY_MOUNT, "nothing may be mounted here")
     def test_folders_that_will_not_do(self):

@@ -44,7 +44,13 @@ class Ssh(Board):
             file.write(text)
 
     def test_as_on_this_machine(self):
+        """One connection, with three sessions in it: to look and to clean up, for the library and the trace, for the program."""
         self.check_plain()
+        with open(self.path("calls"), encoding="ascii") as file:
+            self.assertEqual(file.read(), "x\n" * 3)
+
+    def test_family(self):
+        self.check_family()
 
     def test_status_and_streams(self):
         done = self.run_on("sh", "-c", "cat; echo \"$1\" >&2; exit 255", "x", "it's", options=["-q"])
