@@ -191,8 +191,7 @@ char *hs_board_script__run(const char *folder, char *const *variables, char *con
     fputs("\ns=$?\necho $s >\"$d/status\"\n: <>\"$d/trace\"\n"
           "if [ $$ -eq 1 ] || [ \"$PPID\" -eq 1 ]; then read -r x <&8; fi\nexit $s\n",
           out);
-    fclose(out);
-    return with_quiet_shell(text);
+    return with_quiet_shell(hs_text_stream__close(&stream));
 }
 
 char *hs_board_script__signal(const char *folder, int signal)
