@@ -50,10 +50,12 @@ static const char look_at_program[] = "say program \"$p\"\n"
                                       "elif [ ! -r \"$i\" ]; then say state unreadable\n"
                                       "else say state good; fi\n";
 
-// Running a small script shows whether the file system is mounted noexec.
+// Running a small script shows whether the file system is mounted noexec. A folder without named pipes is taken only if
+// there is no other; there the traces go into a file.
 static const char make_folder[] =
-    "d=\n"
+    "d= r= s=yes\n"
     "no() { say refused \"$1\" \"$2\"; [ -z \"$t\" ] || rm -rf \"$t\"; t=; }\n"
+    "pipes() { mkfifo \"$1/trace\" \"$1/end\" || { mknod \"$1/trace\" p && mknod \"$1/end\" p; }; }\n"
     "for c in \"$@\"; do\n"
     "  t=; case $c in /*) ;; *) continue ;; esac\n"
     "  case $c in *[:\\ \\']*) no \"$c\" name; continue ;; esac\n"
@@ -67,12 +69,14 @@ static const char make_folder[] =
     "  f=$(df -Pk \"$t\" 2>/dev/null | { read -r a; read -r a b c2 f e; printf %s \"$f\"; })\n"
     "  case $f in \"\"|*[!0-9]*) f=$need ;; esac\n"
     "  if [ \"$f\" -lt \"$need\" ]; then no \"$c\" \"$f\"; continue; fi\n"
-    "  rm -f \"$t/x\"; d=$t; break\n"
+    "  rm -f \"$t/x\"\n"
+    "  if pipes \"$t\" 2>/dev/null; then d=$t; break; fi\n"
+    "  if [ -n \"$r\" ]; then rm -rf \"$t\"; else r=$t; fi\n"
     "done\n"
+    "if [ -n \"$d\" ]; then [ -z \"$r\" ] || rm -rf \"$r\"\n"
+    "elif [ -n \"$r\" ]; then d=$r s=no; rm -f \"$d/trace\" \"$d/end\"; : >\"$d/trace\"; fi\n"
     "say folder \"$d\"\n"
-    "if [ -n \"$d\" ] && { mkfifo \"$d/trace\" \"$d/end\" || { mknod \"$d/trace\" p && mknod \"$d/end\" p; }; } "
-    "2>/dev/null\n"
-    "then say stream yes; else say stream no; fi\n";
+    "say stream $s\n";
 
 static const char show_program[] = "if [ -f \"$i\" ] && [ -r \"$i\" ]; then\n"
                                    "  n=$(wc -c <\"$i\"); n=$((n)); [ \"$n\" -le 65536 ] || n=65536\n"
@@ -128,14 +132,22 @@ char *hs_board_script__send(const char *folder, size_t size)
     return length < 0 ? NULL : text;
 }
 
+static const char read_pipe[] = "{ cat pid && cat; } <trace; [ ! -p end ] || echo all 1<>end";
+
+// Complete when the program has ended and no process has the file open any more; a trace that is written on has no end.
+static const char read_file[] = "while [ -e " HS_BOARD_LIBRARY " ]; do\n"
+                                "  if [ -e status ]; then case $(ls -l /proc/[0-9]*/fd 2>/dev/null) in\n"
+                                "    *\"${PWD##*/}/trace\"*) ;; *) cat pid trace; break ;; esac; fi\n"
+                                "  sleep 1\ndone";
+
 // The program's shell waits until the pipe is opened here, and does not start the program if the library is not there.
 char *hs_board_script__trace(const char *folder, size_t size)
 {
     char *sending = hs_board_script__send(folder, size), *text = NULL;
     int length = sending ? asprintf(&text,
-                                    "{ %s; } || { rm -f " HS_BOARD_LIBRARY "; : <>trace; exit 1; }\n"
-                                    "echo ready; { cat pid && cat; } <trace; [ ! -p end ] || echo all 1<>end",
-                                    sending)
+                                    "{ %s; } || { rm -f " HS_BOARD_LIBRARY "; : <>trace; : >go; exit 1; }\n"
+                                    ": >go; echo ready; if [ -p trace ]; then %s; else %s; fi",
+                                    sending, read_pipe, read_file)
                          : -1;
     free(sending);
     return length < 0 ? NULL : text;
@@ -168,8 +180,10 @@ char *hs_board_script__run(const char *folder, char *const *variables, char *con
     if (!out)
         return NULL;
     fprintf(out,
-            "d='%s'\nexec 8<>\"$d/end\"\n"
-            "sh -c 'umask 077; echo $$ >\"$0/pid\" && umask \"$1\" && exec 9>\"$0/trace\" && "
+            "d='%s'\n"
+            "if [ -p \"$d/end\" ]; then exec 8<>\"$d/end\"\n"
+            "else while [ -d \"$d\" ] && [ ! -e \"$d/go\" ]; do sleep 1; done; fi\n"
+            "sh -c 'umask 077; echo $$ >\"$0/pid\" && umask \"$1\" && exec 9>>\"$0/trace\" && "
             "[ -e \"$0/" HS_BOARD_LIBRARY "\" ] && shift && exec \"$@\" 2>&3 "
             "3>&- 8>&-' "
             "\"$d\" \"$(umask)\"",
@@ -189,7 +203,7 @@ char *hs_board_script__run(const char *folder, char *const *variables, char *con
         hs_words__quote(out, words[i]);
     }
     fputs("\ns=$?\necho $s >\"$d/status\"\n: <>\"$d/trace\"\n"
-          "if [ $$ -eq 1 ] || [ \"$PPID\" -eq 1 ]; then read -r x <&8; fi\nexit $s\n",
+          "if [ -p \"$d/end\" ] && { [ $$ -eq 1 ] || [ \"$PPID\" -eq 1 ]; }; then read -r x <&8; fi\nexit $s\n",
           out);
     return with_quiet_shell(hs_text_stream__close(&stream));
 }

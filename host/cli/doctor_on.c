@@ -75,7 +75,8 @@ static void look_at_stream(const struct hs_doctor_scene *all, struct hs_doctor_f
     else if (board->streams)
         hs_doctor__say(finding, HS_DOCTOR_WORKS, "the trace is sent through a pipe; no part of it is stored there");
     else {
-        hs_doctor__say(finding, HS_DOCTOR_FAILS, "no pipe can be created there");
+        hs_doctor__say(finding, HS_DOCTOR_LIMITED,
+                       "no pipe can be created there: the trace is kept in a file until the program ends");
         hs_doctor__advise(finding,
                           "use --board-folder to name a folder on another file system; mkfifo or mknod is needed");
     }

@@ -307,16 +307,15 @@ static int connect_and_check(struct run_on_run *run, const char *name)
         status = HS_EXIT_NO_CONNECTION;
     else
         status = hs_board__check_program(&run->board, name, &error);
-    if (!status && *run->board.folder && !run->board.streams) {
-        status = HS_EXIT_CANNOT_RUN;
-        hs_error__set(&error, ENOTSUP,
-                      "no pipe for the trace can be created in %s on %s; name another folder with --board-folder",
-                      run->board.folder, run->board.address.text);
-    }
     if (status && hs_interrupt__came())
         return say_interrupted(run);
     if (status)
         hs_complain(arguments->command, "%s", error.message);
+    else if (*run->board.folder && !run->board.streams)
+        hs_complain(arguments->command,
+                    "no pipe can be created on %s; until the program ends, its trace is kept there in %s, up to the "
+                    "size that --spill-size gives, or 64 MiB",
+                    run->board.address.text, run->board.folder);
     return status;
 }
 

@@ -109,7 +109,7 @@ const struct hs_variable hs_variables[] = {
            "a file"),
     NUMBER("STREAM_BUFFER", "BYTES", "size of the send buffer; default 4 MiB"),
     TEXT("SPILL_FILE", "FILE", "the spill file; default heapsonde_%e_%p.spill"),
-    NUMBER("SPILL_SIZE", "BYTES", "size of the spill file; default 64 MiB"),
+    NUMBER("SPILL_SIZE", "BYTES", "size of the spill file, and of the file on a board without pipes; default 64 MiB"),
     COMMAND("LIBRARY", "FILE", "the recording library that run preloads"),
     COMMAND("SHIMS", "DIR", "the folder of the libraries for targets: ABI/libheapsonde-trace.so"),
     COMMAND("RUN_OPTIONS", "OPTIONS", "more options of run --wrapper, written as for a shell"),

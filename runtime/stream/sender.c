@@ -458,10 +458,10 @@ static void serve(void)
     }
 }
 
-// Does not block the program: a pipe without a reader takes nothing.
+// Does not block the program: a pipe without a reader takes nothing. Where the board has no pipes, it is a file.
 static int open_pipe(struct hs_wire_packet *packet)
 {
-    long fd = hs_system_open(hs_config.connect, O_WRONLY | O_NONBLOCK | O_CLOEXEC, 0);
+    long fd = hs_system_open(hs_config.connect, O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0);
     if (fd < 0)
         hs_log(HS_LOG_ERROR, "nothing is streamed: this pipe cannot be opened: ", hs_config.connect, (int)-fd);
     *packet = (struct hs_wire_packet){.length = 0};
@@ -470,15 +470,18 @@ static int open_pipe(struct hs_wire_packet *packet)
     return (int)fd;
 }
 
-// The kernel keeps a packet together: nothing of another process comes between.
+// The kernel keeps a packet together: nothing of another process comes between. A file gets no larger than it may.
 static long write_packet(int fd, struct hs_wire_packet *packet, const uint8_t *data, uint32_t length)
 {
+    struct hs_file_status status;
+    if (hs_system_status(fd, &status) == 0 && status.size > hs_config.spill_size)
+        return -EFBIG;
     if (length > sizeof packet->data)
         length = sizeof packet->data;
     hs_wire__put(packet->length, length, sizeof packet->length);
     __builtin_memcpy(packet->data, data, length);
     long written = hs_system_write(fd, packet, HS_WIRE_PACKET_HEADER + length);
-    return written < 0 ? written : (long)length;
+    return written == (long)(HS_WIRE_PACKET_HEADER + length) ? (long)length : written < 0 ? written : -ENOSPC;
 }
 
 // A descriptor takes the bytes as they are, a pipe takes packets.

@@ -100,6 +100,51 @@ class Here(Board):
         subprocess.run(["busybox", "--install", "-s", tools], check=True)
         self.check_plain(way=f"exec:env -i PATH={tools} TMPDIR={self.there} {tools}/sh -c {{}}")
 
+    def without_pipes(self):
+        """A busybox that cannot make any."""
+        tools = os.path.join(self.folder, "tools")
+        os.mkdir(tools)
+        subprocess.run(["busybox", "--install", "-s", tools], check=True)
+        os.remove(os.path.join(tools, "mkfifo"))
+        os.remove(os.path.join(tools, "mknod"))
+        return f"exec:env -i PATH={tools} TMPDIR={self.there} {tools}/sh -c {{}}"
+
+    def test_without_pipes(self):
+        """What all processes recorded is kept in a file there, and comes at the end."""
+        way = self.without_pipes()
+        self.check_plain(way=way)
+        os.remove(os.path.join(self.folder, "t.dat"))
+        self.check_family(way=way)
+        done = self.run_on("sh", "-c", "kill -9 $$", way=way)
+        self.assertEqual(done.returncode, 137)
+        self.assertIn("no pipe can be created", done.stderr)
+        self.report("t.dat")
+        done = self.command("doctor", "--on", way, "--", PLAIN)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("kept in a file until the program ends", done.stdout)
+        self.assert_nothing_left()
+
+    def test_folder_with_pipes_is_preferred(self):
+        way = self.without_pipes()
+        path = os.path.join(self.folder, "tools/mkfifo")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"#!/bin/sh\ncase $1 in {self.there}/*) exit 1 ;; esac\nexec {shutil.which('busybox')} mkfifo \"$@\"\n")
+        os.chmod(path, 0o755)
+        done = self.run_on(PLAIN, way=way)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("no pipe", done.stderr)
+        self.assert_plain("t.dat")
+        self.assert_nothing_left()
+
+    def test_file_has_a_bound(self):
+        """The program goes on, and what fitted is read."""
+        program = "for i in range(300000):\n    kept = bytearray(600 + i % 9)\nprint('done')"
+        done = self.run_on("/usr/bin/python3", "-c", program, way=self.without_pipes(), options=["--spill-size", "65536"])
+        self.assertEqual((done.returncode, done.stdout), (0, "done\n"), done.stderr)
+        self.assertLess(os.path.getsize(os.path.join(self.folder, "t.dat")), 80000)
+        self.report("t.dat")
+        self.assert_nothing_left()
+
     @unittest.skipUnless(os.getuid() == 0, "only root becomes somebody else")
     def test_without_root(self):
         user = "exec:setpriv --reuid=65534 --regid=65534 --clear-groups "
@@ -312,7 +357,7 @@ class Here(Board):
         self.check_interrupted("exec:echo $$ >s; mv s sign; exec sleep 10000; : {}")
 
     def test_interrupted_while_sending(self):
-        self.check_interrupted("exec:if mkdir first 2>/dev/null; then exec sh -c {}; fi; echo $$ >s; mv s sign; exec sleep 10000")
+        self.check_interrupted("exec:if mkdir first 2>/dev/null; then exec sh -c {}; fi; echo $$ >s.$$; mv s.$$ sign; exec sleep 10000")
 
     def test_refusals(self):
         script = os.path.join(self.folder, "script")
