@@ -6,6 +6,7 @@
 #include "host/cli/subject.h"
 #include "host/dump/write.h"
 #include "host/export/export.h"
+#include "host/report/report.h"
 
 #include <errno.h>
 #include <string.h>
@@ -157,6 +158,14 @@ static void note_empty(const struct hs_arguments *arguments, const struct hs_ope
                     subject->path, among, hs_subject__title(subject, cost));
 }
 
+// No format has a place for it.
+static void note_attached(const struct hs_arguments *arguments, const struct hs_opened *opened)
+{
+    char text[256];
+    if (opened->store && hs_report__attached(opened->store, text, sizeof text))
+        hs_complain(arguments->command, "%s: the recording began %s", opened->subject.path, text);
+}
+
 static int write_export(const struct hs_arguments *arguments, struct hs_opened *opened, const char *path)
 {
     const char *word = hs_arguments__text(arguments, "format", "");
@@ -184,8 +193,10 @@ static int write_export(const struct hs_arguments *arguments, struct hs_opened *
         hs_complain(arguments->command, "%s: cannot be written as %s: %s", opened->subject.path, word,
                     strerror(-result));
     int torn = result ? 0 : hs_opened__check(opened, arguments);
-    if (!result && !torn)
+    if (!result && !torn) {
         note_empty(arguments, opened, options.cost);
+        note_attached(arguments, opened);
+    }
     status = hs_output__close(&output, arguments, !result && !torn);
     return result || torn ? HS_EXIT_FAILURE : status;
 }

@@ -227,6 +227,10 @@ static int fill_table(struct hs_hooks *hooks, const struct planned *planned, str
             *real = zero;
         name_at += strlen(name) + 1;
     }
+    // Of the same allocator: its struct is glibc's. libc itself is not there yet in a program that starts.
+    struct hs_attach_table *filled = hs_inject_image__table(hooks->image);
+    if (!hooks->is_starting)
+        filled->heap_info = hs_inject_modules__find(hooks->modules, hooks->allocator, "mallinfo2").address;
     uint32_t *resolved = hs_inject_image__at(hooks->image, (uintptr_t)table->resolved, sizeof *resolved);
     if (!resolved)
         return hs_error__set(error, ENOEXEC, "the recording library is damaged");

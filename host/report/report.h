@@ -65,6 +65,10 @@ int hs_report__text(FILE *out, const struct hs_subject *subject, const struct hs
 int hs_report__tree(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options);
 int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options);
 
+// What the trace of a process that was attached to cannot know, as a clause. False: the process was recorded from its
+// start.
+bool hs_report__attached(const struct hs_store *store, char *text, size_t size);
+
 // The parts of the text report.
 void hs_report__summary(FILE *out, const struct hs_subject *subject, const struct hs_digest *digest);
 

@@ -59,6 +59,11 @@ static void write_program(struct hs_json *json, const struct hs_subject *subject
         hs_json__number(json, "attached_after_ns", strtoull(attached, NULL, 10));
     else
         hs_json__null(json, "attached_after_ns");
+    const char *older = hs_store__info(subject->store, "older-bytes");
+    if (older)
+        hs_json__number(json, "older_bytes", strtoull(older, NULL, 10));
+    else
+        hs_json__null(json, "older_bytes");
 }
 
 // The facts about an aggregate trace; every report of a trace has these keys.

@@ -180,6 +180,20 @@ static void print_cut_stacks(const struct report_summary_writer *to, const struc
 }
 
 // Only values that are not zero.
+bool hs_report__attached(const struct hs_store *store, char *text, size_t size)
+{
+    const char *attached = hs_store__info(store, "attached"), *older = hs_store__info(store, "older-bytes");
+    uint64_t frees = hs_store__summary(store)->unknown_frees;
+    if (!attached)
+        return false;
+    snprintf(text, size,
+             "%s after the process had started: %s%s of older blocks are not in the trace; %s of them %s freed since",
+             hs_text__time(strtoull(attached, NULL, 10)).text, older ? "some " : "an unknown number",
+             older ? hs_text__bytes(strtoull(older, NULL, 10)).text : "", hs_text__count(frees).text,
+             frees == 1 ? "was" : "were");
+    return true;
+}
+
 static void print_losses(const struct report_summary_writer *to, const struct hs_subject *subject,
                          const struct hs_cut_stacks *cut)
 {
@@ -198,10 +212,9 @@ static void print_losses(const struct report_summary_writer *to, const struct hs
     if (summary->guessed)
         row(to, "guessed", "%s times a stack held a frame that was probable, not proven",
             hs_text__count(summary->guessed).text);
-    const char *attached = hs_store__info(subject->store, "attached");
-    if (attached)
-        row(to, "attached", "%s after the process had started: blocks that are older are not in the trace",
-            hs_text__time(strtoull(attached, NULL, 10)).text);
+    char attached[256];
+    if (hs_report__attached(subject->store, attached, sizeof attached))
+        row(to, "attached", "%s", attached);
     if (summary->merged_nodes)
         row(to, "memory",
             "%s stack nodes were recorded again after they had left the recorder's memory "

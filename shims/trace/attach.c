@@ -4,7 +4,9 @@
 #include "format/attach.h"
 
 #include "arch/system.h"
+#include "runtime/journal.h"
 #include "runtime/process.h"
+#include "runtime/text.h"
 #include "runtime/threads.h"
 #include "shims/common/real.h"
 
@@ -22,8 +24,63 @@ HS_EXPORT struct hs_attach_table heapsonde_attach = {
     .number_at = offsetof(struct hs_thread, number),
 };
 
+// ---- what was allocated before -------------------------------------------------------------------------------------
+
+#if defined(__x86_64__) // where host/inject has an architecture
+// glibc's struct mallinfo2: `allocated` is in the heap, `mapped` in mappings of their own.
+struct heap_info {
+    size_t arena, free_chunks, fast_chunks, mappings, mapped, unused, fast, allocated, available, top;
+};
+
+enum { MOST_TRIES = 64 };
+
+static struct {
+    void *(*malloc)(size_t size);
+    _Atomic bool is_asked, is_known;
+    char bytes[24];
+    _Atomic uint32_t tries;
+} first;
+
+// The first threads of the program that call malloc are where libc's functions may be called. It takes a few calls
+// until there is a buffer to write to.
+static void note_older(void)
+{
+    if (!atomic_exchange(&first.is_asked, true)) {
+        struct heap_info info = ((struct heap_info(*)(void))heapsonde_attach.heap_info)();
+        struct hs_text text;
+        hs_text__start(&text, first.bytes, sizeof first.bytes);
+        hs_text__add_number(&text, info.allocated + info.mapped);
+        atomic_store(&first.is_known, true);
+    }
+    if (atomic_load(&first.is_known) &&
+        (hs_journal__info("older-bytes", first.bytes) || atomic_fetch_add(&first.tries, 1) >= MOST_TRIES))
+        __atomic_store_n(&hs_real.malloc, first.malloc, __ATOMIC_RELAXED);
+}
+
+static void *first_malloc(size_t size)
+{
+    const struct hs_thread *self = hs_thread_self;
+    if (self && self->inside)
+        note_older();
+    return first.malloc(size);
+}
+
+static void ask_later(void)
+{
+    if (!heapsonde_attach.heap_info)
+        return;
+    first.malloc = hs_real.malloc;
+    hs_real.malloc = first_malloc;
+}
+#else
+static void ask_later(void)
+{
+}
+#endif
+
 static void begin(void)
 {
+    ask_later();
     heapsonde_attach.thread_self_at = (intptr_t)&hs_thread_self - (intptr_t)hs_arch_thread_pointer();
     hs_process__libc_is_ready();
 }

@@ -4,11 +4,13 @@
 //
 //   work N    allocates and frees in N rounds each in this thread and in two new ones; answers what it has allocated
 //   busy      starts a thread that allocates until the end
+//   held      answers what glibc's allocator holds, then allocates and frees a block
 //   old       frees the blocks that it allocated at its start; answers how many
 //   filter N  from then on system calls go through a filter (seccomp) that lets all pass (0), or all but pwritev (1)
 //   leave     ends by exit()
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -63,6 +65,20 @@ static void *work_for_ever(void *unused)
     return unused;
 }
 
+// 0: another C library.
+static long held(void)
+{
+    long bytes = 0;
+#ifdef __GLIBC__
+    struct mallinfo2 info = mallinfo2();
+    bytes = (long)(info.uordblks + info.hblkhd);
+#endif
+    static void *volatile block;
+    block = malloc(10);
+    free(block);
+    return bytes;
+}
+
 // A new thread costs an allocation of libc, or none.
 static void work_in_threads(long rounds)
 {
@@ -110,6 +126,8 @@ int main(void)
             for (int i = 0; i < OLD; i++)
                 free(old[i]);
             answer = OLD;
+        } else if (!strcmp(line, "held\n")) {
+            answer = held();
         } else if (!strncmp(line, "filter ", 7)) {
             answer = filter(line[7] == '1');
         } else if (!strcmp(line, "leave\n")) {

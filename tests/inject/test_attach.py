@@ -87,7 +87,8 @@ def counts(target):
     before = target.state()
     for turn in range(2):
         trace = target.attach(f't{turn}.dat')
-        allocated = target.ask(f'work {200 + turn}')
+        held = target.ask('held')
+        allocated = target.ask(f'work {200 + turn}') + 1
         old = target.ask('old') if turn == 0 else 0
         target.detach()
         target.ask('work 10')
@@ -95,6 +96,10 @@ def counts(target):
         summary = report(trace)
         assert summary['allocations'] == allocated, (summary['allocations'], allocated)
         assert summary['unknown_frees'] == old, summary['unknown_frees']
+        assert summary['older_bytes'] == (held or None), (summary['older_bytes'], held)
+        said = f'{"some " if held else "an unknown number"}.* of older blocks are not in the trace; {old} of them were freed since'
+        assert re.search(said, target.run('report', trace))
+        assert re.search(said, target.run('export', '--format', 'json', '-o', os.path.join(target.folder, 'e'), trace))
         assert summary['live_count'] == 0 and not summary['dropped'] and not summary['cut_stacks'], summary
     target.leave()
 
