@@ -17,6 +17,8 @@ LIBRARIES = {
     "libzstd.so.1": ("zstd", "BSD-3-Clause OR GPL-2.0-only"),
     "libsodium.so.23": ("libsodium", "ISC"),
     "libmicrohttpd.so.12": ("libmicrohttpd", "LGPL-2.1-or-later"),
+    "libncursesw.so.6": ("ncurses", "X11"),
+    "libtinfo.so.6": ("ncurses", "X11"),
     "libc.so.6": ("glibc", "LGPL-2.1-or-later"),
     "libm.so.6": ("glibc", "LGPL-2.1-or-later"),
     "ld-linux-x86-64.so.2": ("glibc", "LGPL-2.1-or-later"),
