@@ -103,6 +103,7 @@ macro(heapsonde_find_static_microhttpd)
   endif()
   heapsonde_optional(MICROHTTPD libmicrohttpd "there is no server and no page" ${ARGN})
 endmacro()
+heapsonde_optional_library(NCURSES ncursesw "there is no top command" libncurses-dev ncurses-devel ncurses-dev ncurses)
 if(HEAPSONDE_STATIC)
   set(HEAPSONDE_HAS_CURL FALSE) # it is loaded at run time
   string(APPEND HEAPSONDE_LOST "linked statically: there is no fleet command\\n")

@@ -20,6 +20,8 @@ PARTS = {
     "zstd": ("zstd", "BSD-3-Clause OR GPL-2.0-only", "libzstd-dev", "libzstd"),
     "sodium": ("libsodium", "ISC", "libsodium-dev", "libsodium"),
     "microhttpd": ("libmicrohttpd", "LGPL-2.1-or-later", "libmicrohttpd-dev", "libmicrohttpd"),
+    "ncursesw": ("ncurses", "X11", "libncurses-dev", "ncursesw"),
+    "tinfo": ("ncurses", "X11", "libncurses-dev", "tinfo"),
     "bz2": ("bzip2", "bzip2-1.0.6", "libbz2-dev", None),
     "lzma": ("xz", "LicenseRef-public-domain", "liblzma-dev", "liblzma"),
     "iberty": ("libiberty", "LGPL-2.1-or-later AND GPL-2.0-or-later WITH GCC-exception-2.0", "libiberty-dev", None),

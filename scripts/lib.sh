@@ -14,6 +14,7 @@ export PATH=$PATH:/usr/sbin:/sbin
 build_packages=(
     gcc libc6-dev cmake ninja-build pkg-config
     libdw-dev libelf-dev libiberty-dev libpcre2-dev zlib1g-dev libmicrohttpd-dev libsodium-dev libzstd-dev libcurl4-gnutls-dev
+    libncurses-dev
     nodejs npm # the page
 )
 # shellcheck disable=SC2034

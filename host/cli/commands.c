@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+// clang-format off
 const struct hs_command *const hs_commands[] = {
     &hs_command_run,
     &hs_command_attach,
@@ -23,12 +24,14 @@ const struct hs_command *const hs_commands[] = {
 #endif
     &hs_command_ctl,
     &hs_command_server,
+    &hs_command_top,
     &hs_command_doctor,
     &hs_command_shims,
     &hs_command_baseline,
     &hs_command_help,
     NULL,
 };
+// clang-format on
 
 const struct hs_command *hs_command__find(const char *name)
 {

@@ -21,6 +21,7 @@ extern const struct hs_command hs_command_gather;
 extern const struct hs_command hs_command_fleet; // with libcurl
 extern const struct hs_command hs_command_ctl;
 extern const struct hs_command hs_command_server;
+extern const struct hs_command hs_command_top;
 extern const struct hs_command hs_command_doctor;
 extern const struct hs_command hs_command_shims;
 extern const struct hs_command hs_command_baseline;

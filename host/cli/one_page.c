@@ -37,11 +37,8 @@ int hs_write_page(const struct hs_arguments *arguments, const struct hs_suppress
         hs_complain(arguments->command, "the page is about the whole trace; leave out the filters");
         return HS_EXIT_USAGE;
     }
-    if (!hs_is_trace(arguments->operands[0]) || hs_refuse_foreign(arguments->command, arguments->operands[0])) {
-        hs_complain(arguments->command, "%s is not a trace of heapsonde, of which a page can be made",
-                    arguments->operands[0]);
+    if (hs_refuse_foreign(arguments->command, arguments->operands[0]))
         return HS_EXIT_FAILURE;
-    }
     int result = hs_symbols_options__read(&symbols, arguments)
                      ? hs_error__set(&error, ENOMEM, "%s: out of memory", arguments->operands[0])
                      : write_page(arguments, &symbols, suppressions, out, &error);

@@ -81,8 +81,9 @@ const struct hs_command hs_command_server = {
     .name = "server",
     .synopsis = "[OPTIONS] FILE...",
     .summary = "answer questions about traces over HTTP",
-    .description = "Opens the traces, prints an address and answers there until it is interrupted. Browsers get a page "
-                   "that shows the traces. For programs, /list lists the traces and /data/ID/... queries one of them, "
+    .description = "Opens traces and heap dumps, prints an address and answers there until it is interrupted. A folder "
+                   "of heap dumps is one series. Browsers get a page that shows them. For programs, /list lists the "
+                   "traces and /data/ID/... queries one of them, "
                    "where 'last' is the last on the command line. / lists the endpoints and /openapi.json describes "
                    "them. Without a token, only requests from this machine are answered.",
     .operand = HS_OPERAND_TRACE,

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The addresses for modules that only the second dump has; no program uses these.
+// The addresses for modules that the first dump does not have; no program uses these.
 #define SECOND_MODULES ((uint64_t)1 << 60)
 #define PAGE           4096u
 #define MOST_PARTS     64 // of a file: no real one is mapped in more
@@ -17,6 +17,7 @@ struct modules_group { // neighbouring mappings of one file
     size_t first, behind;
     size_t code; // the first one with a location
     bool used;
+    unsigned dump;
 };
 
 // What lies in a mapping.
@@ -30,12 +31,12 @@ struct modules_finding {
     struct hs_dump_modules *modules;
     const struct hs_dump *const *dumps;
     struct hs_strings *strings;
-    struct hs_id_map by_key;      // of the first dump
+    struct hs_id_map by_key;      // of the dumps before the one at hand
     struct hs_id_map seen;        // by name: how often the dump at hand had it
     struct use *used;             // by mapping of the dump at hand
     uint64_t reached;             // past the modules of the first dump that are where they were
-    struct modules_group *groups; // by module of the first dump
-    uint64_t next;                // free address for a module of the second dump
+    struct modules_group *groups; // by module
+    uint64_t next;                // free address for a module of a later dump
 };
 
 // What a module is known by. Of those of one name, such as a file that is mapped twice, the first is that of the other
@@ -79,7 +80,8 @@ static int mark_used(struct modules_finding *finding, const struct hs_dump *dump
 static struct modules_group next_group(const struct modules_finding *finding, const struct hs_dump *dump, size_t first)
 {
     const struct hs_dump_mapping *mapping = dump->mapping;
-    struct modules_group group = {first, first + 1, first, finding->used[first].used};
+    struct modules_group group = {
+        .first = first, .behind = first + 1, .code = first, .used = finding->used[first].used};
     bool nameless = !*mapping[first].path;
     for (; !nameless && group.behind < dump->mapping_count && group.behind - first < MOST_PARTS; group.behind++) {
         size_t i = group.behind;
@@ -178,14 +180,14 @@ static int add_first(struct modules_finding *finding, const struct modules_group
     return 0;
 }
 
-// Parts of a file need not lie as far from each other in memory as in the file: what counts is the part of the first
+// Parts of a file need not lie as far from each other in memory as in the file: what counts is the part of the earlier
 // dump's module that holds the same bytes, the one at the same place if there are several.
 static uint64_t shift_of(const struct modules_finding *finding, uint32_t module, const struct hs_dump_mapping *of,
                          size_t number)
 {
     const struct modules_group *group = &finding->groups[module];
-    const struct hs_dump_mapping *mapping = finding->dumps[0]->mapping;
-    const uint64_t *shift = finding->modules->shift[0];
+    const struct hs_dump_mapping *mapping = finding->dumps[group->dump]->mapping;
+    const uint64_t *shift = finding->modules->shift[group->dump];
     size_t best = group->first + number;
     if (best < group->behind && mapping[best].offset == of->offset && mapping[best].executable == of->executable)
         return shift[best];
@@ -198,22 +200,27 @@ static uint64_t shift_of(const struct modules_finding *finding, uint32_t module,
     return best < group->behind ? shift[best] : finding->modules->module[module].bias;
 }
 
-static int add_second(struct modules_finding *finding, const struct modules_group *group)
+static int add_later(struct modules_finding *finding, unsigned which, struct modules_group *group)
 {
-    const struct hs_dump *dump = finding->dumps[1];
+    const struct hs_dump *dump = finding->dumps[which];
     const char *key = key_of(finding, &dump->mapping[group->code]);
     if (!key)
         return -ENOMEM;
     uint32_t known = hs_id_map__find(&finding->by_key, (uintptr_t)key);
     for (size_t i = group->first; known != UINT32_MAX && i < group->behind; i++)
-        finding->modules->shift[1][i] = shift_of(finding, known, &dump->mapping[i], i - group->first);
+        finding->modules->shift[which][i] = shift_of(finding, known, &dump->mapping[i], i - group->first);
     if (known != UINT32_MAX)
         return 0;
     uint64_t shift = 0;
     bool fits = place(finding, dump->mapping[group->first].start, end_of(finding, dump, group), &shift);
-    shift_group(finding, 1, group, shift);
-    if (fits)
-        add_module(finding, dump, group, shift);
+    shift_group(finding, which, group, shift);
+    if (!fits)
+        return 0;
+    group->dump = which;
+    finding->groups[finding->modules->count] = *group;
+    if (hs_id_map__set(&finding->by_key, (uintptr_t)key, (uint32_t)finding->modules->count))
+        return -ENOMEM;
+    add_module(finding, dump, group, shift);
     return 0;
 }
 
@@ -228,7 +235,7 @@ static int find_in(struct modules_finding *finding, unsigned which)
     for (size_t i = 0; !result && i < dump->mapping_count;) {
         struct modules_group group = next_group(finding, dump, i);
         if (group.used)
-            result = which ? add_second(finding, &group) : add_first(finding, &group);
+            result = which ? add_later(finding, which, &group) : add_first(finding, &group);
         i = group.behind;
     }
     return result;
@@ -237,13 +244,15 @@ static int find_in(struct modules_finding *finding, unsigned which)
 int hs_dump_modules__find(struct hs_dump_modules *modules, const struct hs_dump *const *dumps, unsigned dump_count)
 {
     struct modules_finding finding = {.modules = modules, .dumps = dumps, .next = SECOND_MODULES};
-    size_t most = dumps[0]->mapping_count + (dump_count > 1 ? dumps[1]->mapping_count : 0);
-    *modules = (struct hs_dump_modules){0};
+    size_t most = 0;
+    for (unsigned which = 0; which < dump_count; which++)
+        most += dumps[which]->mapping_count;
+    *modules = (struct hs_dump_modules){.shift = calloc(dump_count, sizeof(*modules->shift)), .dump_count = dump_count};
     modules->module = calloc(most + 1, sizeof(*modules->module));
     modules->described = calloc(most + 1, sizeof(*modules->described));
     finding.groups = calloc(most + 1, sizeof(*finding.groups));
     finding.strings = hs_strings__create();
-    bool ready = modules->module && modules->described && finding.strings && finding.groups;
+    bool ready = modules->shift && modules->module && modules->described && finding.strings && finding.groups;
     int result = ready ? 0 : -ENOMEM;
     for (unsigned which = 0; !result && which < dump_count; which++)
         result = find_in(&finding, which);
@@ -259,8 +268,9 @@ void hs_dump_modules__free(struct hs_dump_modules *modules)
 {
     free(modules->module);
     free(modules->described);
-    free(modules->shift[0]);
-    free(modules->shift[1]);
+    for (unsigned which = 0; modules->shift && which < modules->dump_count; which++)
+        free(modules->shift[which]);
+    free(modules->shift);
     *modules = (struct hs_dump_modules){0};
 }
 

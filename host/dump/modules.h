@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The modules that the locations of one or two dumps lie in. Those of the second dump are found again in the first
-// one's and get their addresses there.
+// The modules that the locations of dumps lie in. Those of later dumps are found again in the earlier ones and get
+// their addresses there.
 #ifndef HEAPSONDE_HOST_DUMP_MODULES_H
 #define HEAPSONDE_HOST_DUMP_MODULES_H
 
@@ -14,7 +14,8 @@ struct hs_dump_modules {
     struct hs_symbols_module *described;
     size_t count;
     // private
-    uint64_t *shift[2]; // by mapping: address in `module` - offset in the file
+    uint64_t **shift; // by dump and mapping: address in `module` - offset in the file
+    unsigned dump_count;
 };
 
 int hs_dump_modules__find(struct hs_dump_modules *modules, const struct hs_dump *const *dumps, unsigned dump_count);

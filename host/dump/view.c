@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Addresses that no module and no program has: names without an address, and addresses that mean something in one of
-// two dumps only.
+// Addresses that no module and no program has: names without an address, and addresses that mean something in some of
+// the dumps only.
 #define NAMED_CODE   ((uint64_t)0xff << 56)
 #define FOREIGN_CODE ((uint64_t)0xfe << 56)
 #define LEAST_CODE   4096
@@ -215,8 +215,13 @@ static int list_threads(struct hs_store_tables *tables, const struct hs_dump *du
     return 0;
 }
 
+struct view_sums {
+    hs_dump_view_sums make;
+    void *context;
+};
+
 static int make_store(struct hs_dump_view *view, const struct tree *tree, const struct hs_dump_modules *modules,
-                      struct hs_dump_machine machine)
+                      struct hs_dump_machine machine, const struct view_sums *sums)
 {
     const struct hs_dump *dump = view->dumps[view->dump_count - 1];
     struct hs_store_tables tables = {.nodes = tree->nodes,
@@ -229,6 +234,8 @@ static int make_store(struct hs_dump_view *view, const struct tree *tree, const 
     tables.summary.pointer_size = machine.pointer_size;
     tables.summary.byte_order = machine.byte_order;
     int result = list_threads(&tables, dump);
+    if (!result && sums->make)
+        result = sums->make(sums->context, view, &tables);
     if (!result)
         result = hs_store__of_tables(&tables, &view->store);
     free((void *)(uintptr_t)tables.threads);
@@ -282,11 +289,13 @@ static bool has_only_names(const struct hs_dump *dump)
 static struct hs_dump_machine machine_of(const struct hs_dump_view *view)
 {
     struct hs_dump_machine machine = hs_dump__machine(view->dumps[0]);
-    return machine.machine || view->dump_count < 2 ? machine : hs_dump__machine(view->dumps[1]);
+    for (unsigned which = 1; !machine.machine && which < view->dump_count; which++)
+        machine = hs_dump__machine(view->dumps[which]);
+    return machine;
 }
 
 static int build(struct hs_dump_view *view, struct tree *tree, struct hs_dump_modules *modules,
-                 const struct hs_symbols_options *options)
+                 const struct hs_symbols_options *options, const struct view_sums *sums)
 {
     struct hs_dump_machine machine = machine_of(view);
     view->strings = hs_strings__create();
@@ -298,24 +307,40 @@ static int build(struct hs_dump_view *view, struct tree *tree, struct hs_dump_mo
     for (unsigned which = 0; !result && which < view->dump_count; which++)
         result = add_dump(tree, view, which);
     if (!result)
-        result = make_store(view, tree, modules, machine);
+        result = make_store(view, tree, modules, machine, sums);
     if (result)
         return result;
     view->subject.symbols = hs_trace_symbols__create_with(view->store, options, modules->described);
     return view->subject.symbols ? name_nodes(view, tree) : -ENOMEM;
 }
 
-int hs_dump_view__open(struct hs_dump_view *view, const struct hs_dump *first, const struct hs_dump *second,
-                       const struct hs_symbols_options *options)
+static int start(struct hs_dump_view *view, const struct hs_dump *const *dumps, unsigned count)
+{
+    *view = (struct hs_dump_view){.dumps = calloc(count, sizeof(*view->dumps)),
+                                  .dump_count = count,
+                                  .nodes = calloc(count, sizeof(*view->nodes)),
+                                  .codes = calloc(count, sizeof(*view->codes)),
+                                  .frames = calloc(count, sizeof(*view->frames))};
+    if (!view->dumps || !view->nodes || !view->codes || !view->frames)
+        return -ENOMEM;
+    for (unsigned which = 0; which < count; which++) {
+        view->dumps[which] = dumps[which];
+        view->by_name = view->by_name || has_only_names(dumps[which]) != has_only_names(dumps[0]);
+    }
+    view->subject.path = dumps[0]->name;
+    view->subject.kind = hs_dump_kind(dumps[0]);
+    view->subject.context = dumps[0];
+    return 0;
+}
+
+int hs_dump_view__open_all(struct hs_dump_view *view, const struct hs_dump *const *dumps, unsigned count,
+                           const struct hs_symbols_options *options, hs_dump_view_sums sums, void *context)
 {
     struct tree tree = {0};
     struct hs_dump_modules modules = {0};
-    *view = (struct hs_dump_view){.dumps = {first, second}, .dump_count = second ? 2 : 1};
-    view->by_name = second && has_only_names(first) != has_only_names(second);
-    view->subject.path = first->name;
-    view->subject.kind = hs_dump_kind(first);
-    view->subject.context = first;
-    int result = build(view, &tree, &modules, options);
+    int result = start(view, dumps, count);
+    if (!result)
+        result = build(view, &tree, &modules, options, &(struct view_sums){sums, context});
     free(tree.nodes);
     free(tree.location);
     hs_hash_index__free(&tree.index);
@@ -325,17 +350,31 @@ int hs_dump_view__open(struct hs_dump_view *view, const struct hs_dump *first, c
     return result;
 }
 
+int hs_dump_view__open(struct hs_dump_view *view, const struct hs_dump *first, const struct hs_dump *second,
+                       const struct hs_symbols_options *options)
+{
+    const struct hs_dump *const dumps[] = {first, second};
+    return hs_dump_view__open_all(view, dumps, second ? 2 : 1, options, NULL, NULL);
+}
+
+static void free_each(void *arrays, unsigned count)
+{
+    void **array = arrays;
+    for (unsigned i = 0; array && i < count; i++)
+        free(array[i]);
+    free(arrays);
+}
+
 void hs_dump_view__close(struct hs_dump_view *view)
 {
     hs_totals__free(&view->subject.totals);
     hs_trace_symbols__destroy(view->subject.symbols);
     if (view->store)
         hs_store__close(view->store);
-    for (unsigned which = 0; which < 2; which++) {
-        free(view->nodes[which]);
-        free(view->codes[which]);
-        free(view->frames[which]);
-    }
+    free(view->dumps);
+    free_each(view->nodes, view->dump_count);
+    free_each(view->codes, view->dump_count);
+    free_each(view->frames, view->dump_count);
     hs_strings__destroy(view->strings);
     *view = (struct hs_dump_view){0};
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A dump as the subject of reports and exports: its stacks as one tree, its modules with their symbols, its estimates
-// as per-stack totals. Two dumps make one view when they are compared: equal frames of both are one, wherever the
-// modules lay in memory. A module is known by its build id, without one by the name of its file.
+// as per-stack totals. Several dumps make one view when they are compared: equal frames are one, wherever the modules
+// lay in memory. A module is known by its build id, without one by the name of its file.
 #ifndef HEAPSONDE_HOST_DUMP_VIEW_H
 #define HEAPSONDE_HOST_DUMP_VIEW_H
 
@@ -11,20 +11,26 @@
 
 struct hs_dump_view {
     struct hs_subject subject; // its totals are those of hs_dump_view__add_up
-    const struct hs_dump *dumps[2];
+    const struct hs_dump **dumps;
     unsigned dump_count;
-    bool by_name; // one of two dumps has names without addresses: frames are compared by the functions' names alone
+    bool by_name; // some dumps have names without addresses: frames are compared by the functions' names alone
     // private
     struct hs_store *store;
     struct hs_strings *strings;
-    uint32_t *nodes[2];                 // by context
-    uint64_t *codes[2];                 // by location: its address in the store
-    const struct hs_frames **frames[2]; // by location; NULL: not asked yet
+    uint32_t **nodes;                 // by dump and context
+    uint64_t **codes;                 // by dump and location: its address in the store
+    const struct hs_frames ***frames; // by dump and location; NULL: not asked yet
 };
 
 // `second` may be NULL. The dumps must outlive the view. What `options` says about the machine is taken from the dumps.
 int hs_dump_view__open(struct hs_dump_view *view, const struct hs_dump *first, const struct hs_dump *second,
                        const struct hs_symbols_options *options);
+// The same of any number of dumps. `sums`, which may be NULL, is called when the stacks are known, and adds to the
+// tables of the store.
+struct hs_store_tables;
+typedef int (*hs_dump_view_sums)(void *context, const struct hs_dump_view *view, struct hs_store_tables *tables);
+int hs_dump_view__open_all(struct hs_dump_view *view, const struct hs_dump *const *dumps, unsigned count,
+                           const struct hs_symbols_options *options, hs_dump_view_sums sums, void *context);
 void hs_dump_view__close(struct hs_dump_view *view);
 
 // The selection to add up; NULL: all.

@@ -63,6 +63,10 @@ static int add_sums_only(struct hs_findings_scene *scene)
 {
     if (!scene->summary->is_aggregate)
         return 0;
+    if (hs_store__info(scene->store, "dumps"))
+        return add_note(scene, hs_finding__text("Heap dumps contain sums instead of single blocks."),
+                        hs_finding__text("What was allocated and freed between two dumps is in none of them."), 0,
+                        scene->summary->allocations, true);
     return add_note(scene, hs_finding__text("This recording contains sums instead of single blocks."),
                     hs_finding__text("Which memory grows, is freed at once or lies in holes cannot be told from it."),
                     0, scene->summary->allocations, true);

@@ -143,9 +143,10 @@ static void *work_thread(void *argument)
 
 int hs_query__refuse_aggregate(struct hs_error *error)
 {
-    return hs_error__set(error, ENOTSUP,
-                         "the trace holds sums per stack (HEAPSONDE_MODE=aggregate), without times, sizes, lifetimes "
-                         "and threads of single blocks; filter by stacks only");
+    return hs_error__set(
+        error, ENOTSUP,
+        "the trace holds sums per stack (HEAPSONDE_MODE=aggregate, or a heap dump), without times, sizes, lifetimes "
+        "and threads of single blocks; filter by stacks only");
 }
 
 // Threads that help those who ask, in all: when many ask at once, each works for himself.

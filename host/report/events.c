@@ -26,6 +26,17 @@ const struct hs_events_kind *hs_events_kind__of(enum hs_events events)
     return &kinds[events];
 }
 
+unsigned hs_events__costs(enum hs_events events, const struct hs_store *store)
+{
+    const char *known = events == HS_EVENTS_HEAP ? hs_store__info(store, "known-costs") : NULL;
+    unsigned costs = 0;
+    for (unsigned cost = 0; known && cost < HS_COST_COUNT; cost++)
+        if (strstr(known, hs_cost__name((enum hs_cost)cost)))
+            costs |= 1u << cost;
+    const unsigned all = hs_events_kind__of(events)->costs;
+    return costs & all ? costs & all : all;
+}
+
 const char *hs_events__absence(enum hs_events events, const struct hs_store *store, char *text, size_t size)
 {
     const struct hs_events_kind *kind = hs_events_kind__of(events);

@@ -23,6 +23,9 @@ struct hs_events_kind {
 
 const struct hs_events_kind *hs_events_kind__of(enum hs_events events);
 
+// The costs of them that the trace knows: a heap dump does not have all.
+unsigned hs_events__costs(enum hs_events events, const struct hs_store *store);
+
 // The text after the name of a trace that has none of these: the reason, or how to record them. NULL: it has some.
 const char *hs_events__absence(enum hs_events events, const struct hs_store *store, char *text, size_t size);
 

@@ -65,7 +65,8 @@ int hs_prepare__export(struct hs_question *question)
         return unknown_format(question, question->value[1]);
     if (!(exporting->format->events >> question->events & 1))
         return refuse_events(question);
-    if (!(hs_events_kind__of(question->events)->costs >> hs_cost__parse(hs_question__text(question, "cost")) & 1))
+    if (!(hs_events__costs(question->events, question->store) >> hs_cost__parse(hs_question__text(question, "cost")) &
+          1))
         return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known for %s",
                              hs_question__text(question, "cost"), hs_events_kind__of(question->events)->words);
     question->type = exporting->format->media_type;

@@ -108,7 +108,8 @@ static int add_all(struct hs_rest *rest, struct hs_one_file *file, const char *i
         char path[256];
         snprintf(path, sizeof(path), "/data/%s/%s", id, questions[i].question);
         result = add_answer(rest, file, path, path);
-        if (result && result != -ENOENT)
+        // What the server cannot answer either is not missing.
+        if (result && result != -ENOENT && result != -ENOTSUP && result != -EINVAL)
             hs_json__string(left_out, NULL, questions[i].words);
     }
     return result == -ENOMEM ? result : 0;

@@ -91,7 +91,7 @@ static void write_events(struct hs_json *json, const struct hs_store *store)
         hs_json__string(json, "unit", kind->unit);
         hs_json__string(json, "thing", kind->thing);
         hs_json__string(json, "absence", hs_events__absence(all[i], store, absence, sizeof(absence)));
-        write_costs(json, kind->costs);
+        write_costs(json, hs_events__costs(all[i], store));
         hs_json__close_object(json);
     }
     hs_json__close_array(json);
@@ -140,6 +140,8 @@ int hs_answer__summary(struct hs_question *question, FILE *out)
     hs_report__program_json(&json, subject);
     hs_json__string(&json, "allocator", hs_store__info(question->store, "allocator"));
     hs_json__string(&json, "perf", hs_store__info(question->store, "perf"));
+    hs_json__string(&json, "dumps", hs_store__info(question->store, "dumps"));
+    hs_json__string(&json, "estimate", hs_store__info(question->store, "estimate"));
     hs_json__boolean(&json, "growing", hs_rest_state__grows(question->state));
     write_events(&json, question->store);
     write_marks(&json, question->store);

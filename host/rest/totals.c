@@ -101,7 +101,7 @@ static unsigned number_of_word(const char *word, const char *choices)
 static int find_rows(struct hs_question *question, struct totals *totals)
 {
     const char *cost = hs_question__text(question, "cost");
-    const unsigned known = hs_events_kind__of(question->events)->costs;
+    const unsigned known = hs_events__costs(question->events, question->store);
     struct totals_making making = {.question = question,
                                    .by = number_of_word(hs_question__text(question, "by"), HS_SUM_BY_CHOICES),
                                    .costs = strcmp(cost, "all") ? 1u << hs_cost__parse(cost) : known};

@@ -2,6 +2,7 @@
 #include "host/rest/traces.h"
 
 #include "host/base/clock.h"
+#include "host/dump/series.h"
 #include "host/import/import.h"
 #include "host/query/drop_pages.h"
 #include "host/query/stack_totals_column.h"
@@ -30,7 +31,9 @@ struct stamp {
 struct traces_state {
     struct hs_rest_state public;
     struct hs_store *store;
-    unsigned holders; // under `lock` of the trace
+    bool is_series;
+    struct hs_dump_series series; // of heap dumps, which has the store and the symbols
+    unsigned holders;             // under `lock` of the trace
     struct hs_rest_trace *trace;
     pthread_mutex_t counts_lock;          // of the next one while they are made
     struct hs_frame_counts *frame_counts; // NULL: not worked out yet
@@ -69,8 +72,12 @@ static void close_state(struct traces_state *state)
         return;
     hs_indexes__stop(state->indexes);
     hs_filter_scope__destroy(state->public.scope);
-    hs_trace_symbols__destroy(state->public.symbols);
-    hs_store__close(state->store);
+    if (state->is_series) {
+        hs_dump_series__close(&state->series);
+    } else {
+        hs_trace_symbols__destroy(state->public.symbols);
+        hs_store__close(state->store);
+    }
     pthread_mutex_destroy(&state->counts_lock);
     pthread_mutex_destroy(&state->facts_lock);
     hs_frame_counts__destroy(state->frame_counts);
@@ -93,6 +100,27 @@ static void prepare_counts(void *context, const int *cancel)
     make_counts(context, cancel, NULL);
 }
 
+static int open_dumps(struct hs_rest_trace *trace, const int *cancel, struct traces_state *state,
+                      struct hs_error *error)
+{
+    int result = hs_dump_series__open(&state->series, trace->path, trace->symbols, cancel, error);
+    if (result)
+        return result;
+    state->is_series = true;
+    state->store = state->series.view.store;
+    state->public.symbols = state->series.view.subject.symbols;
+    return 0;
+}
+
+static int open_trace(struct hs_rest_trace *trace, const struct hs_import_options *options, struct traces_state *state,
+                      struct hs_error *error)
+{
+    int result = hs_import__open(trace->path, options, &state->store, error);
+    if (!result)
+        state->public.symbols = hs_trace_symbols__create(state->store, trace->symbols);
+    return result;
+}
+
 static int open_state(struct hs_rest_trace *trace, const struct hs_query_control *progress,
                       struct traces_state **opened, struct hs_error *error)
 {
@@ -106,13 +134,13 @@ static int open_state(struct hs_rest_trace *trace, const struct hs_query_control
         return hs_error__set(error, ENOMEM, "%s: out of memory", trace->path);
     pthread_mutex_init(&state->counts_lock, NULL);
     pthread_mutex_init(&state->facts_lock, NULL);
-    int result = hs_import__open(trace->path, &options, &state->store, error);
+    int result = hs_dump_series__recognise(trace->path) ? open_dumps(trace, options.cancel, state, error)
+                                                        : open_trace(trace, &options, state, error);
     if (result)
         return result;
     state->trace = trace;
     state->public.store = state->store;
     state->public.path = trace->path;
-    state->public.symbols = hs_trace_symbols__create(state->store, trace->symbols);
     if (state->public.symbols)
         state->public.scope = hs_filter_scope__create(state->store, state->public.symbols, NULL);
     if (!state->public.scope)

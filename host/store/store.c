@@ -298,28 +298,38 @@ static int copy_column(struct hs_column_file *file, const void *elements, size_t
     return 0;
 }
 
+static void write_fact(FILE *stream, const struct hs_store_fact *fact, struct hs_stored_info *info, size_t *count)
+{
+    if (!fact->value)
+        return;
+    info[*count].key = (uint32_t)ftell(stream);
+    fprintf(stream, "%s%c", fact->key, 0);
+    info[(*count)++].value = (uint32_t)ftell(stream);
+    fprintf(stream, "%s%c", fact->value, 0);
+}
+
 static int copy_info(struct hs_store *store, const struct hs_store_tables *tables)
 {
-    const char *const pairs[2][2] = {{"executable", tables->executable}, {"command", tables->command}};
-    struct hs_stored_info info[2];
+    struct hs_stored_info *info = calloc(tables->fact_count + 2, sizeof *info);
     struct hs_text_stream strings;
     size_t count = 0;
-    FILE *stream = hs_text_stream__open(&strings);
-    if (!stream)
+    FILE *stream = info ? hs_text_stream__open(&strings) : NULL;
+    if (!stream) {
+        free(info);
         return -ENOMEM;
-    putc(0, stream);
-    for (size_t i = 0; i < 2; i++) {
-        if (!pairs[i][1])
-            continue;
-        info[count].key = (uint32_t)ftell(stream);
-        fprintf(stream, "%s%c", pairs[i][0], 0);
-        info[count++].value = (uint32_t)ftell(stream);
-        fprintf(stream, "%s%c", pairs[i][1], 0);
     }
+    putc(0, stream);
+    write_fact(stream, &(struct hs_store_fact){"executable", tables->executable}, info, &count);
+    write_fact(stream, &(struct hs_store_fact){"command", tables->command}, info, &count);
+    for (size_t i = 0; i < tables->fact_count; i++)
+        write_fact(stream, &tables->facts[i], info, &count);
     char *text = hs_text_stream__close(&strings);
     int failed = text ? copy_column(&store->strings, text, strings.size, 1) : -ENOMEM;
     free(text);
-    return failed ? failed : copy_column(&store->info, info, count, sizeof *info);
+    if (!failed)
+        failed = copy_column(&store->info, info, count, sizeof *info);
+    free(info);
+    return failed;
 }
 
 static int copy_modules(struct hs_store *store, const struct hs_store_tables *tables)
@@ -338,6 +348,43 @@ static int copy_modules(struct hs_store *store, const struct hs_store_tables *ta
     return 0;
 }
 
+static void merge_point(struct hs_timeline_point *to, const struct hs_timeline_point *from, bool is_first)
+{
+    if (is_first)
+        *to = (struct hs_timeline_point){0};
+    to->live_bytes_max = from->live_bytes_max > to->live_bytes_max ? from->live_bytes_max : to->live_bytes_max;
+    to->live_count_max = from->live_count_max > to->live_count_max ? from->live_count_max : to->live_count_max;
+    to->live_bytes_end = from->live_bytes_end;
+    to->live_count_end = from->live_count_end;
+    to->allocated_bytes += from->allocated_bytes;
+    to->allocated_count += from->allocated_count;
+    to->freed_bytes += from->freed_bytes;
+    to->freed_count += from->freed_count;
+}
+
+// All levels: four points of one are one of the next.
+static int copy_timeline(struct hs_store *store, const struct hs_store_tables *tables)
+{
+    size_t count = tables->point_count, all = 0;
+    struct hs_timeline_point *points = calloc(2 * count + HS_TIMELINE_LEVELS, sizeof *points);
+    if (!points)
+        return -ENOMEM;
+    for (unsigned level = 0; level < HS_TIMELINE_LEVELS && count; level++) {
+        const struct hs_timeline_point *from = level ? points + all - store->head.timeline_points[level - 1] : NULL;
+        const size_t finer = level ? store->head.timeline_points[level - 1] : count;
+        count = level ? (finer + 3) / 4 : finer;
+        for (size_t i = 0; i < finer; i++)
+            merge_point(&points[all + (level ? i / 4 : i)], level ? &from[i] : &tables->points[i],
+                        !level || i % 4 == 0);
+        store->head.timeline_points[level] = count;
+        all += count;
+    }
+    store->head.timeline_interval = tables->interval;
+    const int failed = copy_column(&store->timeline, points, all, sizeof *points);
+    free(points);
+    return failed;
+}
+
 int hs_store__of_tables(const struct hs_store_tables *tables, struct hs_store **result)
 {
     *result = NULL;
@@ -353,6 +400,10 @@ int hs_store__of_tables(const struct hs_store_tables *tables, struct hs_store **
         failed = copy_info(store, tables);
     if (!failed)
         failed = copy_modules(store, tables);
+    if (!failed)
+        failed = copy_column(&store->culled, tables->culled, tables->culled_count, sizeof *tables->culled);
+    if (!failed)
+        failed = copy_timeline(store, tables);
     if (failed) {
         hs_store__close(store);
         return failed;
@@ -360,6 +411,7 @@ int hs_store__of_tables(const struct hs_store_tables *tables, struct hs_store **
     if (tables->thread_count)
         memcpy(store->thread_list, tables->threads, tables->thread_count * sizeof *store->thread_list);
     store->threads.capacity = tables->thread_count;
+    list_levels(store);
     *result = store;
     return 0;
 }

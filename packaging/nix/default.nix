@@ -18,6 +18,7 @@ stdenv.mkDerivation {
     pkgs.libmicrohttpd
     pkgs.curl
     pkgs.libsodium
+    pkgs.ncurses
     pkgs.pcre2
     pkgs.zlib
     pkgs.zstd

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { axe, launch, open, serve, settled } from "./browser.mjs";
 import { criteria } from "./criteria.mjs";
+import { dumps } from "./dumps.mjs";
 import { failures } from "./failures.mjs";
 import { numbers } from "./numbers.mjs";
 import { reports } from "./report.mjs";
@@ -665,6 +666,7 @@ test("every export that is offered is there", async () => {
   }
 });
 
+dumps({ browser: () => browser, inFolder });
 reports({ views: VIEWS, command, browser: () => browser, inFolder, server: () => server, hostile: () => hostile });
 numbers({ view, count, programs, inFolder, browser: () => browser });
 criteria({ page, view, count, programs, command, browser: () => browser, environment: process.env });

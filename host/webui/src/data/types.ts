@@ -63,6 +63,7 @@ export interface Summary {
   allocator: string | null; perf: string | null;
   events: EventsKind[];
   thread_list: { thread: number; name: string }[];
+  dumps: string | null; estimate: string | null;
   marks: { time_ns: number; kind: string; text: string | null }[];
 }
 

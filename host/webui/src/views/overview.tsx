@@ -15,35 +15,39 @@ export function OverviewView({ route, summary }: ViewProps) {
   const filtered = [...filterOf(route)].length > 0;
   const path = question(route, "summary");
   const answer = useAnswer<Summary>(path);
+  // A heap dump does not have all costs.
+  const knows = (cost: Cost): boolean => summary.events[0]!.costs.includes(cost);
   return (
     <div class="scroll overview">
       <Pane answer={answer} path={path}>
         {(now) => <>
           <p class="program" title={plain(now.program)}><b>{baseName(now.program)}</b>{wordsOf(now.command) && <code>{wordsOf(now.command)}</code>}</p>
-          <p class="faint">process {now.pid}, {plain(now.arch)}, {duration(now.duration_ns)}, started {new Date(now.start_realtime_ns / 1e6).toLocaleString()}, {state(now)}
+          <p class="faint">process {now.pid}, {plain(now.arch)}, {duration(now.duration_ns)}, started {new Date(now.start_realtime_ns / 1e6).toLocaleString()}, {now.dumps ? counted(Number(now.dumps), "heap dumps") : state(now)}
             {now.threads ? `, ${count(now.threads)} thread${now.threads === 1 ? "" : "s"}` : ""}{now.allocator ? `, ${plain(now.allocator)}` : ""}</p>
           {now.attached_after_ns !== null && <p class="note">The recording began {duration(now.attached_after_ns)} after the process had started. {now.older_bytes === null ? "Blocks" : `Some ${bytes(now.older_bytes)} in blocks`} that are older are not in it; {count(now.unknown_frees)} of them {now.unknown_frees === 1 ? "was" : "were"} freed since.</p>}
+          {now.estimate && <p class="note">The numbers are {plain(now.estimate)}.</p>}
           {now.incomplete && <p class="note">{plain(now.incomplete)}</p>}
           <div class="cards">
-            <Card route={route} cost="peak" size={now.peak_bytes} blocks={now.peak_count} usable={now.peak_usable_bytes}
-              title={filtered ? "Peak of matching blocks" : "Peak"} note={`after ${duration(now.peak_time_ns)}`} />
-            <Card route={route} cost="live" size={now.live_bytes} blocks={now.live_count} usable={now.live_usable_bytes} title="Still live at the end"
-              note={share(now.live_bytes, now.peak_bytes) + " of the peak"} />
-            <Card route={route} cost="allocated" size={now.allocated_bytes} blocks={now.allocations} usable={now.allocated_usable_bytes} title="Allocated"
-              note={`${counted(Math.round(now.allocations / Math.max(1e-9, now.duration_ns / 1e9)), "blocks")} per second`} />
-            <Card route={route} cost="temporary" size={now.temporary_bytes} blocks={now.temporary_count} title="Temporary"
-              note={share(now.temporary_count, now.allocations) + " of all blocks"} />
+            {knows("peak") && <Card route={route} cost="peak" size={now.peak_bytes} blocks={now.peak_count} usable={now.peak_usable_bytes}
+              title={filtered ? "Peak of matching blocks" : "Peak"} note={`after ${duration(now.peak_time_ns)}`} />}
+            {knows("live") && <Card route={route} cost="live" size={now.live_bytes} blocks={now.live_count} usable={now.live_usable_bytes} title="Still live at the end"
+              note={share(now.live_bytes, now.peak_bytes) + " of the peak"} />}
+            {knows("allocated") && <Card route={route} cost="allocated" size={now.allocated_bytes} blocks={now.allocations} usable={now.allocated_usable_bytes} title="Allocated"
+              note={`${counted(Math.round(now.allocations / Math.max(1e-9, now.duration_ns / 1e9)), "blocks")} per second`} />}
+            {knows("temporary") && <Card route={route} cost="temporary" size={now.temporary_bytes} blocks={now.temporary_count} title="Temporary"
+              note={share(now.temporary_count, now.allocations) + " of all blocks"} />}
           </div>
           <Lost now={now} route={route} />
         </>}
       </Pane>
       {answer.data && <FindingsPart route={route} />}
       <div class="tops">
-        <Top route={route} by="requester" cost="peak" title="Functions at the peak" />
-        <Top route={route} by="requester" cost="live" title="Functions with live memory at the end" />
-        <Top route={route} by="requester_library" cost="peak" title="Libraries at the peak" />
+        {knows("peak") && <Top route={route} by="requester" cost="peak" title="Functions at the peak" />}
+        {knows("live") && <Top route={route} by="requester" cost="live" title="Functions with live memory at the end" />}
+        {knows("peak") && <Top route={route} by="requester_library" cost="peak" title="Libraries at the peak" />}
+        {!knows("live") && <Top route={route} by="requester" cost="allocated" title="Functions by allocated memory" />}
       </div>
-      {answer.data && <Resident route={route} now={answer.data} summary={summary} />}
+      {answer.data && !summary.dumps && <Resident route={route} now={answer.data} summary={summary} />}
       <p class="faint">{counted(summary.stacks, "different stacks")}.</p>
     </div>
   );

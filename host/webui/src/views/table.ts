@@ -53,7 +53,7 @@ const quoted = (text: string): string => /^[\w@%+=:,./-]+$/.test(text) ? text : 
 // text contains characters that are unsafe in a terminal.
 // `rows` are the traces of the server, by which another trace is named.
 export function commandOf(view: View, route: Route, summary: Summary, cost: Cost, filter: URLSearchParams, path: string | undefined, rows: ListRow[]): string | undefined {
-  const reports = view.report && !["events", "function", ...OF_TREES].some((name) => route.parameters.has(name)) && !filter.has("at") && !(view.name === "functions" && route.parameters.has("by"));
+  const reports = view.report && !summary.dumps && !["events", "function", ...OF_TREES].some((name) => route.parameters.has(name)) && !filter.has("at") && !(view.name === "functions" && route.parameters.has("by"));
   if (!reports && !path)
     return undefined;
   const words = reports ? ["heapsonde report", view.report!(cost)] : ["heapsonde ask --text"];

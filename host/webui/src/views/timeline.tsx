@@ -54,7 +54,7 @@ export function TimelineView({ route, summary }: ViewProps) {
         {(data) => <>
           <p class="tools"><button type="button" onClick={() => saved(data)}>Save CSV</button> <span class="faint">{duration(begin)} to {duration(end)}, {duration(data.interval_ns)} each.
             Draw a range over the strip above to look at a part.</span></p>
-          {SERIES.map((series) => <Chart key={series.name} series={series} data={data} wide={wide} over={over} setOver={setOver} />)}
+          {SERIES.filter((_, i) => i < 2 || !summary.dumps).map((series) => <Chart key={series.name} series={series} data={data} wide={wide} over={over} setOver={setOver} />)}
         </>}
       </Pane>
       <details class="as-table" onToggle={(event) => setTable(event.currentTarget.open)}><summary>As table</summary>{table && <AsTable route={route} />}</details>

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// top: who grows and who churns, in a terminal.
+#include "host/cli/commands.h"
+#include "host/cli/foreign.h"
+#include "host/cli/subject.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef HEAPSONDE_HAS_NCURSES
+#include "host/cli/answer_value.h"
+#include "host/cli/top_model.h"
+#include "host/cli/top_source.h"
+#include "host/report/text.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <locale.h>
+#include <term.h>
+#include <time.h>
+
+enum { LEAST_WIDTH = 40, LEAST_HEIGHT = 6, NUMBERS = 53, MOST_ROWS = 20000 };
+
+static const struct {
+    const char *by, *title;
+} groups[] = {{"requester", "FUNCTION"}, {"site", "LINE"}, {"library", "LIBRARY"}, {"thread", "THREAD"}};
+static const char *const sorts[] = {"growth", "live memory", "allocated bytes", "allocations", "name"};
+
+struct top {
+    const struct hs_arguments *arguments;
+    struct hs_top_source source;
+    struct hs_top_model model;
+    unsigned group;
+    enum hs_top_sort sort;
+    char filter[64];
+    bool types, paused, ends; // types: into the filter
+    size_t first;             // row that is shown
+    uint64_t every_ns, next_ns;
+    char program[128], state[16];
+    uint64_t peak_bytes;
+    struct hs_error error; // of the last question; empty: there was an answer
+};
+
+// ---- questions ------------------------------------------------------------------------------------------------------
+
+static uint64_t number_in(const struct hs_answer_value *object, const char *name)
+{
+    const struct hs_answer_value *value = hs_answer_value__member(object, name);
+    return value && value->text ? strtoull(value->text, NULL, 10) : 0;
+}
+
+static void copy_text(char *to, size_t size, const struct hs_answer_value *object, const char *name)
+{
+    const struct hs_answer_value *value = hs_answer_value__member(object, name);
+    const char *text = value && value->text ? value->text : "";
+    const char *slash = strrchr(text, '/');
+    char *safe = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&safe, &length);
+    if (!out)
+        return;
+    hs_text__print(out, slash ? slash + 1 : text, strlen(slash ? slash + 1 : text));
+    if (!fclose(out))
+        snprintf(to, size, "%s", safe);
+    free(safe);
+}
+
+static int take_summary(struct top *top, char *text, uint64_t *time_ns)
+{
+    struct hs_answer_values *values = NULL;
+    struct hs_answer_value *answer;
+    int result = hs_answer_values__read(&values, text, &answer);
+    if (!result) {
+        *time_ns = number_in(answer, "duration_ns");
+        top->peak_bytes = number_in(answer, "peak_bytes");
+        copy_text(top->program, sizeof(top->program), answer, "program");
+        copy_text(top->state, sizeof(top->state), answer, "state");
+    }
+    hs_answer_values__free(values);
+    return result;
+}
+
+static int ask_summary(struct top *top, uint64_t *time_ns)
+{
+    char *text = NULL;
+    int result = hs_top_source__ask(&top->source, "summary", &text, &top->error);
+    if (!result && take_summary(top, text, time_ns))
+        result = hs_error__set(&top->error, EPROTO, "the answer is not what heapsonde's server says");
+    free(text);
+    return result;
+}
+
+static int ask_rows(struct top *top, uint64_t time_ns)
+{
+    char question[160], *text = NULL;
+    snprintf(question, sizeof(question), "totals?by=%s&sort_by=%s.live.bytes&order=dsc&count=%d", groups[top->group].by,
+             strcmp(groups[top->group].by, "thread") ? "self" : "total", MOST_ROWS);
+    int result = hs_top_source__ask(&top->source, question, &text, &top->error);
+    if (!result && hs_top_model__take(&top->model, text, time_ns))
+        result = hs_error__set(&top->error, EPROTO, "the answer is not what heapsonde's server says");
+    free(text);
+    return result;
+}
+
+static int refresh_rows(struct top *top)
+{
+    uint64_t time_ns = 0;
+    top->error.message[0] = 0;
+    const int result = ask_summary(top, &time_ns);
+    return result ? result : ask_rows(top, time_ns);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// ---- drawing --------------------------------------------------------------------------------------------------------
+
+static void draw_line(int line, const char *text, attr_t how)
+{
+    move(line, 0);
+    clrtoeol();
+    attron(how);
+    addnstr(text, COLS);
+    attroff(how);
+}
+
+static void draw_small(void)
+{
+    erase();
+    mvaddnstr(0, 0, "Make this window larger: 40 columns and 6 lines.", COLS * LINES - 1);
+    refresh();
+}
+
+static void write_change(char *text, size_t size, int64_t change)
+{
+    const uint64_t bytes = change < 0 ? 0 - (uint64_t)change : (uint64_t)change;
+    snprintf(text, size, "%s%s", change < 0 ? "-" : change ? "+" : "", hs_text__bytes(bytes).text);
+}
+
+static void draw_head(const struct top *top)
+{
+    const struct hs_top_model *model = &top->model;
+    char text[512], grew[32];
+    snprintf(text, sizeof(text), "heapsonde top  %s  %s%s%s", top->program, top->state, top->paused ? ", paused" : "",
+             top->error.message[0] ? ", no answer" : "");
+    draw_line(0, text, A_BOLD);
+    if (top->error.message[0]) {
+        draw_line(1, top->error.message, A_NORMAL);
+        return;
+    }
+    write_change(grew, sizeof(grew), (int64_t)(model->sum.live_bytes - model->marked.live_bytes));
+    snprintf(text, sizeof(text), "%s: %s live, %s since the mark, peak %s, %s/s in %.0f blocks/s",
+             hs_text__time(model->time_ns).text, hs_text__bytes(model->sum.live_bytes).text, grew,
+             hs_text__bytes(top->peak_bytes).text, hs_text__bytes((uint64_t)model->bytes_per_second).text,
+             model->blocks_per_second);
+    draw_line(1, text, A_NORMAL);
+}
+
+static void draw_row(int line, const struct hs_top_row *row)
+{
+    char text[160], grew[32];
+    write_change(grew, sizeof(grew), hs_top_row__grew(row));
+    snprintf(text, sizeof(text), "%10s %11s %9s %10s %8.0f  ", grew, hs_text__bytes(row->now.live_bytes).text,
+             hs_text__count(row->now.live_count).text, hs_text__bytes((uint64_t)row->bytes_per_second).text,
+             row->blocks_per_second);
+    draw_line(line, text, A_NORMAL);
+    if (COLS > NUMBERS)
+        mvaddnstr(line, NUMBERS, row->name, -1);
+}
+
+static void draw_foot(const struct top *top)
+{
+    char text[256];
+    if (top->types)
+        snprintf(text, sizeof(text), "Names with: %s_  (Enter: keep, Esc: all)", top->filter);
+    else
+        snprintf(text, sizeof(text), "by %s%s%s  glycn: sort  b: by  /: filter  m: mark  space: pause  q: quit",
+                 sorts[top->sort], *top->filter ? ", with " : "", top->filter);
+    draw_line(LINES - 1, text, A_REVERSE);
+}
+
+static void draw(struct top *top)
+{
+    const size_t *rows;
+    size_t count;
+    char head[160];
+    if (COLS < LEAST_WIDTH || LINES < LEAST_HEIGHT) {
+        draw_small();
+        return;
+    }
+    if (hs_top_model__list(&top->model, top->sort, top->filter, &rows, &count))
+        return;
+    const size_t room = (size_t)LINES - 4;
+    top->first = top->first + room > count ? (count > room ? count - room : 0) : top->first;
+    erase();
+    draw_head(top);
+    snprintf(head, sizeof(head), "%10s %11s %9s %10s %8s  %s", "GREW", "LIVE", "BLOCKS", "BYTES/S", "CALLS/S",
+             groups[top->group].title);
+    draw_line(2, head, A_REVERSE);
+    for (size_t i = 0; i < room && top->first + i < count; i++)
+        draw_row(3 + (int)i, &top->model.row[rows[top->first + i]]);
+    draw_foot(top);
+    refresh();
+}
+
+// ---- keys -----------------------------------------------------------------------------------------------------------
+
+static void type(struct top *top, int key)
+{
+    const size_t length = strlen(top->filter);
+    if (key == 27)
+        top->filter[0] = 0;
+    if (key == 27 || key == '\n' || key == '\r' || key == KEY_ENTER)
+        top->types = false;
+    else if ((key == KEY_BACKSPACE || key == 127 || key == 8) && length)
+        top->filter[length - 1] = 0;
+    else if (key >= ' ' && key < 256 && key != 127 && length + 1 < sizeof(top->filter))
+        snprintf(top->filter + length, sizeof(top->filter) - length, "%c", key);
+    top->first = 0;
+}
+
+static void scroll_to(struct top *top, int key)
+{
+    const size_t page = LINES > 4 ? (size_t)LINES - 4 : 1;
+    const size_t step = key == KEY_UP || key == KEY_DOWN ? 1 : page;
+    if (key == KEY_DOWN || key == KEY_NPAGE)
+        top->first += step; // drawing limits it
+    else
+        top->first = top->first > step && key != KEY_HOME ? top->first - step : 0;
+}
+
+static void sort_by(struct top *top, enum hs_top_sort sort)
+{
+    top->sort = sort;
+    top->first = 0;
+}
+
+// Other rows: what grew is counted from now on.
+static void change_group(struct top *top)
+{
+    top->group = (top->group + 1) % (sizeof(groups) / sizeof(groups[0]));
+    hs_top_model__free(&top->model);
+    top->first = 0;
+    top->next_ns = 0;
+}
+
+static void take_command(struct top *top, int key)
+{
+    switch (key) {
+    case 'q':
+        top->ends = true;
+        break;
+    case ' ':
+        top->paused = !top->paused;
+        break;
+    case 'm':
+        hs_top_model__mark(&top->model);
+        break;
+    case '/':
+        top->types = true;
+        break;
+    case 'L' - '@':
+        clearok(stdscr, TRUE);
+        break;
+    case 'b':
+        change_group(top);
+        break;
+    case 'g':
+    case 'l':
+    case 'y':
+    case 'c':
+    case 'n':
+        sort_by(top, (enum hs_top_sort)(strchr("glycn", key) - "glycn"));
+        break;
+    case KEY_UP:
+    case KEY_DOWN:
+    case KEY_PPAGE:
+    case KEY_NPAGE:
+    case KEY_HOME:
+        scroll_to(top, key);
+        break;
+    default:
+        break;
+    }
+}
+
+// Waits for a key until the next answer is due.
+static void take_key(struct top *top)
+{
+    const uint64_t now = now_ns();
+    timeout(top->paused ? -1 : top->next_ns > now ? (int)((top->next_ns - now) / 1000000) + 1 : 0);
+    const int key = getch();
+    if (key == ERR || key == KEY_RESIZE)
+        return;
+    if (top->types)
+        type(top, key);
+    else
+        take_command(top, key);
+}
+
+static void run_screen(struct top *top)
+{
+    while (!top->ends) {
+        if (!top->paused && now_ns() >= top->next_ns) {
+            refresh_rows(top);
+            top->next_ns = now_ns() + top->every_ns;
+        }
+        draw(top);
+        take_key(top);
+    }
+}
+
+static int show(struct top *top)
+{
+    setlocale(LC_CTYPE, "");
+    set_escdelay(25);
+    int problem = 0;
+    const bool known = setupterm(NULL, STDOUT_FILENO, &problem) == OK;
+    if (known)
+        del_curterm(cur_term);
+    SCREEN *screen = known ? newterm(NULL, stdout, stdin) : NULL;
+    if (!screen) {
+        hs_complain(top->arguments->command, "the terminal '%s' is not known here; set TERM",
+                    getenv("TERM") ? getenv("TERM") : "");
+        return HS_EXIT_FAILURE;
+    }
+    cbreak();
+    noecho();
+    keypad(stdscr, TRUE);
+    curs_set(0);
+    run_screen(top);
+    endwin();
+    delscreen(screen);
+    return HS_EXIT_OK;
+}
+
+static int watch(const struct hs_arguments *arguments, const struct hs_symbols_options *symbols)
+{
+    struct top top = {.arguments = arguments, .every_ns = hs_arguments__number(arguments, "interval", 1) * 1000000000u};
+    int result = hs_top_source__open(&top.source, arguments->operands[0], symbols, &top.error);
+    if (!result)
+        result = refresh_rows(&top);
+    top.next_ns = now_ns() + top.every_ns;
+    if (result)
+        hs_complain(arguments->command, "%s", top.error.message);
+    const int status = result ? HS_EXIT_FAILURE : show(&top);
+    hs_top_source__close(&top.source);
+    hs_top_model__free(&top.model);
+    return status;
+}
+
+static int top(const struct hs_arguments *arguments)
+{
+    struct hs_symbols_options symbols;
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+        hs_complain(arguments->command, "needs a terminal; 'heapsonde report --growth FILE' writes what grows");
+        return HS_EXIT_USAGE;
+    }
+    if (hs_refuse_foreign(arguments->command, arguments->operands[0]))
+        return HS_EXIT_FAILURE;
+    if (hs_arguments__number(arguments, "interval", 1) - 1 >= 86400) {
+        hs_complain(arguments->command, "--interval takes 1 to 86400 seconds");
+        return HS_EXIT_USAGE;
+    }
+    const int status = hs_symbols_options__read(&symbols, arguments) ? HS_EXIT_FAILURE : watch(arguments, &symbols);
+    hs_symbols_options__free(&symbols);
+    return status;
+}
+#else
+static int top(const struct hs_arguments *arguments)
+{
+    hs_complain(arguments->command, "needs ncursesw, and this heapsonde was built without it");
+    return HS_EXIT_FAILURE;
+}
+#endif
+
+static const struct hs_option options[] = {
+    {.name = "interval",
+     .letter = 'i',
+     .kind = HS_OPTION_NUMBER,
+     .argument = "SECONDS",
+     .help = "ask again after this time; default 1"},
+    HS_SYMBOL_OPTIONS,
+    HS_MEMORY_OPTION,
+    {0},
+};
+
+const struct hs_command hs_command_top = {
+    .name = "top",
+    .synopsis = "[OPTIONS] FILE|ADDRESS",
+    .summary = "watch in a terminal who grows and who churns",
+    .description =
+        "Shows the functions that request memory, and asks again every second: how much of it is live, how much that "
+        "grew since a mark, and how much they allocate per second. FILE is a trace, which may still grow; ADDRESS is "
+        "that of 'heapsonde server', such as http://127.0.0.1:8080, of which the last trace is shown. Keys: g, l, y, c "
+        "and n sort by growth, live memory, bytes per second, calls per second and name; b shows functions, lines, "
+        "libraries or threads; / selects rows by a part of their names; m sets the mark; space pauses; arrows and page "
+        "keys scroll; q quits.",
+    .operand = HS_OPERAND_TRACE,
+    .least_operands = 1,
+    .most_operands = 1,
+    .options = options,
+    .run = top,
+};

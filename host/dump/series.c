@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/dump/series.h"
+
+#include "format/trace_format.h"
+#include "host/report/text.h"
+#include "host/store/layout.h"
+#include "host/store/tables.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define MOST_DUMPS 10000 // each is in memory as a whole
+#define SECOND     ((uint64_t)1000000000)
+#define APART      ((uint64_t)1000000) // ns between dumps that claim one time
+
+// ---- finding --------------------------------------------------------------------------------------------------------
+
+static bool is_trace(const char *path)
+{
+    char magic[HS_FILE_MAGIC_LENGTH] = "";
+    FILE *file = fopen(path, "rbe");
+    const size_t got = file ? fread(magic, 1, sizeof(magic), file) : 0;
+    if (file)
+        fclose(file);
+    return got == sizeof(magic) && !memcmp(magic, HS_FILE_MAGIC, sizeof(magic));
+}
+
+static bool is_dump(const char *path)
+{
+    struct stat status;
+    return !stat(path, &status) && S_ISREG(status.st_mode) && !is_trace(path) && hs_dump__recognise(path);
+}
+
+static char *join(const char *folder, const char *name)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static void free_names(struct dirent **names, int count)
+{
+    for (int i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+}
+
+// The paths of the dumps in a folder, numbers in names by value. Their number, or -errno.
+static int list_dumps(const char *folder, char ***paths)
+{
+    struct dirent **names = NULL;
+    const int count = scandir(folder, &names, is_visible, versionsort);
+    int found = 0;
+    if (count < 0)
+        return -errno;
+    *paths = calloc((size_t)count + 1, sizeof(**paths));
+    for (int i = 0; *paths && i < count && found < MOST_DUMPS; i++) {
+        char *path = join(folder, names[i]->d_name);
+        if (path && is_dump(path))
+            (*paths)[found++] = path;
+        else
+            free(path);
+    }
+    free_names(names, count);
+    return *paths ? found : -ENOMEM;
+}
+
+static void free_paths(char **paths)
+{
+    for (char **at = paths; at && *at; at++)
+        free(*at);
+    free(paths);
+}
+
+static bool is_store(const char *folder)
+{
+    char *head = join(folder, "head");
+    struct stat status;
+    const bool there = head && !stat(head, &status);
+    free(head);
+    return there;
+}
+
+static bool has_dump(const char *folder)
+{
+    struct dirent **names = NULL;
+    const int count = scandir(folder, &names, is_visible, versionsort);
+    bool found = false;
+    for (int i = 0; i < count && !found; i++) {
+        char *path = join(folder, names[i]->d_name);
+        found = path && is_dump(path);
+        free(path);
+    }
+    free_names(names, count > 0 ? count : 0);
+    return found;
+}
+
+bool hs_dump_series__recognise(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status))
+        return false;
+    return S_ISDIR(status.st_mode) ? !is_store(path) && has_dump(path) : is_dump(path);
+}
+
+// ---- times ----------------------------------------------------------------------------------------------------------
+
+static uint64_t time_in(const struct hs_dump *dump)
+{
+    const char *text = hs_dump__fact(dump, "time");
+    struct tm parts = {0};
+    const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &parts) : NULL;
+    rest = text && !rest ? strptime(text, "%Y-%m-%d %H:%M:%S", &parts) : rest;
+    const time_t seconds = rest ? timegm(&parts) : -1;
+    if (seconds < 0)
+        return dump->time_ns;
+    const double fraction = *rest == '.' ? strtod(rest, NULL) : 0;
+    return (uint64_t)seconds * SECOND + (uint64_t)(fraction * 1e9);
+}
+
+static uint64_t time_of(const struct hs_dump *dump, const char *path)
+{
+    struct stat status;
+    const uint64_t time = time_in(dump);
+    if (time || stat(path, &status) || status.st_mtim.tv_sec < 0)
+        return time;
+    return (uint64_t)status.st_mtim.tv_sec * SECOND + (uint64_t)status.st_mtim.tv_nsec;
+}
+
+// Stable: dumps of one time stay in the order of their names.
+static void sort_by_time(struct hs_dump_series *series)
+{
+    for (size_t i = 1; i < series->count; i++) {
+        struct hs_dump *dump = series->dump[i];
+        const uint64_t time = series->time[i];
+        size_t at = i;
+        for (; at && series->time[at - 1] > time; at--) {
+            series->dump[at] = series->dump[at - 1];
+            series->time[at] = series->time[at - 1];
+        }
+        series->dump[at] = dump;
+        series->time[at] = time;
+    }
+    for (size_t i = 1; i < series->count; i++)
+        if (series->time[i] < series->time[i - 1] + APART)
+            series->time[i] = series->time[i - 1] + APART;
+}
+
+// ---- sums -----------------------------------------------------------------------------------------------------------
+
+struct series_sums {
+    struct hs_dump_series *series;
+    struct hs_dump_estimate *whole; // by dump
+    size_t largest;                 // dump
+    struct hs_culled *culled;
+    struct hs_timeline_point *points;
+};
+
+static uint64_t whole_number(double value)
+{
+    return value < 0x1p62 ? (uint64_t)llround(value) : (uint64_t)1 << 62;
+}
+
+static struct hs_live_total total_of(double bytes, double blocks)
+{
+    return (struct hs_live_total){whole_number(bytes), whole_number(bytes), whole_number(blocks)};
+}
+
+static bool has_all(const struct hs_dump_series *series)
+{
+    return series->dump[series->count - 1]->has_all;
+}
+
+static void add_up_dumps(struct series_sums *sums)
+{
+    for (size_t i = 0; i < sums->series->count; i++) {
+        sums->whole[i] = hs_dump__sum(sums->series->dump[i]);
+        if (sums->whole[i].live_bytes > sums->whole[sums->largest].live_bytes)
+            sums->largest = i;
+    }
+}
+
+static void add_to_stacks(const struct hs_dump_view *view, size_t which, double *bytes, double *blocks, bool all)
+{
+    const struct hs_dump *dump = view->dumps[which];
+    for (size_t i = 0; i < dump->context_count; i++) {
+        const struct hs_dump_estimate estimate = hs_dump__estimate(dump, &dump->context[i].counts);
+        const uint32_t node = view->nodes[which][i];
+        bytes[node] += all ? estimate.all_bytes : estimate.live_bytes;
+        blocks[node] += all ? estimate.all_blocks : estimate.live_blocks;
+    }
+}
+
+// What was allocated is at least what was in use.
+static struct hs_culled sums_of(uint32_t stack, const double *const *of, uint64_t end)
+{
+    const struct hs_live_total live = total_of(of[0][stack], of[1][stack]);
+    const struct hs_live_total peak = total_of(of[2][stack], of[3][stack]);
+    struct hs_live_total all = total_of(of[4][stack], of[5][stack]);
+    all.bytes = all.bytes > live.bytes ? all.bytes : live.bytes;
+    all.bytes = all.bytes > peak.bytes ? all.bytes : peak.bytes;
+    all.count = all.count > live.count ? all.count : live.count;
+    all.count = all.count > peak.count ? all.count : peak.count;
+    return (struct hs_culled){.stack = stack,
+                              .kind = HS_CULLED_SUMS,
+                              .domain = HS_DOMAIN_HEAP,
+                              // Some formats have no numbers of blocks; a stack with bytes has at least one.
+                              .count = all.count ? all.count : all.bytes > 0,
+                              .size = all.bytes,
+                              .usable = all.bytes,
+                              .live = live,
+                              .peak = peak,
+                              .last_time = end};
+}
+
+// Every sum of a tick is the same one: that of its stacks, which are rounded.
+static void set_whole(struct series_sums *sums, size_t count)
+{
+    struct hs_live_total live = {0}, peak = {0};
+    for (size_t i = 0; i < count; i++) {
+        live.bytes += sums->culled[i].live.bytes;
+        live.count += sums->culled[i].live.count;
+        peak.bytes += sums->culled[i].peak.bytes;
+        peak.count += sums->culled[i].peak.count;
+    }
+    sums->whole[sums->largest] = (struct hs_dump_estimate){(double)peak.count, (double)peak.bytes, 0, 0};
+    sums->whole[sums->series->count - 1] = (struct hs_dump_estimate){(double)live.count, (double)live.bytes, 0, 0};
+}
+
+static int make_culled(struct series_sums *sums, const struct hs_dump_view *view, struct hs_store_tables *tables)
+{
+    const size_t nodes = tables->node_count, last = sums->series->count - 1;
+    const uint64_t end = sums->series->time[last] - sums->series->time[0];
+    double *memory = calloc(6 * nodes, sizeof(*memory));
+    double *of[6];
+    sums->culled = calloc(nodes, sizeof(*sums->culled));
+    if (!memory || !sums->culled) {
+        free(memory);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < 6; i++)
+        of[i] = memory + i * nodes;
+    add_to_stacks(view, last, of[0], of[1], false);
+    add_to_stacks(view, sums->largest, of[2], of[3], false);
+    if (has_all(sums->series))
+        add_to_stacks(view, last, of[4], of[5], true);
+    for (uint32_t stack = 0; stack < nodes; stack++) {
+        const struct hs_culled one = sums_of(stack, (const double *const *)of, end);
+        if (one.count)
+            sums->culled[tables->culled_count++] = one;
+    }
+    free(memory);
+    tables->culled = sums->culled;
+    set_whole(sums, tables->culled_count);
+    return 0;
+}
+
+// ---- the timeline ---------------------------------------------------------------------------------------------------
+
+static struct hs_timeline_point point_of(const struct hs_dump_estimate *whole)
+{
+    const uint64_t bytes = whole_number(whole->live_bytes), count = whole_number(whole->live_blocks);
+    return (struct hs_timeline_point){bytes, count, bytes, count, 0, 0, 0, 0};
+}
+
+static void add_tick(struct hs_timeline_point *point, const struct hs_dump_estimate *whole)
+{
+    const struct hs_timeline_point tick = point_of(whole);
+    point->live_bytes_end = tick.live_bytes_end;
+    point->live_count_end = tick.live_count_end;
+    if (tick.live_bytes_max > point->live_bytes_max)
+        point->live_bytes_max = tick.live_bytes_max;
+    if (tick.live_count_max > point->live_count_max)
+        point->live_count_max = tick.live_count_max;
+}
+
+// Between two dumps there is what the first of them said.
+static int make_timeline(struct series_sums *sums, struct hs_store_tables *tables)
+{
+    const struct hs_dump_series *series = sums->series;
+    const uint64_t end = series->time[series->count - 1] - series->time[0];
+    const uint64_t interval = end / (HS_TIMELINE_POINTS - 1) + 1;
+    const size_t count = (size_t)(end / interval) + 1;
+    struct hs_timeline_point *points = calloc(count, sizeof(*points));
+    if (!points)
+        return -ENOMEM;
+    sums->points = points;
+    size_t at = 0; // the first point that no dump has reached
+    for (size_t i = 0; i < series->count; i++) {
+        const size_t here = (size_t)((series->time[i] - series->time[0]) / interval);
+        for (; at <= here; at++)
+            points[at] = at < here ? point_of(&sums->whole[i - 1]) : (struct hs_timeline_point){0};
+        add_tick(&points[here], &sums->whole[i]);
+    }
+    tables->points = points;
+    tables->point_count = count;
+    tables->interval = interval;
+    return 0;
+}
+
+// ---- the summary ----------------------------------------------------------------------------------------------------
+
+static void fill_summary(const struct series_sums *sums, struct hs_store_tables *tables)
+{
+    const struct hs_dump_series *series = sums->series;
+    const size_t last = series->count - 1;
+    struct hs_summary *summary = &tables->summary;
+    const struct hs_dump_estimate *end = &sums->whole[last], *largest = &sums->whole[sums->largest];
+    const char *pid = hs_dump__fact(series->dump[last], "pid");
+    summary->pid = pid ? (uint32_t)strtoul(pid, NULL, 10) : 0;
+    snprintf(summary->trace_id, sizeof(summary->trace_id), "%s", series->id);
+    summary->state = HS_STATE_CLOSED;
+    summary->start_realtime_ns = series->time[0];
+    summary->end_time = summary->aggregate_until = series->time[last] - series->time[0];
+    summary->is_aggregate = true;
+    summary->aggregate_ticks = series->count;
+    summary->live = total_of(end->live_bytes, end->live_blocks);
+    summary->peak = total_of(largest->live_bytes, largest->live_blocks);
+    summary->peak_time = series->time[sums->largest] - series->time[0];
+    for (size_t i = 0; i < tables->culled_count; i++) {
+        summary->allocations += tables->culled[i].count;
+        summary->allocated_bytes += tables->culled[i].size;
+        summary->allocated_usable += tables->culled[i].usable;
+    }
+}
+
+// In the words of the costs.
+static const char *known_costs(const struct hs_dump_series *series)
+{
+    const struct hs_dump *last = series->dump[series->count - 1];
+    return last->lacks_live ? "allocated" : last->has_all ? "peak live allocated" : "peak live";
+}
+
+// What the numbers are, if they are not exact.
+static void describe(struct hs_dump_series *series)
+{
+    const struct hs_dump *last = series->dump[series->count - 1];
+    double samples = 0;
+    for (size_t i = 0; i < last->context_count; i++)
+        samples += (double)last->context[i].counts.live_blocks;
+    if (last->sampling == HS_SAMPLING_NONE && last->period > 1)
+        snprintf(series->estimate, sizeof(series->estimate),
+                 "estimates of the profiler, which took a sample every %s on average",
+                 hs_text__bytes(last->period).text);
+    else if (last->sampling == HS_SAMPLING_POISSON && last->period > 1)
+        snprintf(series->estimate, sizeof(series->estimate), "estimated from %s samples, one every %s on average%s",
+                 hs_text__count((uint64_t)samples).text, hs_text__bytes(last->period).text,
+                 samples < 100 ? "; that is so few that a share may be off by more than a tenth" : "");
+}
+
+static int make_sums(void *context, const struct hs_dump_view *view, struct hs_store_tables *tables)
+{
+    struct series_sums *sums = context;
+    struct hs_dump_series *series = sums->series;
+    sums->whole = calloc(series->count, sizeof(*sums->whole));
+    if (!sums->whole)
+        return -ENOMEM;
+    add_up_dumps(sums);
+    int result = make_culled(sums, view, tables);
+    if (!result)
+        result = make_timeline(sums, tables);
+    if (result)
+        return result;
+    fill_summary(sums, tables);
+    describe(series);
+    snprintf(series->counted, sizeof(series->counted), "%zu", series->count);
+    series->facts[0] = (struct hs_store_fact){"dumps", series->counted};
+    series->facts[1] = (struct hs_store_fact){"known-costs", known_costs(series)};
+    series->facts[2] = (struct hs_store_fact){"estimate", *series->estimate ? series->estimate : NULL};
+    tables->facts = series->facts;
+    tables->fact_count = sizeof(series->facts) / sizeof(series->facts[0]);
+    return 0;
+}
+
+// ---- opening --------------------------------------------------------------------------------------------------------
+
+// The same files have the same id, wherever they lie.
+static void add_to_id(uint64_t id[2], const char *path)
+{
+    unsigned char bytes[65536];
+    FILE *file = fopen(path, "rbe");
+    for (size_t got; file && (got = fread(bytes, 1, sizeof(bytes), file)) > 0;)
+        for (size_t i = 0; i < got; i++) {
+            id[0] = (id[0] ^ bytes[i]) * 0x100000001b3u;
+            id[1] = (id[1] + bytes[i]) * 0x9e3779b97f4a7c15u;
+            id[1] ^= id[1] >> 29;
+        }
+    if (file)
+        fclose(file);
+}
+
+// Sums of several dumps must not overflow.
+static int check_size(const struct hs_dump *dump, struct hs_error *error)
+{
+    const struct hs_dump_estimate sum = hs_dump__sum(dump);
+    if (sum.live_bytes < 0x1p60 && sum.live_blocks < 0x1p60 && sum.all_bytes < 0x1p60 && sum.all_blocks < 0x1p60)
+        return 0;
+    return hs_error__set(error, EINVAL,
+                         "%s: its blocks have 1 EiB or more in all, which no process has: the file is damaged",
+                         dump->name);
+}
+
+static int read_dump(struct hs_dump_series *series, const char *path, uint64_t id[2], const int *cancel,
+                     struct hs_error *error)
+{
+    struct hs_dump *dump;
+    int result = hs_dump__open(path, &dump, error);
+    if (result)
+        return result;
+    series->dump[series->count] = dump;
+    series->time[series->count++] = time_of(dump, path);
+    add_to_id(id, path);
+    if (cancel && *cancel)
+        return hs_error__set(error, ECANCELED, "%s: cancelled", path);
+    return check_size(dump, error);
+}
+
+static int read_dumps(struct hs_dump_series *series, char **paths, size_t count, const int *cancel,
+                      struct hs_error *error)
+{
+    uint64_t id[2] = {0xcbf29ce484222325u, count};
+    series->dump = calloc(count, sizeof(struct hs_dump *));
+    series->time = calloc(count, sizeof(*series->time));
+    int result = series->dump && series->time ? 0 : hs_error__set(error, ENOMEM, "%s: out of memory", paths[0]);
+    for (size_t i = 0; i < count && !result; i++)
+        result = read_dump(series, paths[i], id, cancel, error);
+    if (result)
+        return result;
+    snprintf(series->id, sizeof(series->id), "%016" PRIx64 "%016" PRIx64, id[0], id[1]);
+    sort_by_time(series);
+    return 0;
+}
+
+static int read_path(struct hs_dump_series *series, const char *path, const int *cancel, struct hs_error *error)
+{
+    char **paths = NULL;
+    struct stat status;
+    int count = 1;
+    if (!stat(path, &status) && S_ISDIR(status.st_mode)) {
+        count = list_dumps(path, &paths);
+    } else {
+        paths = calloc(2, sizeof(*paths));
+        if (paths)
+            paths[0] = strdup(path);
+        count = paths && paths[0] ? 1 : -ENOMEM;
+    }
+    int result = count > 0    ? read_dumps(series, paths, (size_t)count, cancel, error)
+                 : count == 0 ? hs_error__set(error, ENOENT, "%s: there is no heap dump in this folder", path)
+                              : hs_error__set(error, -count, "%s: %s", path, strerror(-count));
+    free_paths(paths);
+    return result;
+}
+
+int hs_dump_series__open(struct hs_dump_series *series, const char *path, const struct hs_symbols_options *options,
+                         const int *cancel, struct hs_error *error)
+{
+    *series = (struct hs_dump_series){0};
+    struct series_sums sums = {.series = series};
+    int result = read_path(series, path, cancel, error);
+    if (!result && hs_dump_view__open_all(&series->view, (const struct hs_dump *const *)series->dump,
+                                          (unsigned)series->count, options, make_sums, &sums))
+        result = hs_error__set(error, ENOMEM, "%s: out of memory", path);
+    free(sums.whole);
+    free(sums.culled);
+    free(sums.points);
+    if (result)
+        hs_dump_series__close(series);
+    return result == -EINVAL ? -EBADMSG : result; // the file is wrong, not the question
+}
+
+void hs_dump_series__close(struct hs_dump_series *series)
+{
+    if (series->view.dumps)
+        hs_dump_view__close(&series->view);
+    for (size_t i = 0; i < series->count; i++)
+        hs_dump__close(series->dump[i]);
+    free(series->dump);
+    free(series->time);
+    *series = (struct hs_dump_series){0};
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// A heap dump, or a folder of dumps of one process, as a trace of sums: for code that knows stores only. Each dump is a
+// tick. A stack has what the last dump says of it and what it had in the largest one; the timeline has the totals of
+// all. Dumps are in the order of their times: those that they contain, else those of their files.
+#ifndef HEAPSONDE_HOST_DUMP_SERIES_H
+#define HEAPSONDE_HOST_DUMP_SERIES_H
+
+#include "host/dump/view.h"
+#include "host/store/tables.h"
+
+struct hs_dump_series {
+    struct hs_dump_view view; // its subject has the store and the symbols
+    // private
+    struct hs_dump **dump;
+    uint64_t *time; // ns since 1970
+    size_t count;
+    char id[33];
+    char estimate[160], counted[16];
+    struct hs_store_fact facts[3];
+};
+
+// Whether this is a dump, or a folder with dumps that is no store.
+bool hs_dump_series__recognise(const char *path);
+
+// Reads all dumps, of a folder those that can be recognised. 0, or a negative errno with the error set. `cancel` may be
+// NULL.
+int hs_dump_series__open(struct hs_dump_series *series, const char *path, const struct hs_symbols_options *options,
+                         const int *cancel, struct hs_error *error);
+void hs_dump_series__close(struct hs_dump_series *series);
+
+#endif

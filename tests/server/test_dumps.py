@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Heap dumps, and folders of them, against what the report and the exports say."""
+import json
+import os
+import subprocess
+import unittest
+
+from client import COMMAND, TestCase
+
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../dump/data")
+FIRST = 1700000000
+
+
+def run(*words, status=0):
+    done = subprocess.run([COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != status:
+        raise AssertionError(f"{words}: {done.returncode} {done.stderr}")
+    return done.stdout if not status else done.stderr
+
+
+class Dumps(TestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.names = sorted(os.listdir(DATA))
+        cls.server = cls.serve(*(os.path.join(DATA, name) for name in cls.names))
+        cls.ids = {os.path.basename(row["path"]): row["id"] for row in cls.server.json("/list")}
+
+    def test_every_dump_that_the_report_opens(self):
+        self.assertEqual(sorted(self.ids), self.names)
+        for name, trace in self.ids.items():
+            with self.subTest(name=name):
+                said = json.loads(run("report", "--json", os.path.join(DATA, name)))
+                summary = self.server.data("summary", trace)
+                costs = summary["events"][0]["costs"]
+                self.assertEqual((summary["holds"], summary["dumps"]), ("sums", "1"))
+                # The report rounds the sum of all stacks, the server each stack.
+                for cost in {"live", "allocated"} & set(costs):
+                    self.assertAlmostEqual(summary[cost + "_bytes"], said[cost + "_bytes"], delta=said["stacks"])
+                self.assertEqual("allocated" in costs, "allocated_bytes" in said)
+                if "live" in costs:
+                    timeline = self.server.data("timeline", trace, width=1)
+                    self.assertEqual({summary["peak_bytes"], timeline["end_size"][-1]}, {summary["live_bytes"]})
+                self.assertEqual(summary["estimate"] is None, not (said.get("sample_period") or 0) > 1)
+
+    def test_stacks_and_names(self):
+        for name, trace in self.ids.items():
+            for cost in {"live", "allocated"} & set(self.server.data("summary", trace)["events"][0]["costs"]):
+                with self.subTest(name=name, cost=cost):
+                    served = self.server.text(f"/data/{trace}/export/collapsed/stacks", cost=cost)
+                    written = run("export", "--format", "collapsed", "--cost", cost, os.path.join(DATA, name))
+                    self.assertEqual(sorted(served.splitlines()), sorted(written.splitlines()))
+                    tree = self.server.data("call_tree", trace, cost=cost)
+                    totals = self.server.data("totals", trace, by="library", cost=cost)
+                    self.assertEqual(tree["size"], totals["sum"][cost][0])
+
+    def test_what_a_dump_does_not_know(self):
+        trace = self.ids["threads.heap"]
+        self.assertEqual(self.server.ask(f"/data/{trace}/allocations")[0], 422)
+        status, _, body = self.server.ask(f"/data/{trace}/call_tree", cost="temporary")
+        self.assertEqual((status, b"is not known" in body), (400, True))
+
+    def test_it_is_asked_and_written_as_a_page(self):
+        path = os.path.join(DATA, "threads.heap")
+        self.assertEqual(json.loads(run("ask", path, "summary"))["live_bytes"],
+                         self.server.data("summary", self.ids["threads.heap"])["live_bytes"])
+        if "text/html" in self.server.ask("/", {"Accept": "text/html"})[1]["Content-Type"]:
+            self.assertIn('/summary":"', run("report", "--html", path))
+
+
+class Series(TestCase):
+    SIZES = {"dump.2.heap": 3000, "dump.10.heap": 9000, "dump.11.heap": 4000}
+
+    @classmethod
+    def write(cls, name, size, seconds=None, address=0x10000):
+        os.makedirs(os.path.dirname(cls.path(name)), exist_ok=True)
+        with open(cls.path(name), "w") as dump:
+            dump.write("heap_v2/1\n")
+            if seconds is not None:
+                dump.write(f"# time: 2023-11-14T22:13:{20 + seconds:02}.500000Z\n")
+            dump.write(f"  t*: 2: {size} [0: 0]\n@ 0x{address:x} 0x20000\n  t*: 1: {size - 1000} [0: 0]\n"
+                       "@ 0x30000 0x20000\n  t*: 1: 1000 [0: 0]\n\nMAPPED_LIBRARIES:\n"
+                       "00010000-00040000 r-xp 00000000 00:00 0  /bin/x\n")
+
+    def test_a_folder_is_one_series(self):
+        for place, (name, size) in enumerate(sorted(self.SIZES.items(), key=lambda item: len(item[0]))):
+            self.write("series/" + name, size, 10 * place)
+        with open(self.path("series/.hidden"), "w") as other:
+            other.write("heap_v2/1\n  t*: nonsense\n")
+        server = self.serve(self.path("series"))
+        summary = server.data("summary")
+        self.assertEqual((summary["dumps"], summary["sums"]["ticks"]), ("3", 3))
+        self.assertEqual((summary["live_bytes"], summary["peak_bytes"]), (4000, 9000))
+        self.assertEqual((summary["duration_ns"], summary["peak_time_ns"]), (20 * 10**9, 10 * 10**9))
+        self.assertEqual(summary["start_realtime_ns"], FIRST * 10**9 + 5 * 10**8)
+        for width in (20, 4, 1000):
+            timeline = server.data("timeline", width=width)
+            ends = [size for at, size in enumerate(timeline["end_size"])
+                    if not at or size != timeline["end_size"][at - 1]]
+            self.assertEqual((ends[-1], max(timeline["allocated_size"])), (4000, 9000))
+            if width > 4:
+                self.assertEqual(ends, [3000, 9000, 4000])
+        sums = {cost: server.data("call_tree", cost=cost)["size"] for cost in ("live", "peak")}
+        self.assertEqual(sums, {"live": 4000, "peak": 9000})
+
+    def test_modules_that_move_stay_the_same(self):
+        for number in range(4):
+            self.write(f"moved/{number}.heap", 3000 + number, number, 0x10000 + 0x100 * (number % 2))
+        server = self.serve(self.path("moved"))
+        self.assertEqual(server.data("summary")["stacks"], 2)
+        self.assertEqual(server.data("summary")["live_bytes"], 3003)
+
+    def test_times_of_files_count_where_dumps_have_none(self):
+        for number, seconds in ((1, 30), (2, 10), (3, 20)):
+            self.write(f"files/{number}.heap", 1000 * (number + 1))
+            os.utime(self.path(f"files/{number}.heap"), (FIRST + seconds, FIRST + seconds))
+        summary = self.serve(self.path("files")).data("summary")
+        self.assertEqual((summary["live_bytes"], summary["peak_time_ns"]), (2000, 10 * 10**9))
+
+    def test_equal_times_are_apart(self):
+        for number in (1, 2):
+            self.write(f"equal/{number}.heap", 1000 * (number + 1), 0)
+        summary = self.serve(self.path("equal")).data("summary")
+        self.assertEqual((summary["live_bytes"], summary["duration_ns"]), (3000, 10**6))
+
+    def test_what_is_wrong_is_said(self):
+        os.makedirs(self.path("empty"))
+        self.assertIn("empty", run("ask", self.path("empty"), "summary", status=1))
+        self.write("broken/1.heap", 3000, 1)
+        with open(self.path("broken/2.heap"), "w") as dump:
+            dump.write("heap_v2/1\n  t*: 1: x\n")
+        self.assertIn("2.heap", run("ask", self.path("broken"), "summary", status=1))
+        with open(self.path("huge.heap"), "w") as dump:
+            dump.write(f"heap_v2/1\n  t*: 1: {1 << 61} [0: 0]\n@ 0x1000\n  t*: 1: {1 << 61} [0: 0]\n")
+        self.assertIn("1 EiB", run("ask", self.path("huge.heap"), "summary", status=1))
+
+
+if __name__ == "__main__":
+    unittest.main()
