@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/board/script.h"
 
-#include "host/base/text_stream.h"
 #include "host/board/words.h"
 
 #include <signal.h>
@@ -91,8 +90,9 @@ static const char let_go[] = "say ready\n"
 
 char *hs_board_script__keep(const struct hs_board_wish *wish)
 {
-    struct hs_text_stream stream;
-    FILE *out = hs_text_stream__open(&stream);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
     fputs(greeting, out);
@@ -113,7 +113,8 @@ char *hs_board_script__keep(const struct hs_board_wish *wish)
     if (wish->program)
         fputs(show_program, out);
     fputs(let_go, out);
-    return hs_text_stream__close(&stream);
+    fclose(out);
+    return text;
 }
 
 // ---- the others ----------------------------------------------------------------------------------------------------
@@ -137,25 +138,26 @@ char *hs_board_script__trace(const char *folder)
 // A shell reports on standard error which signal ended a command; the program's standard error must not contain that.
 static char *with_quiet_shell(char *script)
 {
-    struct hs_text_stream stream;
-    if (!script)
-        return NULL;
-    FILE *out = hs_text_stream__open(&stream);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = script ? open_memstream(&text, &size) : NULL;
     if (out) {
         fputs("exec sh -c ", out);
         hs_words__quote(out, script);
         fputs(" 3>&2 2>/dev/null", out);
+        fclose(out);
     }
     free(script);
-    return hs_text_stream__close(&stream);
+    return text;
 }
 
 // The inner shell writes its own process number, because the program replaces it. Opening the pipe at the end releases
 // the reader if the program was never started.
 char *hs_board_script__run(const char *folder, char *const *variables, char *const *words, size_t program)
 {
-    struct hs_text_stream stream;
-    FILE *out = hs_text_stream__open(&stream);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
     fprintf(out,
@@ -179,7 +181,8 @@ char *hs_board_script__run(const char *folder, char *const *variables, char *con
         hs_words__quote(out, words[i]);
     }
     fputs("\ns=$?\necho $s >\"$d/status\"\n: <>\"$d/trace\"\nexit $s\n", out);
-    return with_quiet_shell(hs_text_stream__close(&stream));
+    fclose(out);
+    return with_quiet_shell(text);
 }
 
 char *hs_board_script__signal(const char *folder, int signal)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/traces.h"
 
-#include "host/base/clock.h"
 #include "host/import/import.h"
 #include "host/query/drop_pages.h"
 #include "host/query/stack_totals_column.h"
@@ -44,7 +43,7 @@ struct hs_rest_trace {
     char id[33];
     char *path;
     const struct hs_symbols_options *symbols;
-    bool prepares;           // indexes are made in the background
+    bool prepares;           // what is worked out beforehand
     pthread_mutex_t lock;    // of the rest; never held while a trace is read
     pthread_mutex_t reading; // held while it is
     struct traces_state *now;
@@ -60,6 +59,13 @@ struct hs_rest_traces {
     struct hs_rest_trace **trace;
     size_t count;
 };
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 // ---- states ---------------------------------------------------------------------------------------------------------
 
@@ -298,7 +304,7 @@ static void take_state(struct hs_rest_trace *trace, struct traces_state *state, 
 static int read_again(struct hs_rest_trace *trace, const struct stamp *stamp, struct hs_error *error)
 {
     struct traces_state *state;
-    uint64_t began = hs_clock__now();
+    uint64_t began = now_ns();
     int result = open_state(trace, NULL, &state, error);
     if (!result && strcmp(hs_store__summary(state->store)->trace_id, trace->id) != 0)
         result = is_stale(trace, error, "another trace has replaced it; restart the server to read that one");
@@ -307,8 +313,8 @@ static int read_again(struct hs_rest_trace *trace, const struct stamp *stamp, st
         return -ESTALE;
     }
     take_state(trace, state, stamp);
-    uint64_t took = hs_clock__now() - began;
-    trace->not_before = hs_clock__now() + 4 * took;
+    uint64_t took = now_ns() - began;
+    trace->not_before = now_ns() + 4 * took;
     return 0;
 }
 
@@ -328,7 +334,7 @@ static int refresh(struct hs_rest_trace *trace, struct hs_error *error)
         return 0;
     if (!hs_rest_state__grows(&trace->now->public))
         return is_stale(trace, error, "the file was changed after it was read; restart the server to read it again");
-    return hs_clock__now() < trace->not_before ? 0 : read_again(trace, &stamp, error);
+    return now_ns() < trace->not_before ? 0 : read_again(trace, &stamp, error);
 }
 
 int hs_rest_trace__hold(struct hs_rest_trace *trace, const struct hs_rest_state **state, struct hs_error *error)

@@ -2,7 +2,6 @@
 #include "host/store/store.h"
 
 #include "format/trace_format.h"
-#include "host/base/text_stream.h"
 #include "host/store/attach.h"
 #include "host/store/column_file.h"
 #include "host/store/files.h"
@@ -302,9 +301,9 @@ static int copy_info(struct hs_store *store, const struct hs_store_tables *table
 {
     const char *const pairs[2][2] = {{"executable", tables->executable}, {"command", tables->command}};
     struct hs_stored_info info[2];
-    struct hs_text_stream strings;
-    size_t count = 0;
-    FILE *stream = hs_text_stream__open(&strings);
+    char *text = NULL;
+    size_t length = 0, count = 0;
+    FILE *stream = open_memstream(&text, &length);
     if (!stream)
         return -ENOMEM;
     putc(0, stream);
@@ -316,8 +315,7 @@ static int copy_info(struct hs_store *store, const struct hs_store_tables *table
         info[count++].value = (uint32_t)ftell(stream);
         fprintf(stream, "%s%c", pairs[i][1], 0);
     }
-    char *text = hs_text_stream__close(&strings);
-    int failed = text ? copy_column(&store->strings, text, strings.size, 1) : -ENOMEM;
+    int failed = fclose(stream) ? -ENOMEM : copy_column(&store->strings, text, length, 1);
     free(text);
     return failed ? failed : copy_column(&store->info, info, count, sizeof *info);
 }
