@@ -2,6 +2,7 @@
 #include "arch/system.h"
 
 #include <stdbool.h>
+#include <sys/mman.h>
 
 uint32_t hs_system_forbidden[2], hs_system_process;
 
@@ -27,6 +28,12 @@ long hs_system_getpid(void)
 long hs_system_gettid(void)
 {
     return hs_system_forbids(HS_FORBIDDEN_TID) ? any_number() : HS_SYSTEM0(SYS_gettid);
+}
+
+void *hs_system_memory(size_t size)
+{
+    long memory = hs_system_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return hs_system_failed(memory) ? NULL : (void *)memory;
 }
 
 long hs_system_open(const char *path, int flags, int mode)

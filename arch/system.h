@@ -49,6 +49,9 @@ struct hs_signal_set {
     uint64_t words[HS_KERNEL_SIGSET_SIZE / 8];
 };
 
+// Zeroed memory. NULL: there is none.
+void *hs_system_memory(size_t size);
+
 long hs_system_open(const char *path, int flags, int mode);
 
 static inline long hs_system_close(int fd)

@@ -2,6 +2,7 @@
 #include "runtime/config.h"
 
 #include "arch/system.h"
+#include "format/variable_names.h"
 #include "runtime/memory.h"
 #include "runtime/rights.h"
 #include "runtime/text.h"
@@ -267,11 +268,18 @@ static bool set_option(const struct option *option, const char *value)
     return known || !*value;
 }
 
-// Variables that only the command reads, and those of tests.
-static bool is_of_others(const char *name)
+// Variables that have no meaning here, and those of tests. Each ends with a zero, the list with another.
+static bool is_of_others(const char *entry)
 {
-    return hs_text__starts_with(name, "LIBRARY=") || hs_text__starts_with(name, "TOKEN=") ||
-           hs_text__starts_with(name, "ANNOUNCE_PORT=") || hs_text__starts_with(name, "TEST_");
+#define COMMAND(name, argument, help) name "=\0"
+#define NO_EFFECT(name)               name "=\0"
+    static const char names[] = HS_OTHER_VARIABLES(COMMAND, NO_EFFECT) "TEST_\0";
+#undef COMMAND
+#undef NO_EFFECT
+    const char *name = names;
+    while (*name && !hs_text__starts_with(entry, name))
+        name += hs_text__length(name) + 1;
+    return *name != 0;
 }
 
 // Applies NAME=VALUE. Returns whether name and value are understood.

@@ -9,12 +9,6 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
-void *hs_memory__map(size_t length)
-{
-    long result = hs_system_mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return hs_system_failed(result) ? NULL : (void *)result;
-}
-
 void *hs_memory__map_huge(size_t length)
 {
     char *memory = hs_memory__map(2 * length);

@@ -4,11 +4,16 @@
 #ifndef HEAPSONDE_RUNTIME_MEMORY_H
 #define HEAPSONDE_RUNTIME_MEMORY_H
 
+#include "arch/system.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 // Zeroed pages, or NULL. They take memory when they are first touched. Any thread; async-signal-safe.
-void *hs_memory__map(size_t length);
+static inline void *hs_memory__map(size_t length)
+{
+    return hs_system_memory(length);
+}
 
 // The same, aligned to `length` (a power of two), in a huge page if the kernel has one.
 void *hs_memory__map_huge(size_t length);

@@ -71,10 +71,9 @@ static struct backtrace_block *reuse_block(int32_t pid, uint32_t tid)
 
 static struct backtrace_block *map_block(uint32_t tid)
 {
-    long memory = hs_system_mmap(NULL, block_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (hs_system_failed(memory))
+    struct backtrace_block *block = hs_system_memory(block_size());
+    if (!block)
         return NULL;
-    struct backtrace_block *block = (struct backtrace_block *)memory;
     atomic_init(&block->owner, tid);
     block->next = atomic_load_explicit(&blocks, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&blocks, &block->next, block, memory_order_release,

@@ -10,7 +10,6 @@
 #include "unwind/work.h"
 
 #include <stdatomic.h>
-#include <sys/mman.h>
 
 _Static_assert(HS_DWARF_REGISTERS <= HS_DECODER_REGISTERS, "a row holds what a frame says");
 
@@ -42,11 +41,11 @@ static bool analyse(const struct hs_decoder *decoder, const struct hs_code *code
                     struct hs_code_frame *frame)
 {
     size_t size = hs_analysis_memory_size(decoder, code->size);
-    long memory = hs_system_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (hs_system_failed(memory))
+    void *memory = hs_system_memory(size);
+    if (!memory)
         return false;
-    bool found = hs_analyse(decoder, code, at, exact, (void *)memory, frame);
-    hs_system_munmap((void *)memory, size);
+    bool found = hs_analyse(decoder, code, at, exact, memory, frame);
+    hs_system_munmap(memory, size);
     return found;
 }
 
@@ -78,11 +77,11 @@ static bool analyse_part(const struct hs_decoder *decoder, const struct hs_modul
         !hs_function_bounds(decoder, module, jump.from, &function))
         return false;
     size_t size = hs_code_part__memory_size(decoder, &function, part);
-    long memory = hs_system_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (hs_system_failed(memory))
+    void *memory = hs_system_memory(size);
+    if (!memory)
         return false;
-    bool found = hs_code_part__analyse(decoder, &function, part, &jump, at, (void *)memory, frame);
-    hs_system_munmap((void *)memory, size);
+    bool found = hs_code_part__analyse(decoder, &function, part, &jump, at, memory, frame);
+    hs_system_munmap(memory, size);
     return found;
 }
 

@@ -113,18 +113,23 @@ bool hs_eh_frame_find(const struct hs_module *module, uintptr_t address, struct 
     return hs_eh_frame_search(header, address, section, fde);
 }
 
-void hs_eh_frame_each_start(const struct hs_module *module, void (*note)(const void *context, uintptr_t address),
-                            const void *context)
+void hs_eh_frame_each_start(const struct hs_module *module, uintptr_t start, size_t size,
+                            void (*note)(const void *context, uintptr_t address), const void *context)
 {
     struct hs_range bytes;
     struct header header;
     if (!module->eh_frame_hdr || !hs_module_segment(module, module->eh_frame_hdr, &bytes))
         return;
     bytes.start = module->eh_frame_hdr;
-    uintptr_t base = (uintptr_t)bytes.start;
+    uintptr_t base = (uintptr_t)bytes.start, address;
     struct hs_cfi_section section = {bytes.start, bytes.end, base, hs_module_words_bias(module), false};
-    if (!read_header(bytes, &section, &header))
+    if (!read_header(bytes, &section, &header) || !header.entries)
         return;
-    for (size_t i = 0; i < header.entries; i++)
-        note(context, base + (uintptr_t)(intptr_t)entry_word(header.table + i * ENTRY_SIZE));
+    const uint8_t *end = header.table + header.entries * ENTRY_SIZE, *entry = search_table(&header, base, start);
+    for (entry = entry ? entry : header.table; entry < end; entry += ENTRY_SIZE) {
+        address = base + (uintptr_t)(intptr_t)entry_word(entry);
+        if ((intptr_t)(address - start) >= (intptr_t)size)
+            return;
+        note(context, address);
+    }
 }

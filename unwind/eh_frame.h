@@ -12,9 +12,10 @@
 bool hs_eh_frame_find(const struct hs_module *module, uintptr_t address, struct hs_cfi_section *section,
                       struct hs_fde *fde);
 
-// Calls note(context, address) for every function start that the sorted table has.
-void hs_eh_frame_each_start(const struct hs_module *module, void (*note)(const void *context, uintptr_t address),
-                            const void *context);
+// Calls note(context, address) for every function start that the sorted table has in the `size` bytes from `start` on,
+// and perhaps for one before them.
+void hs_eh_frame_each_start(const struct hs_module *module, uintptr_t start, size_t size,
+                            void (*note)(const void *context, uintptr_t address), const void *context);
 
 // Record by record from `first`.
 bool hs_eh_frame_scan(const struct hs_cfi_section *section, const uint8_t *first, uintptr_t address,

@@ -39,8 +39,7 @@ bool hs_exidx_start(const struct hs_exidx *exidx, uint32_t number, uint32_t *sta
     return true;
 }
 
-// The number of entries that start at or before `address`.
-static uint32_t entries_before(const struct hs_exidx *exidx, uint32_t address)
+uint32_t hs_exidx_entries_before(const struct hs_exidx *exidx, uint32_t address)
 {
     uint32_t low = 0, high = exidx->count;
     while (low < high) {
@@ -86,7 +85,7 @@ static bool read_table(const struct hs_exidx *exidx, uint32_t place, struct hs_e
 
 bool hs_exidx_find(const struct hs_exidx *exidx, uint32_t address, struct hs_exidx_entry *entry)
 {
-    uint32_t number = entries_before(exidx, address & ~UINT32_C(1)), place, word;
+    uint32_t number = hs_exidx_entries_before(exidx, address & ~UINT32_C(1)), place, word;
     if (!number || !hs_exidx_start(exidx, number - 1, &entry->start))
         return false;
     if (!hs_exidx_start(exidx, number, &entry->end))

@@ -41,6 +41,9 @@ bool hs_exidx_find(const struct hs_exidx *exidx, uint32_t address, struct hs_exi
 // frames that a CFI row cannot describe.
 bool hs_exidx_cfi_row(const struct hs_exidx *exidx, const struct hs_exidx_entry *entry, struct hs_cfi_row *cfi_row);
 
+// The number of entries that start at or before `address`.
+uint32_t hs_exidx_entries_before(const struct hs_exidx *exidx, uint32_t address);
+
 // The function starts that the index names, one after the other: false at the end of the index.
 bool hs_exidx_start(const struct hs_exidx *exidx, uint32_t number, uint32_t *start);
 

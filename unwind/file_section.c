@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Headers are copied: nothing in a damaged file is aligned.
+// Headers are copied: nothing in a damaged file is aligned. A symbol table that is not is no symbol table.
 #include "unwind/file_section.h"
 
 #include <elf.h>
@@ -119,47 +119,49 @@ bool hs_file_code_section(struct hs_range file, size_t *number, struct hs_file_s
     return false;
 }
 
-static struct hs_range names_of(const struct sections *sections, const ElfW(Shdr) * symbols)
-{
-    ElfW(Shdr) section;
-    struct hs_range names = {NULL, NULL};
-    if (read_section(sections, symbols->sh_link, &section) && section.sh_type == SHT_STRTAB &&
-        section_bytes(sections, &section, &names) && range_size(names) && names.end[-1] == 0)
-        return names;
-    return (struct hs_range){NULL, NULL};
-}
-
-static bool symbols_of_type(const struct sections *sections, uint32_t type, struct hs_file_symbols *symbols)
-{
-    ElfW(Shdr) section;
-    for (size_t i = 0; i < sections->count; i++)
-        if (read_section(sections, i, &section) && section.sh_type == type && section.sh_entsize == sizeof(ElfW(Sym)) &&
-            section_bytes(sections, &section, &symbols->bytes)) {
-            symbols->names = names_of(sections, &section);
-            return true;
-        }
-    return false;
-}
-
 bool hs_file_symbols(struct hs_range file, struct hs_file_symbols *symbols)
 {
     struct sections sections;
-    return open_sections(file, &sections) &&
-           (symbols_of_type(&sections, SHT_SYMTAB, symbols) || symbols_of_type(&sections, SHT_DYNSYM, symbols));
+    ElfW(Shdr) section;
+    struct hs_range bytes;
+    bool found = false;
+    if (!open_sections(file, &sections))
+        return false;
+    for (size_t i = 0; i < sections.count; i++) {
+        if (!read_section(&sections, i, &section) || section.sh_entsize != sizeof(ElfW(Sym)) ||
+            (section.sh_type != SHT_SYMTAB && (found || section.sh_type != SHT_DYNSYM)) ||
+            !section_bytes(&sections, &section, &bytes) || (uintptr_t)bytes.start % sizeof(ElfW(Addr)))
+            continue;
+        *symbols = (struct hs_file_symbols){.bytes = bytes, .names_section = section.sh_link};
+        found = true;
+        if (section.sh_type == SHT_SYMTAB)
+            break;
+    }
+    return found;
+}
+
+void hs_file_symbols_with_names(struct hs_range file, struct hs_file_symbols *symbols)
+{
+    struct sections sections;
+    ElfW(Shdr) section;
+    struct hs_range names;
+    if (open_sections(file, &sections) && read_section(&sections, symbols->names_section, &section) &&
+        section.sh_type == SHT_STRTAB && section_bytes(&sections, &section, &names) && range_size(names) &&
+        names.end[-1] == 0)
+        symbols->names = names;
 }
 
 bool hs_file_symbols_next(struct hs_file_symbols *symbols, struct hs_file_function *function)
 {
-    ElfW(Sym) symbol;
-    while (range_size(symbols->bytes) >= sizeof symbol) {
-        __builtin_memcpy(&symbol, symbols->bytes.start, sizeof symbol);
-        symbols->bytes.start += sizeof symbol;
-        unsigned type = symbol.st_info & 0xf;
-        if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF)
+    while (range_size(symbols->bytes) >= sizeof(ElfW(Sym))) {
+        const ElfW(Sym) *symbol = (const ElfW(Sym) *)(const void *)symbols->bytes.start;
+        symbols->bytes.start += sizeof *symbol;
+        unsigned type = symbol->st_info & 0xf;
+        if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol->st_shndx == SHN_UNDEF)
             continue;
-        bool named = symbol.st_name < range_size(symbols->names);
-        *function = (struct hs_file_function){symbol.st_value, symbol.st_size,
-                                              named ? (const char *)symbols->names.start + symbol.st_name : NULL};
+        bool named = symbol->st_name < range_size(symbols->names);
+        *function = (struct hs_file_function){symbol->st_value, symbol->st_size,
+                                              named ? (const char *)symbols->names.start + symbol->st_name : NULL};
         return true;
     }
     return false;

@@ -21,6 +21,7 @@ struct hs_file_section {
 struct hs_file_symbols {
     struct hs_range bytes;
     struct hs_range names; // ends with a NUL, or is empty
+    uint32_t names_section;
 };
 
 struct hs_file_function {
@@ -36,8 +37,10 @@ bool hs_file_section(struct hs_range file, const char *name, struct hs_file_sect
 // The next section that holds code, from the section *number on, which is advanced past it. False when there is none.
 bool hs_file_code_section(struct hs_range file, size_t *number, struct hs_file_section *section);
 
-// The symbol table: .symtab, or .dynsym when it has been stripped.
+// The symbol table: .symtab, or .dynsym when it has been stripped. Without the names of its symbols, which
+// hs_file_symbols_with_names() adds.
 bool hs_file_symbols(struct hs_range file, struct hs_file_symbols *symbols);
+void hs_file_symbols_with_names(struct hs_range file, struct hs_file_symbols *symbols);
 
 // The next symbol that is a defined function. False at the end of the table.
 bool hs_file_symbols_next(struct hs_file_symbols *symbols, struct hs_file_function *function);

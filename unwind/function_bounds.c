@@ -13,11 +13,11 @@
 #include "unwind/module_file.h"
 #include "unwind/pdr.h"
 #include "unwind/stack_memory.h"
+#include "unwind/symbol_places.h"
 
 #include <elf.h>
 #include <link.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 
 enum { INDEXES = 4096, INDEX_PROBES = 64 };
 enum { WHOLE_TEXT_MAX = 1 << 22, WINDOW = 1 << 15, MARGIN = 1 << 12 };
@@ -25,49 +25,43 @@ enum { INDEX_FREE, INDEX_BUSY, INDEX_COMPLETE };
 
 // Readable code that runs at `address`.
 struct text {
-    struct hs_range bytes;
+    const uint8_t *bytes;
     uintptr_t address;
+    size_t size;
+};
+
+// The module's file, which stays mapped, its text, and where in that.
+struct function_bounds_key {
+    const uint8_t *file;
+    size_t text_size, first, size;
+    const struct hs_decoder *decoder;
 };
 
 struct function_bounds_index {
-    _Atomic uint32_t state;  // FREE -> BUSY (its builder's) -> COMPLETE
-    const uint8_t *file;     // the key: the module's file, which stays mapped, its text, and the decoder
-    size_t text_size, first; // first: where in the text
-    const struct hs_decoder *decoder;
-    size_t size;
+    _Atomic uint32_t state; // FREE -> BUSY (its builder's) -> COMPLETE
+    struct function_bounds_key key;
     uint8_t *bits;
 };
 static struct function_bounds_index indexes[INDEXES] HS_FAR;
 
-static size_t text_size(const struct text *text)
-{
-    return (size_t)(text->bytes.end - text->bytes.start);
-}
-
 static bool in_text(const struct text *text, uintptr_t address)
 {
-    return address - text->address < text_size(text);
+    return address - text->address < text->size;
 }
 
-static bool text_in_file(const struct hs_module *module, uintptr_t address, struct text *text)
-{
-    struct hs_range file;
-    struct hs_module_load load;
-    if (!hs_module_load(module, address, &load) || !hs_module_file(module, &file) ||
-        load.offset > (size_t)(file.end - file.start) || load.size > (size_t)(file.end - file.start) - load.offset)
-        return false;
-    *text = (struct text){{file.start + load.offset, file.start + load.offset + load.size}, load.address};
-    return true;
-}
-
-static bool find_text(const struct hs_module *module, uintptr_t address, struct text *text)
+static bool find_text(const struct hs_module *module, const struct hs_range *file, uintptr_t address, struct text *text)
 {
     struct hs_range segment;
+    struct hs_module_load load;
     if (hs_module_segment(module, (const void *)address, &segment)) {
-        *text = (struct text){segment, (uintptr_t)segment.start};
+        *text = (struct text){segment.start, (uintptr_t)segment.start, (size_t)(segment.end - segment.start)};
         return true;
     }
-    return text_in_file(module, address, text);
+    size_t file_size = (size_t)(file->end - file->start);
+    if (!hs_module_load(module, address, &load) || load.offset > file_size || load.size > file_size - load.offset)
+        return false;
+    *text = (struct text){file->start + load.offset, load.address, load.size};
+    return true;
 }
 
 // --- building
@@ -87,7 +81,7 @@ struct builder {
 
 static bool is_window(const struct builder *builder)
 {
-    return text_size(builder->text) < text_size(builder->whole);
+    return builder->text->size < builder->whole->size;
 }
 
 static void mark_in(const struct builder *builder, uint8_t *bits, uintptr_t address)
@@ -98,15 +92,11 @@ static void mark_in(const struct builder *builder, uint8_t *bits, uintptr_t addr
     bits[bit / 8] |= (uint8_t)(1u << bit % 8);
 }
 
-static void mark(const struct builder *builder, uintptr_t address)
+// Untyped for those who call back.
+static void mark(const void *context, uintptr_t pointer)
 {
-    mark_in(builder, builder->bits, address);
-}
-
-// For those who call back with an untyped builder.
-static void mark_start(const void *builder, uintptr_t address)
-{
-    mark(builder, address);
+    const struct builder *builder = context;
+    mark_in(builder, builder->bits, pointer & ~(uintptr_t)builder->decoder->pointer_bit);
 }
 
 static bool is_in(const struct builder *builder, const uint8_t *bits, uintptr_t address)
@@ -127,23 +117,7 @@ static bool looks_like_start(const struct builder *builder, uintptr_t address)
     if (!in_text(&builder->code, address) || hs_decoder_rest(builder->decoder, address))
         return false;
     size_t offset = address - builder->code.address;
-    return builder->decoder->starts_function(builder->code.bytes.start + offset, text_size(&builder->code) - offset);
-}
-
-static uintptr_t code_address(const struct builder *builder, uintptr_t pointer)
-{
-    return pointer & ~(uintptr_t)builder->decoder->pointer_bit;
-}
-
-static void mark_symbols(const struct builder *builder, const struct hs_module *module, uintptr_t bias)
-{
-    struct hs_range file;
-    struct hs_file_symbols symbols;
-    struct hs_file_function function;
-    if (!hs_module_file(module, &file) || !hs_file_symbols(file, &symbols))
-        return;
-    while (hs_file_symbols_next(&symbols, &function))
-        mark(builder, code_address(builder, bias + function.address));
+    return builder->decoder->starts_function(builder->code.bytes + offset, builder->code.size - offset);
 }
 
 // MIPS makes addresses of two parts. The upper one comes from the table of addresses and may lead into the first
@@ -379,9 +353,9 @@ static void mark_in_instruction(const struct builder *builder, uintptr_t address
 static bool is_likely(const struct builder *builder, const uint8_t *from, const uint8_t *at, const uint8_t **judged)
 {
     enum { STRETCH = 64 };
-    const struct hs_range *code = &builder->code.bytes;
-    size_t before = (size_t)(at - from), after = (size_t)(code->end - at);
-    *judged = after > STRETCH ? at + STRETCH : code->end;
+    const uint8_t *end = builder->code.bytes + builder->code.size;
+    size_t before = (size_t)(at - from), after = (size_t)(end - at);
+    *judged = after > STRETCH ? at + STRETCH : end;
     if (!builder->decoder->is_likely)
         return true;
     before = before < STRETCH ? before - before % 4 : STRETCH;
@@ -393,7 +367,7 @@ static bool is_likely(const struct builder *builder, const uint8_t *from, const 
 static bool mark_in_code(const struct builder *builder)
 {
     const struct hs_decoder *decoder = builder->decoder;
-    const uint8_t *start = builder->code.bytes.start, *end = builder->code.bytes.end;
+    const uint8_t *start = builder->code.bytes, *end = start + builder->code.size;
     uint32_t context = 0;
     struct constants constants = {.kept = UINT32_MAX};
     struct function_bounds_block block = {.after_end = !is_window(builder)};
@@ -425,10 +399,10 @@ static bool mark_in_code(const struct builder *builder)
 static void mark_behind_zeros(const struct builder *builder)
 {
     enum { ALIGNMENT = 16 };
-    const struct hs_range *code = &builder->code.bytes;
-    uintptr_t first = ALIGNMENT - builder->code.address % ALIGNMENT;
-    for (const uint8_t *at = code->start + first; at < code->end; at += ALIGNMENT) {
-        uintptr_t address = builder->code.address + (uintptr_t)(at - code->start);
+    const struct text *code = &builder->code;
+    for (size_t offset = ALIGNMENT - code->address % ALIGNMENT; offset < code->size; offset += ALIGNMENT) {
+        const uint8_t *at = code->bytes + offset;
+        uintptr_t address = code->address + offset;
         if (!(at[-1] | at[-2] | at[-3] | at[-4]) && (at[0] | at[1]) && !is_data(builder, address - 4))
             mark(builder, address);
     }
@@ -458,41 +432,37 @@ static void mark_pointers(const struct builder *builder, const struct hs_module 
 static void mark_index(const struct builder *builder, const struct hs_module *module)
 {
     struct hs_exidx exidx;
-    uint32_t start;
+    uint32_t from = (uint32_t)builder->text->address, start;
     if (!hs_exidx_of_module(module, &exidx))
         return;
-    for (uint32_t i = 0; hs_exidx_start(&exidx, i, &start); i++)
+    uint32_t i = hs_exidx_entries_before(&exidx, from);
+    for (i -= i > 0; hs_exidx_start(&exidx, i, &start) && (start < from || in_text(builder->text, start)); i++)
         mark(builder, start);
 }
 #endif
 
-static void add_section(const struct text *text, uintptr_t bias, const struct hs_file_section *section,
-                        struct text *code)
-{
-    uintptr_t start = bias + section->address, size = (uintptr_t)(section->bytes.end - section->bytes.start);
-    if (!in_text(text, start) || size > text_size(text) - (start - text->address))
-        return;
-    uintptr_t first = text_size(code) && code->address < start ? code->address : start;
-    uintptr_t end = code->address + text_size(code) > start + size ? code->address + text_size(code) : start + size;
-    code->address = first;
-    code->bytes.start = text->bytes.start + (first - text->address);
-    code->bytes.end = code->bytes.start + (end - first);
-}
-
 // The part of the text that the section table calls code: beside it there may be constants and names. Where there is
 // data in code as well, only .text: stubs may be of the other kind of code.
-static bool find_code(const struct builder *builder, const struct hs_module *module, uintptr_t bias, struct text *code)
+static bool find_code(struct builder *builder, const struct hs_module *module, uintptr_t bias)
 {
+    const struct text *text = builder->text, *whole = builder->whole;
     struct hs_range file;
     struct hs_file_section section;
-    struct text found = {{NULL, NULL}, 0};
+    uintptr_t first = UINTPTR_MAX, end = 0, text_end = text->address + text->size;
     if (!hs_module_file(module, &file))
         return false;
-    for (size_t i = 0; hs_file_code_section(file, &i, &section);)
-        add_section(builder->whole, bias, &section, &found);
-    if (!text_size(&found))
+    for (size_t i = 0; hs_file_code_section(file, &i, &section);) {
+        uintptr_t start = bias + section.address, size = (uintptr_t)(section.bytes.end - section.bytes.start);
+        if (!in_text(whole, start) || size > whole->size - (start - whole->address))
+            continue;
+        first = start < first ? start : first;
+        end = start + size > end ? start + size : end;
+    }
+    if (first >= end)
         return false;
-    *code = found;
+    first = first > text->address ? first : text->address;
+    end = end < text_end ? end : text_end;
+    builder->code = (struct text){text->bytes + (first - text->address), first, first < end ? end - first : 0};
     return true;
 }
 
@@ -506,27 +476,12 @@ static uintptr_t find_global_pointer(const struct hs_module *module, uintptr_t b
 }
 #endif
 
-// The code that is in the text.
-static void clip_code(struct builder *builder)
-{
-    const struct text *text = builder->text;
-    struct text *code = &builder->code;
-    if (code->bytes.start < text->bytes.start) {
-        code->bytes.start = text->bytes.start;
-        code->address = text->address;
-    }
-    if (code->bytes.end > text->bytes.end)
-        code->bytes.end = text->bytes.end;
-    if (code->bytes.start > code->bytes.end)
-        code->bytes.start = code->bytes.end;
-}
-
 static void map_places(struct builder *builder, size_t size)
 {
-    long memory = hs_system_mmap(NULL, 3 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (hs_system_failed(memory))
+    uint8_t *memory = hs_system_memory(3 * size);
+    if (!memory)
         return;
-    builder->pointed = (uint8_t *)memory;
+    builder->pointed = memory;
     builder->passed = builder->pointed + size;
     if (builder->decoder->data_in_code)
         builder->data = builder->passed + size;
@@ -535,8 +490,7 @@ static void map_places(struct builder *builder, size_t size)
 // `found`: the code's bounds are known.
 static void build_from_code(struct builder *builder, const struct hs_module *module, bool found)
 {
-    size_t size = hs_decoder_units(builder->decoder, text_size(builder->text)) / 8 + 1;
-    clip_code(builder);
+    size_t size = hs_decoder_units(builder->decoder, builder->text->size) / 8 + 1;
     if (found)
         map_places(builder, size);
     if (!is_window(builder))
@@ -552,20 +506,21 @@ static void build_from_code(struct builder *builder, const struct hs_module *mod
 
 static void build(struct builder *builder, const struct hs_module *module)
 {
-    uintptr_t bias;
+    uintptr_t bias, start = builder->text->address;
+    size_t size = builder->text->size;
     bool found = false;
     if (hs_module_bias(module, &bias)) {
         builder->bias = bias;
-        mark_symbols(builder, module, bias);
+        hs_symbol_places_each(module, bias, start, size, mark, builder);
         mark(builder, hs_module_entry(module));
-        found = find_code(builder, module, bias, &builder->code);
+        found = find_code(builder, module, bias);
 #ifdef HS_ARCH_GLOBAL_POINTER
         builder->gp = find_global_pointer(module, bias);
 #endif
     }
-    hs_eh_frame_each_start(module, mark_start, builder);
+    hs_eh_frame_each_start(module, start, size, mark, builder);
 #ifdef HS_ARCH_HAS_PDR
-    hs_pdr_each_start(module, mark_start, builder);
+    hs_pdr_each_start(module, start, size, mark, builder);
 #endif
 #ifdef HS_ARCH_HAS_EXIDX
     mark_index(builder, module);
@@ -577,54 +532,45 @@ static void build(struct builder *builder, const struct hs_module *module)
 
 // A look for the ends of a function, which goes from one index to the next.
 struct search {
-    const struct hs_decoder *decoder;
     const struct hs_module *module;
     const struct text *text;
-    const uint8_t *file;
+    struct function_bounds_key key;
     const struct function_bounds_index *index;
     size_t start, size; // what it is asked about: its margins know less
     bool failed;        // there was no room for one
 };
 
-static uint8_t *build_bits(const struct search *search, const struct function_bounds_index *index)
+static uint8_t *build_bits(const struct search *search)
 {
-    struct text text = {{search->text->bytes.start + index->first, NULL}, search->text->address + index->first};
-    text.bytes.end = text.bytes.start + index->size;
-    size_t bytes = (hs_decoder_units(search->decoder, index->size) + 8) / 8;
-    long memory = hs_system_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (hs_system_failed(memory))
-        return NULL;
-    struct builder builder = {.decoder = search->decoder,
-                              .text = &text,
-                              .bits = (uint8_t *)memory,
-                              .code = *search->text,
-                              .whole = search->text};
-    build(&builder, search->module);
+    const struct function_bounds_key *key = &search->key;
+    const struct text *whole = search->text;
+    struct text text = {whole->bytes + key->first, whole->address + key->first, key->size};
+    size_t bytes = (hs_decoder_units(key->decoder, key->size) + 8) / 8;
+    struct builder builder = {.decoder = key->decoder, .text = &text, .code = text, .whole = whole};
+    builder.bits = hs_system_memory(bytes);
+    if (builder.bits)
+        build(&builder, search->module);
     return builder.bits;
 }
 
-static bool is_of(const struct function_bounds_index *index, const struct function_bounds_index *key)
+static bool is_of(const struct function_bounds_index *index, const struct function_bounds_key *key)
 {
-    return index->file == key->file && index->text_size == key->text_size && index->first == key->first &&
-           index->decoder == key->decoder;
+    return index->key.file == key->file && index->key.text_size == key->text_size && index->key.first == key->first &&
+           index->key.decoder == key->decoder;
 }
 
 // Finds the index, or builds it in a free place. NULL: there is none.
-static const struct function_bounds_index *find_index(const struct search *search,
-                                                      const struct function_bounds_index *key)
+static const struct function_bounds_index *find_index(const struct search *search)
 {
+    const struct function_bounds_key *key = &search->key;
     uint32_t place = ((uint32_t)((uintptr_t)key->file / HS_PAGE_SIZE + key->first / WINDOW) * 0x9e3779b1u) >> 16;
     for (uint32_t probe = 0; probe < INDEX_PROBES; probe++) {
         struct function_bounds_index *index = *HS_FAR_AT(indexes) + (place + probe) % INDEXES;
         uint32_t state = INDEX_FREE;
         if (atomic_compare_exchange_strong_explicit(&index->state, &state, INDEX_BUSY, memory_order_acquire,
                                                     memory_order_acquire)) {
-            index->file = key->file;
-            index->text_size = key->text_size;
-            index->first = key->first;
-            index->decoder = key->decoder;
-            index->size = key->size;
-            index->bits = build_bits(search, index);
+            index->key = *key;
+            index->bits = build_bits(search);
             state = index->bits ? INDEX_COMPLETE : INDEX_FREE;
             atomic_store_explicit(&index->state, state, memory_order_release);
             return state == INDEX_COMPLETE ? index : NULL;
@@ -636,32 +582,29 @@ static const struct function_bounds_index *find_index(const struct search *searc
 }
 
 // Windows lap over at both ends: code around one calls into it.
-static struct function_bounds_index index_for(struct search *search, size_t place)
+static void move_to(struct search *search, size_t place)
 {
-    struct function_bounds_index key = {
-        .file = search->file, .text_size = text_size(search->text), .decoder = search->decoder};
-    search->size = key.size = key.text_size;
-    if (key.size <= WHOLE_TEXT_MAX)
-        return key;
-    search->start = place - place % WINDOW;
-    search->size = WINDOW;
-    key.first = search->start ? search->start - MARGIN : 0;
-    key.size -= key.first;
-    if (key.size > WINDOW + 2 * MARGIN)
-        key.size = WINDOW + 2 * MARGIN;
-    return key;
+    struct function_bounds_key *key = &search->key;
+    search->size = key->size = key->text_size;
+    if (key->size > WHOLE_TEXT_MAX) {
+        search->start = place - place % WINDOW;
+        search->size = WINDOW;
+        key->first = search->start ? search->start - MARGIN : 0;
+        key->size -= key->first;
+        if (key->size > WINDOW + 2 * MARGIN)
+            key->size = WINDOW + 2 * MARGIN;
+    }
+    search->index = find_index(search);
+    search->failed = !search->index;
 }
 
 static bool is_start(struct search *search, size_t place)
 {
-    if (place - search->start >= search->size) {
-        struct function_bounds_index key = index_for(search, place);
-        search->index = find_index(search, &key);
-        search->failed = !search->index;
-    }
+    if (place - search->start >= search->size)
+        move_to(search, place);
     if (search->failed)
         return true;
-    size_t bit = hs_decoder_units(search->decoder, place - search->index->first);
+    size_t bit = hs_decoder_units(search->key.decoder, place - search->key.first);
     return search->index->bits[bit / 8] >> bit % 8 & 1;
 }
 
@@ -669,7 +612,7 @@ static bool is_start(struct search *search, size_t place)
 static void set_bounds(struct search *search, uintptr_t address, struct hs_code *code)
 {
     const struct text *text = search->text;
-    size_t unit = search->decoder->alignment, all = text_size(text) - text_size(text) % unit;
+    size_t unit = search->key.decoder->alignment, all = text->size - text->size % unit;
     size_t at = (address - text->address) / unit * unit, half = HS_ANALYSIS_CODE_MAX / 2;
     size_t lowest = at > half ? at - half : 0, highest = all - at > half ? at + half : all;
     size_t first = at, last = at + unit;
@@ -677,8 +620,8 @@ static void set_bounds(struct search *search, uintptr_t address, struct hs_code 
         first -= unit;
     while (last < highest && !is_start(search, last))
         last += unit;
-    code->bytes = text->bytes.start + first;
-    code->size = last == all ? text_size(text) - first : last - first;
+    code->bytes = text->bytes + first;
+    code->size = last == all ? text->size - first : last - first;
     code->address = text->address + first;
 }
 
@@ -687,12 +630,12 @@ bool hs_function_bounds(const struct hs_decoder *decoder, const struct hs_module
 {
     struct text text;
     struct hs_range file;
-    if (!find_text(module, address, &text))
-        return false;
     // Without the file (none may be opened any more) the code itself still tells a lot.
     if (!hs_module_file(module, &file))
-        file.start = (const uint8_t *)module->start;
-    struct search search = {.decoder = decoder, .module = module, .text = &text, .file = file.start};
+        file.start = file.end = (const uint8_t *)module->start;
+    if (!find_text(module, &file, address, &text))
+        return false;
+    struct search search = {.module = module, .text = &text, .key = {file.start, text.size, 0, 0, decoder}};
     set_bounds(&search, address, code);
     return !search.failed;
 }

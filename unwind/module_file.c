@@ -23,7 +23,7 @@ struct file {
     _Atomic uintptr_t module;
     _Atomic(const uint8_t *) bytes; // NULL: the module has no usable file
     _Atomic size_t size;
-    hs_file_attachment attachment; // of `bytes`
+    hs_file_attachment attachments[HS_ATTACHMENTS]; // of `bytes`
 };
 #define BUSY UINT32_MAX
 
@@ -127,7 +127,7 @@ static struct image map_known(const struct hs_module *module, uint32_t generatio
     return image;
 }
 
-hs_file_attachment *hs_module_file_attachment(const struct hs_module *module, struct hs_range *file)
+hs_file_attachment *hs_module_file_attachments(const struct hs_module *module, struct hs_range *file)
 {
     struct image image;
     uint32_t generation = hs_rule_generation();
@@ -138,12 +138,12 @@ hs_file_attachment *hs_module_file_attachment(const struct hs_module *module, st
     if (!image.bytes)
         return NULL;
     *file = (struct hs_range){image.bytes, image.bytes + image.size};
-    return &image.file->attachment;
+    return image.file->attachments;
 }
 
 bool hs_module_file(const struct hs_module *module, struct hs_range *file)
 {
-    return hs_module_file_attachment(module, file) != NULL;
+    return hs_module_file_attachments(module, file) != NULL;
 }
 
 bool hs_module_file_section(const struct hs_module *module, const char *name, struct hs_file_section *section)

@@ -2,10 +2,7 @@
 #include "unwind/pdr.h"
 
 #include "arch/system.h"
-#include "unwind/module_file.h"
-
-#include <stdatomic.h>
-#include <sys/mman.h>
+#include "unwind/file_attachment.h"
 
 enum { RECORD_SIZE = 32, MASKED_REGISTERS = 32, WORD = 8, SP = 29, S8 = 30, RA = 31 };
 
@@ -100,7 +97,8 @@ void hs_pdr_make_index(const struct hs_pdr *pdr, hs_pdr_entry *index)
     sort(index, count);
 }
 
-bool hs_pdr_search(const hs_pdr_entry *index, size_t count, uint32_t address, size_t *number)
+// The number of entries that start at or before `address`.
+static size_t entries_before(const hs_pdr_entry *index, size_t count, uint32_t address)
 {
     size_t low = 0, high = count;
     while (low < high) {
@@ -110,49 +108,39 @@ bool hs_pdr_search(const hs_pdr_entry *index, size_t count, uint32_t address, si
         else
             high = middle;
     }
-    if (!low)
+    return low;
+}
+
+bool hs_pdr_search(const hs_pdr_entry *index, size_t count, uint32_t address, size_t *number)
+{
+    size_t before = entries_before(index, count, address);
+    if (!before)
         return false;
-    *number = (size_t)(index[low - 1] & UINT32_MAX);
+    *number = (size_t)(index[before - 1] & UINT32_MAX);
     return true;
 }
 
 // --- of modules
 
-static const struct pdr_index *make_index(struct hs_range file, size_t *size)
+static const void *make_index(struct hs_range file)
 {
     struct hs_file_section section;
     if (!hs_file_section(file, ".pdr", &section))
         return &no_index;
     struct hs_pdr pdr = {section.bytes, (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != HS_WORDS_SWAPPED};
-    *size = sizeof(struct pdr_index) + hs_pdr_count(&pdr) * sizeof(hs_pdr_entry);
-    long memory = hs_system_mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (hs_system_failed(memory))
+    size_t size = sizeof(struct pdr_index) + hs_pdr_count(&pdr) * sizeof(hs_pdr_entry);
+    struct pdr_index *index = hs_system_memory(size);
+    if (!index)
         return NULL;
-    struct pdr_index *index = (struct pdr_index *)memory;
     index->pdr = pdr;
     index->count = hs_pdr_count(&pdr);
     hs_pdr_make_index(&pdr, index->entries);
     return index;
 }
 
-// If two threads make it at once, one discards its own.
 static const struct pdr_index *index_of(const struct hs_module *module)
 {
-    struct hs_range file;
-    hs_file_attachment *place = hs_module_file_attachment(module, &file);
-    if (!place)
-        return NULL;
-    const void *known = atomic_load_explicit(place, memory_order_acquire);
-    if (known)
-        return known;
-    size_t size = 0;
-    const struct pdr_index *index = make_index(file, &size);
-    if (!index || atomic_compare_exchange_strong_explicit(place, &known, (const void *)index, memory_order_acq_rel,
-                                                          memory_order_acquire))
-        return index;
-    if (size)
-        hs_system_munmap((void *)index, size);
-    return known;
+    return hs_file_attachment_find(module, HS_ATTACHED_PDR, make_index);
 }
 
 static void fill_cfi_row(const struct hs_pdr_record *record, struct hs_cfi_row *cfi_row)
@@ -183,14 +171,15 @@ bool hs_pdr_find_cfi_row(const struct hs_module *module, uintptr_t address, uint
     return true;
 }
 
-void hs_pdr_each_start(const struct hs_module *module, void (*note)(const void *context, uintptr_t address),
-                       const void *context)
+void hs_pdr_each_start(const struct hs_module *module, uintptr_t start, size_t size,
+                       void (*note)(const void *context, uintptr_t address), const void *context)
 {
     const struct pdr_index *index = index_of(module);
     uintptr_t bias;
     if (!index || !hs_module_bias(module, &bias))
         return;
-    for (size_t i = 0; i < index->count; i++)
-        note(context,
-             module->start + (uint32_t)((uint32_t)(index->entries[i] >> 32) - (uint32_t)(module->start - bias)));
+    uint32_t first = (uint32_t)(start - bias);
+    size_t i = entries_before(index->entries, index->count, first);
+    for (i -= i > 0; i < index->count && index->entries[i] >> 32 < (uint64_t)first + size; i++)
+        note(context, start + (uintptr_t)(intptr_t)(int32_t)((uint32_t)(index->entries[i] >> 32) - first));
 }

@@ -38,9 +38,10 @@ typedef uint64_t hs_pdr_entry;
 bool hs_pdr_find_cfi_row(const struct hs_module *module, uintptr_t address, uintptr_t *start,
                          struct hs_cfi_row *cfi_row);
 
-// Calls `note` with the address of each function that has a record.
-void hs_pdr_each_start(const struct hs_module *module, void (*note)(const void *context, uintptr_t address),
-                       const void *context);
+// Calls `note` with the address of each function that has a record and starts in the `size` bytes from `start` on, and
+// perhaps of one before them.
+void hs_pdr_each_start(const struct hs_module *module, uintptr_t start, size_t size,
+                       void (*note)(const void *context, uintptr_t address), const void *context);
 
 size_t hs_pdr_count(const struct hs_pdr *pdr);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/variables.h"
 
+#include "format/variable_names.h"
 #include "host/cli/values.h"
 #include "host/filter/nearest.h"
 
@@ -27,14 +28,8 @@ static const char prefix[] = "HEAPSONDE_", other_prefix[] = "MEMORY_PROFILER_";
     {                                                                                                                  \
         name, HS_READER_RECORDER, HS_VARIABLE_CHOICE, values, NULL, help                                               \
     }
-#define COMMAND(name, argument, help)                                                                                  \
-    {                                                                                                                  \
-        name, HS_READER_COMMAND, HS_VARIABLE_TEXT, NULL, argument, help                                                \
-    }
-#define NO_EFFECT(name)                                                                                                \
-    {                                                                                                                  \
-        name, HS_READER_RECORDER, HS_VARIABLE_NO_EFFECT, NULL, NULL, NULL                                              \
-    }
+#define COMMAND(name, argument, help) {name, HS_READER_COMMAND, HS_VARIABLE_TEXT, NULL, argument, help},
+#define NO_EFFECT(name)               {name, HS_READER_RECORDER, HS_VARIABLE_NO_EFFECT, NULL, NULL, NULL},
 
 const struct hs_variable hs_variables[] = {
     TEXT("OUTPUT", "FILE",
@@ -110,22 +105,7 @@ const struct hs_variable hs_variables[] = {
     NUMBER("STREAM_BUFFER", "BYTES", "size of the send buffer; default 4 MiB"),
     TEXT("SPILL_FILE", "FILE", "the spill file; default heapsonde_%e_%p.spill"),
     NUMBER("SPILL_SIZE", "BYTES", "size of the spill file, and of the file on a board without pipes; default 64 MiB"),
-    COMMAND("LIBRARY", "FILE", "the recording library that run preloads"),
-    COMMAND("SHIMS", "DIR", "the folder of the libraries for targets: ABI/libheapsonde-trace.so"),
-    COMMAND("RUN_OPTIONS", "OPTIONS", "more options of run --wrapper, written as for a shell"),
-    COMMAND("TOKEN", "TEXT", "the token of server and ctl serve, if --token is not given"),
-    COMMAND("BOARD_PATIENCE", "SECONDS",
-            "with run --on, how long the machine may not answer before its connection counts as cut; default 15"),
-    COMMAND("ANNOUNCE_PORT", "N", "the port where gather listens for announcements of devices"),
-    NO_EFFECT("BACKTRACE_CACHE_SIZE"),
-    NO_EFFECT("BACKTRACE_CACHE_SIZE_LEVEL_1"),
-    NO_EFFECT("BACKTRACE_CACHE_SIZE_LEVEL_2"),
-    NO_EFFECT("BASE_BROADCAST_PORT"),
-    NO_EFFECT("DISABLE_PR_SET_VMA_ANON_NAME"),
-    NO_EFFECT("EMIT_PARTIAL_BACKTRACES"),
-    NO_EFFECT("PRECISE_TIMESTAMPS"),
-    NO_EFFECT("USE_PERF_EVENT_OPEN"),
-    {0},
+    HS_OTHER_VARIABLES(COMMAND, NO_EFFECT){0},
 };
 
 const struct hs_variable *hs_variable__find(const char *name, size_t length)

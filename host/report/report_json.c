@@ -8,6 +8,7 @@
 #include "host/report/report.h"
 #include "host/report/samples.h"
 #include "host/report/top.h"
+#include "host/report/unseen.h"
 #include "host/report/unwound.h"
 
 #include <errno.h>
@@ -306,6 +307,7 @@ int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs
     } else {
         hs_report__program_json(&json, subject);
         result = write_cut_stacks(&json, subject);
+        hs_report__unseen_json(&json, subject);
     }
     if (!result)
         result = write_top(&json, subject, options);

@@ -5,6 +5,7 @@
 #include "host/report/report.h"
 #include "host/report/style.h"
 #include "host/report/text.h"
+#include "host/report/unseen.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -233,6 +234,21 @@ static void print_losses(const struct report_summary_writer *to, const struct hs
     print_damage(to, summary);
 }
 
+// The numbers of other allocators are unknown.
+static void print_unseen(const struct report_summary_writer *to, const struct hs_subject *subject)
+{
+    struct hs_unseen found[HS_UNSEEN_MAX];
+    const size_t count = subject->restriction ? 0 : hs_unseen__find(subject, found);
+    for (size_t i = 0; i < count; i++) {
+        if (found[i].may_pass)
+            row(to, "unseen", "%s has its own %s: blocks that it does not take from the next malloc are not recorded",
+                found[i].module, found[i].function);
+        else
+            row(to, "unseen", "%s has its own allocator (%s), whose blocks are not recorded", found[i].module,
+                found[i].function);
+    }
+}
+
 void hs_report__summary(FILE *out, const struct hs_subject *subject, const struct hs_digest *digest)
 {
     struct report_summary_writer to = {out, hs_style__for(out)};
@@ -247,4 +263,5 @@ void hs_report__summary(FILE *out, const struct hs_subject *subject, const struc
     if (perf)
         row(&to, "samples", "%s", perf);
     print_losses(&to, subject, &digest->cut);
+    print_unseen(&to, subject);
 }

@@ -34,9 +34,14 @@ enum {
 // The place of a symbol in a table; SIZE_MAX: it is not in it.
 typedef size_t place_function(const char *name, const GElf_Sym *symbol);
 
+static bool is_function(const GElf_Sym *symbol)
+{
+    return symbol->st_shndx != SHN_UNDEF && GELF_ST_TYPE(symbol->st_info) == STT_FUNC;
+}
+
 static size_t place_of_allocator(const char *name, const GElf_Sym *symbol)
 {
-    if (symbol->st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol->st_info) != STT_FUNC)
+    if (!is_function(symbol))
         return SIZE_MAX;
     for (size_t i = 0; i < ALLOCATORS; i++) {
         if (!strcmp(name, allocators[i]))
@@ -100,15 +105,61 @@ static void close_elf(Elf *elf, int fd)
         close(fd);
 }
 
-const char *hs_own_allocator(const char *path)
+static bool is_operator(const char *name, const GElf_Sym *symbol)
+{
+    return (!strcmp(name, "_Znwm") || !strcmp(name, "_Znwj")) && is_function(symbol);
+}
+
+// Takes the symbol if it says more than what was found before.
+static void take_symbol(struct hs_own_functions *functions, size_t *first, const char *name, const GElf_Sym *symbol)
+{
+    size_t place = place_of_allocator(name, symbol);
+    if (place < *first) {
+        *first = place;
+        functions->allocator = allocators[place];
+        functions->allocator_address = symbol->st_value;
+        functions->allocator_size = symbol->st_size;
+    }
+    if (is_operator(name, symbol)) {
+        functions->new_name = "operator new";
+        functions->new_address = symbol->st_value;
+        functions->new_size = symbol->st_size;
+    }
+}
+
+static void take_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, size_t *first,
+                         struct hs_own_functions *functions)
+{
+    Elf_Data *data = elf_getdata(section, NULL);
+    size_t count = data && header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+    GElf_Sym symbol;
+    for (size_t i = 0; i < count && gelf_getsym(data, (int)i, &symbol); i++) {
+        const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+        if (name)
+            take_symbol(functions, first, name, &symbol);
+    }
+}
+
+void hs_own_functions(const char *path, struct hs_own_functions *functions)
 {
     int fd;
     Elf *elf = open_elf(path, &fd);
-    size_t loaded = first_in_table(elf, SHT_DYNSYM, place_of_allocator);
-    size_t all = first_in_table(elf, SHT_SYMTAB, place_of_allocator);
-    size_t first = loaded < all ? loaded : all;
+    Elf_Scn *section = NULL;
+    size_t first = SIZE_MAX;
+    *functions = (struct hs_own_functions){0};
+    while (elf && (section = elf_nextscn(elf, section))) {
+        GElf_Shdr header;
+        if (gelf_getshdr(section, &header) && (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM))
+            take_symbols(elf, section, &header, &first, functions);
+    }
     close_elf(elf, fd);
-    return first < ALLOCATORS ? allocators[first] : NULL;
+}
+
+const char *hs_own_allocator(const char *path)
+{
+    struct hs_own_functions functions;
+    hs_own_functions(path, &functions);
+    return functions.allocator;
 }
 
 const char *hs_sanitizer(const char *path)

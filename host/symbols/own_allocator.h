@@ -4,10 +4,22 @@
 #ifndef HEAPSONDE_HOST_SYMBOLS_OWN_ALLOCATOR_H
 #define HEAPSONDE_HOST_SYMBOLS_OWN_ALLOCATOR_H
 
+#include <stdint.h>
+
 // The function of the program's own allocator, which preloaded libraries do not intercept: "malloc", which may still
 // call the preloaded one, or "je_malloc" and the like, which do not. NULL: its symbols contain none. In a stripped
 // program only "malloc" is found.
 const char *hs_own_allocator(const char *path);
+
+// What a file defines of malloc, the allocators above and operator new.
+struct hs_own_functions {
+    const char *allocator; // as above
+    const char *new_name;  // "operator new", or NULL
+    // As the file has them.
+    uint64_t allocator_address, allocator_size, new_address, new_size;
+};
+
+void hs_own_functions(const char *path, struct hs_own_functions *functions);
 
 // The name of the sanitizer that a program was compiled for, or whose runtime a library is; NULL: none that replaces
 // the allocator. Such a runtime serves malloc itself, and stops if another library comes before it.

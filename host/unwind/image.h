@@ -46,7 +46,7 @@ struct hs_image {
     size_t symbol_count;
     const char *names; // of the symbols; the last byte is 0
     size_t names_size;
-    _Atomic(const void *) attachment; // unwind/module_file.h
+    _Atomic(const void *) attachments[2]; // unwind/module_file.h
     Elf *elf[2];
     int fd[2];
 };

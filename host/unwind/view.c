@@ -3,6 +3,7 @@
 // What unwind/ asks of the process that it is in, answered from images: compiled once for each view.
 #include "host/unwind/view.h"
 
+#include "arch/system.h"
 #include "host/unwind/cfi_row_memory.h"
 #include "host/unwind/code_map.h"
 #include "unwind/function_bounds.h"
@@ -16,8 +17,15 @@
 
 #include <elf.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static const struct hs_code_map *code_map;
+
+void *hs_system_memory(size_t size)
+{
+    long memory = hs_system_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return hs_system_failed(memory) ? NULL : (void *)memory;
+}
 
 // ---- modules: code is known by where it is in this process ----------------------------------------------------------
 
@@ -128,18 +136,18 @@ uintptr_t hs_module_entry(const struct hs_module *module)
 
 // ---- files: a range of bytes stands for the image -------------------------------------------------------------------
 
-hs_file_attachment *hs_module_file_attachment(const struct hs_module *module, struct hs_range *file)
+hs_file_attachment *hs_module_file_attachments(const struct hs_module *module, struct hs_range *file)
 {
     struct hs_image *image = image_of(module);
     if (!image)
         return NULL;
     *file = (struct hs_range){(const uint8_t *)image, (const uint8_t *)(image + 1)};
-    return &image->attachment;
+    return image->attachments;
 }
 
 bool hs_module_file(const struct hs_module *module, struct hs_range *file)
 {
-    return hs_module_file_attachment(module, file) != NULL;
+    return hs_module_file_attachments(module, file) != NULL;
 }
 
 static struct hs_image *image_behind(struct hs_range file)

@@ -121,6 +121,7 @@ static void name_part(const struct part *part, const struct hs_dump_file *file, 
     struct hs_file_function function;
     if (!hs_file_symbols(range, &table))
         return;
+    hs_file_symbols_with_names(range, &table);
     while (hs_file_symbols_next(&table, &function)) {
         if (!function.name || !function.name[0])
             continue;

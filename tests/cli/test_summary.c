@@ -208,6 +208,20 @@ static const char allocating[] = "#include <stdlib.h>\n"
                                  "    return *block = 0;\n"
                                  "}\n";
 
+// `said`: in the text; `function`: in the JSON. NULL: nothing.
+static void expect_report(const char *trace, const char *said, const char *function)
+{
+    struct outcome outcome = run("$HEAPSONDE report %s", trace);
+    ck_assert_int_eq(outcome.status, 0);
+    ck_assert_msg(said ? strstr(outcome.output, said) != NULL : !strstr(outcome.output, "unseen"), "%s: %s", trace,
+                  outcome.output);
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE report --json %s | tr -d ' \\n'", trace);
+    ck_assert_msg(strstr(outcome.output, function ? text("\"function\":\"%s\"}]", function) : "\"unseen\":[]") != NULL,
+                  "%s: %s", trace, outcome.output);
+    free_outcome(&outcome);
+}
+
 static void make_allocating(const char *name, const char *own, const char *next)
 {
     write_file(text("%s/program.c", work), allocating, strlen(allocating));
@@ -228,11 +242,51 @@ START_TEST(test_an_allocator_of_its_own_is_told)
     outcome = run("$HEAPSONDE run -o passing.dat -- ./passing");
     expect_none(&outcome, "of its own");
     free_outcome(&outcome);
+    expect_report("own.dat", "/own has its own malloc: blocks that it does not take from the next malloc", "malloc");
+    expect_report("other.dat", "/other has its own allocator (je_malloc), whose blocks are not recorded", "je_malloc");
+    expect_report("passing.dat", NULL, NULL);
     outcome = run("$HEAPSONDE doctor -- ./own; $HEAPSONDE doctor -- ./other");
     ck_assert_msg(strstr(outcome.output, "so-so  program        ./own has its own allocator (malloc)") &&
                       strstr(outcome.output, "so-so  program        ./other has its own allocator (je_malloc)"),
                   "%s", outcome.output);
     free_outcome(&outcome);
+}
+END_TEST
+
+// A library whose operator new has a pool of its own, and one whose operator calls malloc.
+static const char pooling[] = "#include <stddef.h>\n"
+                              "#include <stdlib.h>\n"
+                              "static char room[1 << 20];\n"
+                              "static size_t used;\n"
+                              "void *_Znwm(size_t size)\n"
+                              "{\n"
+                              "    char *block = POOL ? room + (used += 128) : malloc(size);\n"
+                              "    *(volatile char *)block = 0;\n"
+                              "    return block;\n"
+                              "}\n";
+
+static const char making[] = "#include <stdlib.h>\n"
+                             "void *_Znwm(size_t size);\n"
+                             "int main(void)\n"
+                             "{\n"
+                             "    return !malloc(10) || !_Znwm(100);\n"
+                             "}\n";
+
+START_TEST(test_operators_with_a_pool_are_told)
+{
+    write_file(text("%s/pool.c", work), pooling, strlen(pooling));
+    write_file(text("%s/making.c", work), making, strlen(making));
+    shell(
+        "gcc -O0 -fPIC -shared -Wl,--build-id -DPOOL=1 -o libpool.so pool.c &&"
+        "gcc -O0 -fPIC -shared -Wl,--build-id -DPOOL=0 -o libcalls.so pool.c &&"
+        "gcc -o with_pool making.c -Wl,-rpath,. ./libpool.so && gcc -o with_calls making.c -Wl,-rpath,. ./libcalls.so");
+    for (int pool = 0; pool < 2; pool++) {
+        struct outcome outcome = run("$HEAPSONDE run -q -o t%d.dat -- ./with_%s", pool, pool ? "pool" : "calls");
+        ck_assert_msg(outcome.status == 0, "%s", outcome.errors);
+        free_outcome(&outcome);
+    }
+    expect_report("t1.dat", "/libpool.so has its own operator new: blocks that it does not take from", "operatornew");
+    expect_report("t0.dat", NULL, NULL);
 }
 END_TEST
 
@@ -291,6 +345,7 @@ int main(void)
     tcase_add_test(tests, test_a_daemon_that_has_not_allocated_is_told);
     tcase_add_test(tests, test_who_ends_by_the_system_call_does_not_go_on);
     tcase_add_test(tests, test_an_allocator_of_its_own_is_told);
+    tcase_add_test(tests, test_operators_with_a_pool_are_told);
     tcase_add_test(tests, test_what_was_left_out_is_told_before_an_exec);
     tcase_add_test(tests, test_what_was_left_out_is_told_now_and_then);
     suite_add_tcase(suite, tests);

@@ -199,6 +199,18 @@ START_TEST(test_the_library_says_what_it_does_not_do)
 }
 END_TEST
 
+START_TEST(test_the_library_knows_every_variable)
+{
+    for (const struct hs_variable *variable = hs_variables; variable->name; variable++)
+        if (strcmp(variable->name, "OUTPUT"))
+            setenv(text("HEAPSONDE_%s", variable->name), "", 1);
+    struct outcome outcome = run("env LD_PRELOAD='%s' HEAPSONDE_OUTPUT=t.dat sh -c ':'", PATH_SHIM);
+    ck_assert_int_eq(outcome.status, 0);
+    ck_assert_str_eq(outcome.errors, "");
+    free_outcome(&outcome);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cli_variables");
@@ -214,6 +226,7 @@ int main(void)
     tcase_add_loop_test(tests, test_what_is_right_is_taken, 0, sizeof taken / sizeof *taken);
     tcase_add_test(tests, test_keys_that_cannot_be_used_are_refused);
     tcase_add_loop_test(tests, test_the_library_says_what_it_does_not_do, 0, sizeof alone / sizeof *alone);
+    tcase_add_test(tests, test_the_library_knows_every_variable);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

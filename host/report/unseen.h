@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Functions of the program that give out memory and that the recorder does not see: an allocator that is linked into
+// it, operators new of its own. Known from the symbols of its files, as far as they are on this machine.
+#ifndef HEAPSONDE_HOST_REPORT_UNSEEN_H
+#define HEAPSONDE_HOST_REPORT_UNSEEN_H
+
+#include "host/report/json.h"
+#include "host/report/report.h"
+
+#include <stdbool.h>
+
+struct hs_unseen {
+    const char *module;   // its path
+    const char *function; // "malloc", "je_malloc", "operator new"
+    bool may_pass;        // it may take blocks from malloc, which are recorded
+};
+
+enum { HS_UNSEEN_MAX = 16 };
+
+// Those of which no stack shows that they call malloc. Returns their number.
+size_t hs_unseen__find(const struct hs_subject *subject, struct hs_unseen found[HS_UNSEEN_MAX]);
+
+// For programs: the array `unseen`.
+void hs_report__unseen_json(struct hs_json *json, const struct hs_subject *subject);
+
+#endif
