@@ -116,6 +116,20 @@ START_TEST(test_the_largest_is_summed_up)
 }
 END_TEST
 
+START_TEST(test_names_do_not_steer_the_terminal)
+{
+    make_program("becoming", becoming);
+    struct outcome outcome =
+        run("n=$(printf 'a\\033[31m\\007b') && cp becoming \"$n\" && $HEAPSONDE run -o \"$n.dat\" -- "
+            "\"./$n\" && $HEAPSONDE doctor -- \"./$n\" >&2");
+    expect(&outcome, "a?[31m?b ended with exit status 0");
+    expect(&outcome, "a?[31m?b.dat");
+    expect_none(&outcome, "\033");
+    expect_none(&outcome, "\007");
+    free_outcome(&outcome);
+}
+END_TEST
+
 // The process in the background runs until the file `end` is there.
 static const char background[] = "#include <fcntl.h>\n"
                                  "#include <stdlib.h>\n"
@@ -327,6 +341,7 @@ int main(void)
     tcase_add_test(tests, test_the_last_program_of_a_process_is_summed_up);
     tcase_add_test(tests, test_the_largest_of_the_others_is_named);
     tcase_add_test(tests, test_the_largest_is_summed_up);
+    tcase_add_test(tests, test_names_do_not_steer_the_terminal);
     tcase_add_test(tests, test_what_goes_on_in_the_background_is_told);
     tcase_add_test(tests, test_a_number_of_another_namespace_is_no_running_process);
     tcase_add_test(tests, test_a_daemon_that_has_not_allocated_is_told);
