@@ -136,7 +136,8 @@ enum {
     HS_FORBIDDEN_WRITING = 32, // what the writer does
     HS_FORBIDDEN_MEMORY = 64,  // without which there is nothing
     HS_FORBIDDEN_OTHERS = 128, // what only our own threads do
-    HS_FORBIDDEN_SOCKETS = 256
+    HS_FORBIDDEN_SOCKETS = 256,
+    HS_FORBIDDEN_RIGHTS = 512 // asking which rights the program has
 };
 extern uint32_t hs_system_forbidden[2]; // to the program's threads, to all
 extern uint32_t hs_system_process;      // where it can no more be asked for

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/filter.h"
 
+#include "arch/likely.h"
 #include "arch/system.h"
+#include "unwind/stack_memory.h"
 
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <sys/prctl.h>
+
+enum { STEPS_OF_A_PAGE = 4096 / sizeof(struct sock_filter) };
 
 struct call {
     uint16_t number;
@@ -23,7 +29,8 @@ static const struct call calls[] = {
     {SYS_unlinkat, HS_FORBIDDEN_FILES},
     {SYS_process_vm_readv, HS_FORBIDDEN_PROBES},
     {SYS_rt_sigprocmask, HS_FORBIDDEN_PROBES | HS_FORBIDDEN_WRITING},
-    {SYS_prctl, HS_FORBIDDEN_NAMES},
+    {SYS_prctl, HS_FORBIDDEN_NAMES | HS_FORBIDDEN_RIGHTS},
+    {SYS_capget, HS_FORBIDDEN_RIGHTS},
     {SYS_tgkill, HS_FORBIDDEN_NAMES},
     {SYS_tkill, HS_FORBIDDEN_NAMES},
     {SYS_getpid, HS_FORBIDDEN_PID},
@@ -69,7 +76,7 @@ static uint32_t combine(uint32_t code, uint32_t a, uint32_t b)
 static uint32_t answer(const struct sock_fprog *program, uint32_t number)
 {
     uint32_t a = 0;
-    for (uint32_t at = 0; at < program->len; at++) {
+    for (uint64_t at = 0; at < program->len; at++) {
         const struct sock_filter *step = &program->filter[at];
         if (step->code == (BPF_LD | BPF_W | BPF_ABS))
             a = step->k == offsetof(struct seccomp_data, nr)     ? number
@@ -95,11 +102,43 @@ static bool ends(uint32_t answer)
            action != 0x7fc00000;                                                                 // ..._USER_NOTIF
 }
 
-uint32_t hs_filter__forbids(const void *program)
+static HS_COLD bool may_set_filters(void)
+{
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3] = {{~0U, 0, 0}};
+    if (hs_system_forbids(HS_FORBIDDEN_RIGHTS) || HS_SYSTEM5(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0))
+        return true;
+    HS_SYSTEM2(SYS_capget, &header, rights);
+    return rights[0].effective >> CAP_SYS_ADMIN & 1;
+}
+
+static HS_COLD bool is_readable(const struct sock_filter *step)
+{
+    char byte;
+    return hs_memory_copy((uintptr_t)step, &byte, 1, true);
+}
+
+// The kernel sets no filter for the others. Libraries ask so what it can do.
+static HS_COLD bool will_be_set(const struct sock_fprog *program)
+{
+    struct sock_fprog copy;
+    if (hs_system_forbids(HS_FORBIDDEN_PROBES))
+        return program != NULL;
+    if (!hs_memory_copy((uintptr_t)program, &copy, sizeof copy, true) || copy.len - 1U >= BPF_MAXINSNS)
+        return false;
+    uint32_t at = copy.len - 1U;
+    while (is_readable(copy.filter + at) && at)
+        at -= at < STEPS_OF_A_PAGE ? at : STEPS_OF_A_PAGE;
+    return !at && is_readable(copy.filter) && may_set_filters();
+}
+
+uint32_t hs_filter__forbids(uint64_t mode, const void *program)
 {
     uint32_t forbidden = 0;
+    if (mode != SECCOMP_MODE_STRICT && (mode != SECCOMP_MODE_FILTER || !will_be_set(program)))
+        return 0;
     for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++)
-        if (!program || ends(answer(program, calls[i].number)))
+        if (mode == SECCOMP_MODE_STRICT || ends(answer(program, calls[i].number)))
             forbidden |= calls[i].what;
     return forbidden;
 }

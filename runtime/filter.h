@@ -7,8 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// `program`: struct sock_fprog, or NULL for the strict mode. Returns the HS_FORBIDDEN_* of what it forbids.
-uint32_t hs_filter__forbids(const void *program);
+// `mode`: SECCOMP_MODE_*, with a filter `program` (struct sock_fprog, as the program passes it). Returns the
+// HS_FORBIDDEN_* of what it forbids: nothing if the kernel will refuse to set it.
+uint32_t hs_filter__forbids(uint64_t mode, const void *program);
 
 // These calls are not made any more from now on.
 void hs_filter__obey(uint32_t forbidden, bool all_threads);

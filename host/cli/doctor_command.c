@@ -7,18 +7,28 @@
 #include "host/gather/shared_key.h"
 #include "host/inject/inject.h"
 #include "host/report/json.h"
+#include "host/report/text.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static void print_text(const char *text)
+{
+    hs_text__print(stdout, text, strlen(text));
+    putchar('\n');
+}
+
 static void print_finding(const struct hs_doctor_check *check, const struct hs_doctor_finding *finding)
 {
     static const char *const marks[] = {"ok", "so-so", "no", "-"};
-    printf("%-5s  %-14s %s\n", marks[finding->state], check->name, finding->detail);
-    if (finding->advice[0])
-        printf("%22s-> %s\n", "", finding->advice);
+    printf("%-5s  %-14s ", marks[finding->state], check->name);
+    print_text(finding->detail);
+    if (!finding->advice[0])
+        return;
+    printf("%22s-> ", "");
+    print_text(finding->advice);
 }
 
 static void write_finding(struct hs_json *json, const struct hs_doctor_check *check,

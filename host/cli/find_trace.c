@@ -8,11 +8,11 @@
 #include <fnmatch.h>
 #include <glob.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,8 +56,14 @@ struct find_trace_written {
     pid_t pid;
     uint64_t began; // CLOCK_MONOTONIC
     off_t size;
-    bool complete;
+    bool runs;
 };
+
+// The recorder's lock lasts as long as its process. Its process id may be that of another namespace.
+static bool is_locked(int fd)
+{
+    return flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+}
 
 static bool read_written(struct find_trace_written *written, char *path, const struct timespec *since)
 {
@@ -69,21 +75,23 @@ static bool read_written(struct find_trace_written *written, char *path, const s
         return false;
     bool readable = !fstat(fd, &status) && S_ISREG(status.st_mode) && is_newer(&status, since) &&
                     pread(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes);
+    readable = readable && hs_file_header_read(bytes, &header) == HS_HEADER_GOOD;
+    bool runs = readable && header.live.state == HS_STATE_RECORDING && is_locked(fd);
     close(fd);
-    if (!readable || hs_file_header_read(bytes, &header) != HS_HEADER_GOOD)
+    if (!readable)
         return false;
     *written = (struct find_trace_written){.path = path,
                                            .pid = (pid_t)header.pid,
                                            .began = header.start_monotonic_ns,
                                            .size = status.st_size,
-                                           .complete = header.live.state != HS_STATE_RECORDING};
+                                           .runs = runs};
     return true;
 }
 
 static void add_other(struct hs_found_traces *found, const struct find_trace_written *other, off_t *largest)
 {
     found->others++;
-    found->unfinished |= !other->complete && (!kill(other->pid, 0) || errno == EPERM);
+    found->unfinished |= other->runs;
     if (found->largest && other->size <= *largest)
         return;
     *largest = other->size;

@@ -4,8 +4,12 @@
 #include "host/store/folder.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +29,39 @@ static FILE *open_special(const char *path)
     return out;
 }
 
+// A file that has no name before it is complete: who is killed while writing leaves nothing. -1: the file system has
+// none of these, or /proc, which gives it a name, is missing.
+static int open_unnamed(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int fd = folder && !access("/proc/self/fd", F_OK) ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+    free(folder);
+    return fd;
+}
+
+static bool is_unnamed(int fd)
+{
+    struct stat status;
+    return !fstat(fd, &status) && !status.st_nlink;
+}
+
+// `name` ends with six characters that may be replaced.
+static int give_name(int fd, char *name)
+{
+    char own[64];
+    int problem = EEXIST;
+    snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
+    for (unsigned attempts = 0; problem == EEXIST && attempts < 100; attempts++) {
+        uint32_t number = 0;
+        if (getrandom(&number, sizeof(number), 0) < 0)
+            return errno;
+        snprintf(name + strlen(name) - 6, 7, "%06x", (unsigned)(number & 0xffffff));
+        problem = linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW) ? errno : 0;
+    }
+    return problem;
+}
+
 // Writes beside the target and renames, so that a failure leaves no half of a file and an old one intact. What is no
 // regular file (a pipe, a device) is written directly.
 static FILE *open_output(const char *path, mode_t mode, char **temporary)
@@ -37,7 +74,9 @@ static FILE *open_output(const char *path, mode_t mode, char **temporary)
         return open_special(path);
     if (asprintf(temporary, "%s.XXXXXX", path) < 0)
         return NULL;
-    int fd = mkstemp(*temporary);
+    int fd = open_unnamed(path);
+    if (fd < 0)
+        fd = mkstemp(*temporary);
     mode_t mask = umask(0);
     umask(mask);
     if (fd >= 0)
@@ -59,11 +98,16 @@ static int close_output(FILE *out, const char *path, char *temporary, bool keep)
     int problem = 0;
     if (fflush(out) || ferror(out))
         problem = errno ? errno : EIO;
+    bool named = temporary && !is_unnamed(fileno(out));
+    if (temporary && !named && keep && !problem) {
+        problem = give_name(fileno(out), temporary);
+        named = !problem;
+    }
     if (out != stdout && fclose(out) && !problem)
         problem = errno;
     if (temporary && !problem && keep && rename(temporary, path))
         problem = errno;
-    if (temporary && (problem || !keep))
+    if (named && (problem || !keep))
         unlink(temporary);
     free(temporary);
     return problem;

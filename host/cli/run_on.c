@@ -185,11 +185,10 @@ static void take_signal(struct run_on_run *run)
 
 static void say_that_it_waits(const struct run_on_run *run)
 {
-    fprintf(
-        stderr,
-        "heapsonde: %s has ended; waiting for the rest of its trace, or for processes that it started and that still "
-        "have the pipe open; press Ctrl-C to stop waiting\n",
-        run->arguments->operands[0]);
+    hs_complain(NULL,
+                "%s has ended; waiting for the rest of its trace, or for processes that it started and that still "
+                "have the pipe open; press Ctrl-C to stop waiting",
+                run->arguments->operands[0]);
 }
 
 static void watch(struct run_on_run *run)

@@ -2,6 +2,7 @@
 #include "host/cli/run_summary.h"
 
 #include "format/trace_format.h"
+#include "host/cli/command.h"
 #include "host/cli/find_trace.h"
 #include "host/cli/progress.h"
 #include "host/import/import.h"
@@ -34,15 +35,15 @@ static void ending(const struct hs_recording *recording, char *text, size_t size
 
 static void print_numbers(const struct hs_summary *summary)
 {
-    fprintf(stderr, "heapsonde: %s in %s allocation%s within %s (%s), %s temporary\n",
-            hs_text__bytes(summary->allocated_bytes).text, hs_text__count(summary->allocations).text,
-            summary->allocations == 1 ? "" : "s", hs_text__time(summary->end_time).text,
-            hs_text__rate(summary->allocations, summary->end_time).text,
-            hs_text__percent(summary->temporary_count, summary->allocations).text);
-    fprintf(stderr, "heapsonde: peak %s in %s, %s after the start\n", hs_text__bytes(summary->peak.bytes).text,
-            hs_text__blocks(summary->peak.count).text, hs_text__time(summary->peak_time).text);
-    fprintf(stderr, "heapsonde: %s in %s still live at the end\n", hs_text__bytes(summary->live.bytes).text,
-            hs_text__blocks(summary->live.count).text);
+    hs_complain(NULL, "%s in %s allocation%s within %s (%s), %s temporary",
+                hs_text__bytes(summary->allocated_bytes).text, hs_text__count(summary->allocations).text,
+                summary->allocations == 1 ? "" : "s", hs_text__time(summary->end_time).text,
+                hs_text__rate(summary->allocations, summary->end_time).text,
+                hs_text__percent(summary->temporary_count, summary->allocations).text);
+    hs_complain(NULL, "peak %s in %s, %s after the start", hs_text__bytes(summary->peak.bytes).text,
+                hs_text__blocks(summary->peak.count).text, hs_text__time(summary->peak_time).text);
+    hs_complain(NULL, "%s in %s still live at the end", hs_text__bytes(summary->live.bytes).text,
+                hs_text__blocks(summary->live.count).text);
 }
 
 // Whether a process was started with our variable.
@@ -147,9 +148,9 @@ static void print_file(const struct hs_recording *recording, const struct hs_sum
         fclose(stream);
     }
     bool sysroot = recording->sysroot != NULL;
-    fprintf(stderr, "heapsonde: wrote %s (%s)%s; next: heapsonde report %s%s%s%s\n", found->path,
-            hs_text__bytes(summary->file_size).text, note ? note : "", sysroot ? "--sysroot " : "",
-            sysroot ? recording->sysroot : "", sysroot ? " " : "", found->path);
+    hs_complain(NULL, "wrote %s (%s)%s; next: heapsonde report %s%s%s%s", found->path,
+                hs_text__bytes(summary->file_size).text, note ? note : "", sysroot ? "--sysroot " : "",
+                sysroot ? recording->sysroot : "", sysroot ? " " : "", found->path);
     free(note);
 }
 
@@ -159,10 +160,10 @@ static void explain_own_allocator(const struct hs_recording *recording, const st
     const char *name = recording->path ? hs_own_allocator(recording->path) : NULL;
     if (!name || summary->state == HS_STATE_EXEC || (summary->allocations && !strcmp(name, "malloc")))
         return;
-    fprintf(stderr,
-            "heapsonde: %s has its own allocator (%s), whose allocations are not in the trace; link the program "
-            "with the system's malloc or with that allocator's shared library\n",
-            recording->program, name);
+    hs_complain(NULL,
+                "%s has its own allocator (%s), whose allocations are not in the trace; link the program "
+                "with the system's malloc or with that allocator's shared library",
+                recording->program, name);
 }
 
 // Whether the folder of the trace has less room than a trace begins with.
@@ -180,17 +181,16 @@ static bool is_full(const char *pattern)
 static void explain_absence(const struct hs_recording *recording)
 {
     if (is_full(recording->pattern)) {
-        fprintf(
-            stderr,
-            "heapsonde: no trace was written to %s: the disk is full; free some space or choose another disk with -o\n",
-            recording->pattern);
+        hs_complain(NULL,
+                    "no trace was written to %s: the disk is full; free some space or choose another disk with -o",
+                    recording->pattern);
         return;
     }
-    fprintf(stderr,
-            "heapsonde: no trace was written to %s%s; possible reasons: this user cannot write there; %s ended before "
-            "recording began; it clears LD_PRELOAD; it only starts another program (try --follow-children)\n",
-            recording->pattern, recording->disabled ? " (recording was never switched on: send SIGUSR1)" : "",
-            recording->program);
+    hs_complain(NULL,
+                "no trace was written to %s%s; possible reasons: this user cannot write there; %s ended before "
+                "recording began; it clears LD_PRELOAD; it only starts another program (try --follow-children)",
+                recording->pattern, recording->disabled ? " (recording was never switched on: send SIGUSR1)" : "",
+                recording->program);
 }
 
 static void summarize_trace(const struct hs_recording *recording, const struct hs_found_traces *found)
@@ -205,7 +205,7 @@ static void summarize_trace(const struct hs_recording *recording, const struct h
     int result = hs_import__open(found->path, &options, &store, &error);
     hs_progress__end(&progress);
     if (result) {
-        fprintf(stderr, "heapsonde: wrote %s, but it cannot be read: %s\n", found->path, error.message);
+        hs_complain(NULL, "wrote %s, but it cannot be read: %s", found->path, error.message);
         return;
     }
     print_numbers(hs_store__summary(store));
@@ -219,8 +219,8 @@ void hs_recording__summarize(const struct hs_recording *recording)
     char text[128];
     struct hs_found_traces found;
     ending(recording, text, sizeof(text));
-    fprintf(stderr, "heapsonde: %s %s after %s\n", recording->program, text,
-            hs_text__time((uint64_t)(recording->seconds * 1e9)).text);
+    hs_complain(NULL, "%s %s after %s", recording->program, text,
+                hs_text__time((uint64_t)(recording->seconds * 1e9)).text);
     hs_find_traces(&found, recording->pattern, recording->pid, &recording->started, recording->follows_children);
     found.unfinished &=
         !recording->is_elsewhere; // all have come, and the numbers of processes are not those of this machine

@@ -37,7 +37,9 @@ static int read_kind(struct read_heap_profile_reading *reading, struct hs_line *
     bool exact = hs_line__begins(&kind, "heapprofile") || !memmem(kind.at, (size_t)(kind.end - kind.at), "heap", 4);
     bool newer = memmem(kind.at, (size_t)(kind.end - kind.at), "_v2", 3) != NULL;
     dump->sampling = exact ? HS_SAMPLING_NONE : HS_SAMPLING_POISSON;
-    if (!dump->period && !exact)
+    if (slash && !dump->period)
+        dump->period = 1;
+    else if (!slash && !exact)
         dump->period = USUAL_PERIOD;
     else if (!exact && !newer)
         dump->period = dump->period > 1 ? dump->period / 2 : 1;

@@ -244,9 +244,13 @@ static bool read_file(struct hs_resume *resume, const char *directory, const cha
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path)
         return false;
-    FILE *file = fopen(path, "re");
-    if (!file)
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+    if (!file) {
+        if (fd >= 0)
+            close(fd);
         return false;
+    }
     long size = fseek(file, 0, SEEK_END) ? -1 : ftell(file);
     bool whole = size >= (long)sizeof resume->head && !fseek(file, 0, SEEK_SET);
     resume->size = whole ? (size_t)size : 0;

@@ -70,7 +70,7 @@ int hs_column_file__open_any(struct hs_column_file *file, int directory_fd, cons
 {
     struct stat status;
     *file = (struct hs_column_file){.element = element, .fd = -1};
-    int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC);
+    int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return -errno;
     int failed = fstat(fd, &status) ? -errno : 0;

@@ -203,7 +203,7 @@ int hs_packed__open_part(struct hs_packed *packed, int directory_fd, const char 
 {
     struct stat status;
     *packed = (struct hs_packed){.block = blocks, .count = count};
-    int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC);
+    int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return -errno;
     int failed = fstat(fd, &status) ? -errno : 0;
@@ -230,7 +230,7 @@ int hs_packed__open(struct hs_packed *packed, int directory_fd, const char *name
 {
     struct stat status;
     *packed = (struct hs_packed){0};
-    int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC);
+    int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return -errno;
     int failed = fstat(fd, &status) ? -errno : status.st_size <= 0 ? -EBADMSG : 0;

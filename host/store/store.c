@@ -46,7 +46,7 @@ int hs_store__read_head(const char *directory, struct hs_store_head *head)
     int directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory_fd < 0)
         return -errno;
-    int fd = openat(directory_fd, "head", O_RDONLY | O_CLOEXEC);
+    int fd = openat(directory_fd, "head", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int failed = fd < 0 ? -errno : 0;
     close(directory_fd);
     if (failed)

@@ -244,9 +244,9 @@ SINGLE_THREADED(setgroups, (size_t count, const gid_t *groups), (intptr_t)count,
 
 // ---- filters of system calls ----------------------------------------------------------------------------------------
 
-static void before_filter(const void *program, bool all_threads)
+static void before_filter(uint64_t mode, const void *program, bool all_threads)
 {
-    uint32_t forbidden = hs_filter__forbids(program);
+    uint32_t forbidden = hs_filter__forbids(mode, program);
     if (!forbidden)
         return;
     hs_shim__before_filter(forbidden, all_threads);
@@ -261,8 +261,9 @@ long any_system_call(long number, long a, long b, long c, long d, long e, long f
     NEED(syscall);
     if (HS_UNLIKELY(number == SYS_exit_group))
         hs_shim__process_ends();
-    if (HS_UNLIKELY(number == SYS_seccomp) && a <= SECCOMP_SET_MODE_FILTER)
-        before_filter(a ? (const void *)c : NULL, (b & SECCOMP_FILTER_FLAG_TSYNC) != 0);
+    if (HS_UNLIKELY(number == SYS_seccomp) && (a == SECCOMP_SET_MODE_FILTER || !(a | b | c)))
+        before_filter(a ? SECCOMP_MODE_FILTER : SECCOMP_MODE_STRICT, (const void *)c,
+                      (b & SECCOMP_FILTER_FLAG_TSYNC) != 0);
     return ((system_call *)hs_real.syscall)(number, a, b, c, d, e, f);
 }
 
@@ -272,7 +273,7 @@ int any_prctl(int option, long a, long b, long c, long d)
 {
     NEED(prctl);
     if (HS_UNLIKELY(option == PR_SET_SECCOMP))
-        before_filter(a == SECCOMP_MODE_FILTER ? (const void *)b : NULL, false);
+        before_filter((unsigned long)a, (const void *)b, false);
     return ((process_control *)hs_real.prctl)(option, a, b, c, d);
 }
 

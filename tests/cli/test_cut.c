@@ -45,6 +45,19 @@ START_TEST(test_a_store_is_cut_while_it_is_exported)
 }
 END_TEST
 
+// Here the kernel ends it in the middle of the file.
+START_TEST(test_who_is_ended_while_writing_leaves_nothing)
+{
+    write_trace();
+    struct outcome whole = run("$HEAPSONDE report trace");
+    ck_assert_int_eq(whole.status, 0);
+    free_outcome(&whole);
+    struct outcome cut = run("bash -c 'ulimit -f 64; $HEAPSONDE export --format csv trace -o rows.csv'; ls");
+    ck_assert_msg(!strstr(cut.output, "rows.csv"), "%s", cut.output);
+    free_outcome(&cut);
+}
+END_TEST
+
 // ---- before they are read
 // --------------------------------------------------------------------------------------------
 
@@ -101,6 +114,7 @@ int main(void)
     TCase *cases = tcase_create("cut");
     tcase_add_checked_fixture(cases, make_work, remove_work);
     tcase_add_test(cases, test_a_store_is_cut_while_it_is_exported);
+    tcase_add_test(cases, test_who_is_ended_while_writing_leaves_nothing);
     tcase_add_test(cases, test_a_trace_is_cut_between_two_chunks);
     return run_cases("cut", cases);
 }

@@ -4,11 +4,16 @@
 // the recorder itself.
 #include "command.h"
 
+#include "format/chunk.h"
+#include "host/cli/find_trace.h"
 #include "tests/suite.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 static void prepare(void)
 {
@@ -111,6 +116,20 @@ START_TEST(test_the_largest_is_summed_up)
 }
 END_TEST
 
+START_TEST(test_names_do_not_steer_the_terminal)
+{
+    make_program("becoming", becoming);
+    struct outcome outcome =
+        run("n=$(printf 'a\\033[31m\\007b') && cp becoming \"$n\" && $HEAPSONDE run -o \"$n.dat\" -- "
+            "\"./$n\" && $HEAPSONDE doctor -- \"./$n\" >&2");
+    expect(&outcome, "a?[31m?b ended with exit status 0");
+    expect(&outcome, "a?[31m?b.dat");
+    expect_none(&outcome, "\033");
+    expect_none(&outcome, "\007");
+    free_outcome(&outcome);
+}
+END_TEST
+
 // The process in the background runs until the file `end` is there.
 static const char background[] = "#include <fcntl.h>\n"
                                  "#include <stdlib.h>\n"
@@ -166,6 +185,41 @@ static const char calling[] = "#include <dlfcn.h>\n"
                               "    void *own = dlsym(dlopen(\"libc.so.6\", RTLD_NOW), \"syscall\");\n"
                               "    ((long (*)(long, int))own)(SYS_exit_group, 0);\n"
                               "}\n";
+
+static void write_header(const char *name, uint32_t pid, uint64_t state)
+{
+    uint8_t page[HS_FILE_HEADER_SIZE] = {0};
+    struct hs_file_header header = {.version_major = HS_FILE_VERSION_MAJOR,
+                                    .byte_order = HS_BYTE_ORDER_LITTLE,
+                                    .pointer_size = 8,
+                                    .pid = pid,
+                                    .header_size = HS_FILE_HEADER_SIZE};
+    memcpy(header.magic, HS_FILE_MAGIC, HS_FILE_MAGIC_LENGTH);
+    hs_file_header_seal(&header, page);
+    page[offsetof(struct hs_file_header, live) + offsetof(struct hs_live, state)] = (uint8_t)state;
+    write_file(text("%s/%s", work, name), page, sizeof(page));
+}
+
+// Process 1 of a container, which was killed, has the number of a process that runs here.
+START_TEST(test_a_number_of_another_namespace_is_no_running_process)
+{
+    const struct timespec since = {0, 0};
+    struct hs_found_traces found;
+    write_header("t.100.dat", 100, HS_STATE_CLOSED);
+    write_header("t.1.dat", 1, HS_STATE_RECORDING);
+    hs_find_traces(&found, text("%s/t.%%p.dat", work), 100, &since, false);
+    ck_assert_uint_eq(found.others, 1);
+    ck_assert(!found.unfinished);
+    hs_found_traces__free(&found);
+
+    int recorder = open(text("%s/t.1.dat", work), O_RDWR | O_CLOEXEC);
+    ck_assert_int_eq(flock(recorder, LOCK_EX), 0);
+    hs_find_traces(&found, text("%s/t.%%p.dat", work), 100, &since, false);
+    ck_assert(found.unfinished);
+    hs_found_traces__free(&found);
+    close(recorder);
+}
+END_TEST
 
 START_TEST(test_a_daemon_that_has_not_allocated_is_told)
 {
@@ -341,7 +395,9 @@ int main(void)
     tcase_add_test(tests, test_the_last_program_of_a_process_is_summed_up);
     tcase_add_test(tests, test_the_largest_of_the_others_is_named);
     tcase_add_test(tests, test_the_largest_is_summed_up);
+    tcase_add_test(tests, test_names_do_not_steer_the_terminal);
     tcase_add_test(tests, test_what_goes_on_in_the_background_is_told);
+    tcase_add_test(tests, test_a_number_of_another_namespace_is_no_running_process);
     tcase_add_test(tests, test_a_daemon_that_has_not_allocated_is_told);
     tcase_add_test(tests, test_who_ends_by_the_system_call_does_not_go_on);
     tcase_add_test(tests, test_an_allocator_of_its_own_is_told);

@@ -290,7 +290,7 @@ END_TEST
 
 // ---- the store -----------------------------------------------------------------------------------------------------
 
-enum harm { CUT, EMPTIED, ZEROED, FLIPPED, REMOVED, HARMS };
+enum harm { CUT, EMPTIED, ZEROED, FLIPPED, REMOVED, FIFO };
 
 static void harm(const char *file, enum harm how)
 {
@@ -308,8 +308,10 @@ static void harm(const char *file, enum harm how)
         byte ^= 4;
         ck_assert_int_eq(pwrite(fd, &byte, 1, size / 3), 1);
     }
-    if (how == REMOVED)
+    if (how == REMOVED || how == FIFO)
         unlink(file);
+    if (how == FIFO) // which must not be waited for
+        ck_assert_int_eq(mkfifo(file, 0600), 0);
     close(fd);
 }
 
@@ -345,11 +347,14 @@ START_TEST(a_damaged_store_is_made_again)
     for (size_t i = 0; i < count; i++) {
         snprintf(file, sizeof file, "%s/%s", directory, names[i]);
         for (size_t k = 0; k < 3; k++) { // what is not tried with one file is with the next
-            enum harm how = (enum harm)((3 * i + k) % HARMS);
+            enum harm how = (enum harm)((3 * i + k) % FIFO);
             harm(file, how);
             expect_store(expected, names[i], (int)how);
         }
     }
+    snprintf(file, sizeof file, "%s/head", directory); // the first to be opened
+    harm(file, FIFO);
+    expect_store(expected, "head", FIFO);
     // Not only this time: what is there now is whole.
     ck_assert_int_eq(hs_store__open(directory, &store, NULL), 0);
     hs_store__close(store);

@@ -16,6 +16,11 @@
 #else
     {"brk", -1},
 #endif
+#ifdef SYS_capget
+    {"capget", SYS_capget},
+#else
+    {"capget", -1},
+#endif
 #ifdef SYS_clone
     {"clone", SYS_clone},
 #else
