@@ -213,7 +213,7 @@ page("collapsed recursion changes no sum, and no function is below itself", asyn
   }
 });
 
-page("the overview names who requested memory, as reports do", async (page, go) => {
+page("the overview names who requested memory, without the standard library", async (page, go) => {
   const names = async (title) => page.$$eval(`[aria-label="${title}"] tbody .name`, (all) => all.map((one) => one.title));
   const { cpp } = programs, asked = (what) => programs.server.json(`/data/${cpp}/totals?${what}&order=dsc&count=8&cost=peak&sort_by=self.peak.bytes`);
   await page.goto(`${programs.server.address}/${view("overview", "", cpp)}`);
@@ -221,8 +221,8 @@ page("the overview names who requested memory, as reports do", async (page, go) 
   const shown = await names("Functions at the peak");
   assert.deepEqual(shown, (await asked("by=requester")).rows.filter((row) => row.self.peak[0]).map((row) => row.key));
   assert.ok((await asked("by=function")).rows.some((row) => /^operator new|allocate\(/.test(row.key)));
-  assert.ok(!shown.some((name) => /^operator new|allocate\(/.test(name)), shown.join());
-  assert.ok(shown.includes("odd(int)"));
+  assert.ok(!shown.some((name) => /^operator new|allocate\(|^std::/.test(name)), shown.join());
+  assert.ok(shown.includes("odd(int)") && shown.some((name) => /^Registry<.*>::add\(/.test(name)), shown.join());
   assert.equal((await names("Libraries at the peak"))[0], "program");
 }, { of: () => programs.server });
 
@@ -307,10 +307,13 @@ page("functions: the table, its search, and one function between callers and cal
 });
 
 page("layers over time add up to the heap", async (page, go) => {
-  for (const by of ["library", "function", "thread"]) {
+  const timeline = await data("timeline?width=600"), kinds = { library: "requester_library", function: "requester", line: "site", thread: "thread" };
+  for (const [by, asked] of Object.entries(kinds)) {
     await go(view("timeline", "ui.layers=" + by));
-    const timeline = await data("timeline?width=600");
-    assert.equal(Number(await page.getAttribute(`[data-layers=${by}]`, "data-end")), timeline.end_size.at(-1));
+    const layers = page.locator(`[data-layers=${asked}]`);
+    assert.equal(Number(await layers.getAttribute("data-end")), timeline.end_size.at(-1));
+    const { series } = await data(`timeline_by?by=${asked}&width=600&top=10`);
+    assert.deepEqual(await layers.locator("a").evaluateAll((all) => all.map((one) => one.title)), series.map((one) => one.key));
   }
 });
 
@@ -628,8 +631,23 @@ test("every export that is offered is there", async () => {
   try {
     await page.goto(server.address + "/" + view("export", "size_min=10"));
     await settled(page);
-    const links = await page.$$eval(".view-export table a", (all) => all.map((one) => one.getAttribute("href")));
+    const linksOf = () => page.$$eval(".view-export table a", (all) => all.map((one) => one.getAttribute("href")));
+    const links = await linksOf();
     assert.ok(links.length > 10);
+    // Changes of the tree go with the formats of stacks, in the links and in the commands.
+    await page.goto(server.address + "/" + view("flame", "cost=live&merge_function=%5Emain%24&collapse_recursion=true"));
+    await settled(page);
+    const svg = await page.locator("a.button", { hasText: "Save SVG" }).getAttribute("href");
+    await page.locator(".rail a", { hasText: "Export" }).click();
+    await page.waitForSelector(".view-export .transforms .chip");
+    const changed = (await linksOf()).filter((link) => link.includes("merge_function"));
+    assert.deepEqual(changed.map((link) => link.split("/")[4]), ["flamegraph", "collapsed", "speedscope", "heapprofile", "json", "perfetto"]);
+    const collapsed = await (await fetch(server.address + changed[1])).text();
+    assert.doesNotMatch(collapsed, /main;/);
+    assert.equal(collapsed.trim().split("\n").reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0), (await data("call_tree?cost=live")).size);
+    assert.equal(await (await fetch(server.address + svg)).text(), await (await fetch(server.address + changed[0])).text());
+    const words = (await page.locator(".view-export button", { hasText: "Command" }).nth(1).getAttribute("title")).match(/'[^']*'|\S+/g).map((word) => word.replace(/^'(.*)'$/, "$1"));
+    assert.equal(execFileSync(command, [...words.slice(1).filter((word) => word !== "-o" && word !== "stacks.collapsed")], { encoding: "utf8" }), collapsed);
     for (const link of links) {
       const answer = await fetch(server.address + link);
       assert.equal(answer.status, 200, link);

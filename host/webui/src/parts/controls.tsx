@@ -45,7 +45,7 @@ export function Nothing({ route, summary }: { route: Route; summary: Summary }) 
 const ANOTHER_TREE: Changes = { "ui.zoom": undefined, "ui.open": undefined };
 
 // What is done to stacks before they are added up.
-export function StackSwitches({ route, summary }: { route: Route; summary: Summary }) {
+export function StackSwitches({ route, summary, threads = true }: { route: Route; summary: Summary; threads?: boolean }) {
   const { events } = lookedAt(route, summary);
   return (
     <>
@@ -53,7 +53,7 @@ export function StackSwitches({ route, summary }: { route: Route; summary: Summa
         to={(value) => address(changed(route, { collapse_recursion: value === "1" ? "true" : undefined, ...ANOTHER_TREE }))}
         choices={[{ value: "0", name: "Each call", title: "show each call of a recursion as a box of its own" },
                   { value: "1", name: "Recursion collapsed", title: "show each function at most once per stack, also if other functions are between its calls" }]} />
-      {(summary.thread_list.length > 1 || route.parameters.has("split")) && events.name === "heap" && summary.holds !== "sums" &&
+      {threads && (summary.thread_list.length > 1 || route.parameters.has("split")) && events.name === "heap" && summary.holds !== "sums" &&
         <Choice label="Threads" now={route.parameters.get("split") === "thread" ? "thread" : "none"}
           to={(value) => address(changed(route, { split: value === "thread" ? value : undefined, ...ANOTHER_TREE }))}
           choices={[{ value: "none", name: "Threads together" }, { value: "thread", name: "By thread", title: "a part of its own for each thread that allocated" }]} />}

@@ -97,11 +97,16 @@ export function toView(route: Route, view: string, changes: Changes = {}): Route
   for (const name of ["cost", "events", "ui.unit"])
     if (route.parameters.has(name))
       parameters.set(name, route.parameters.get(name)!);
-  if (view === "flame" || view === "tree")
+  if (["flame", "tree", "export"].includes(view))
     for (const name of OF_TREES)
       for (const value of route.parameters.getAll(name))
         parameters.append(name, value);
   return changed({ ...route, view, parameters }, changes);
+}
+
+// The same without the parts of threads, which exported stacks do not have.
+export function exportedTransformsOf(route: Route): Record<string, string | undefined> {
+  return { ...transformsOf(route), split: undefined };
 }
 
 // One value for each transform, as REST takes it.

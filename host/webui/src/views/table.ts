@@ -4,6 +4,7 @@ import type { ComponentType } from "preact";
 import type { Summary } from "../data/types";
 import type { Cost } from "../data/types";
 import { OF_TREES, type Route } from "../state/route";
+import { command, optionsOf, quoted } from "../text/shell";
 import { BlocksView } from "./blocks";
 import { ExportView } from "./export";
 import { FlameView } from "./flame";
@@ -45,8 +46,6 @@ export const VIEWS: View[] = [
   { name: "export", title: "Export", group: "Also", component: ExportView },
 ];
 
-const quoted = (text: string): string => /^[\w@%+=:,./-]+$/.test(text) ? text : "'" + text.replace(/'/g, "'\\''") + "'";
-
 // The command for the same data as text: a report where there is one, else the view's question; undefined: none, or the
 // text contains characters that are unsafe in a terminal.
 export function commandOf(view: View, route: Route, summary: Summary, cost: Cost, filter: URLSearchParams, path: string | undefined): string | undefined {
@@ -55,13 +54,11 @@ export function commandOf(view: View, route: Route, summary: Summary, cost: Cost
     return undefined;
   const words = reports ? ["heapsonde report", view.report!(cost)] : ["heapsonde ask --text"];
   if (reports)
-    for (const [name, value] of filter)
-      words.push(`--${name.replace(/_/g, "-")} ${quoted(value)}`);
+    words.push(...optionsOf(filter));
   words.push(quoted(summary.trace));
   if (!reports)
     words.push(...wordsOf(path!));
-  const text = words.filter(Boolean).join(" ");
-  return /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text) ? undefined : text;
+  return command(words);
 }
 
 // A question as words of `heapsonde ask`.
