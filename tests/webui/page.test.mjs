@@ -477,6 +477,9 @@ for (const [theme, rules] of [["light", undefined], ["dark", ["color-contrast"]]
     await page.getByRole("button", { name: "+ Add" }).click();
     await page.waitForSelector(".field");
     assert.deepEqual((await page.evaluate(() => axe.run())).violations.map(({ id: rule, nodes }) => rule + nodes[0].html), []);
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Keys" }).click();
+    assert.deepEqual((await page.evaluate(() => axe.run())).violations.map(({ id: rule, nodes }) => rule + nodes[0].html), []);
   }, { colorScheme: theme });
 
 page("a phone's width is enough", async (page, go) => {
@@ -496,6 +499,62 @@ page("keys alone reach every view", async (page, go) => {
   }
   for (const text of await page.locator(".rail a").allInnerTexts())
     assert.ok(reached.has(text), text);
+});
+
+page("keys lead to every view and change what is shown; they are listed, and can be switched off", async (page, go) => {
+  await go(view("overview"));
+  await page.keyboard.press("?");
+  const lines = await page.locator("dialog .key-list tr").allInnerTexts(), views = lines.find((line) => line.startsWith("g, then a letter"));
+  await page.keyboard.press("Escape");
+  for (const [, letter, title] of views.matchAll(/(?:a view: |, (?=\w ))(\w) ([a-z]+(?:, l[a-z]+| [a-z]+)?)/g)) {
+    await page.keyboard.press("g");
+    await page.keyboard.press(letter);
+    await page.waitForFunction((wanted) => document.querySelector(".rail a[aria-current]")?.textContent.toLowerCase() === wanted, title);
+  }
+  const has = (text) => page.waitForFunction((wanted) => location.hash.includes(wanted), text);
+  const hasNot = (text) => page.waitForFunction((wanted) => !location.hash.includes(wanted), text);
+  await go(view("flame", "cost=peak"));
+  for (const [key, text] of [["k", "cost=live"], ["u", "ui.unit=count"], ["i", "ui.inverted=1"], ["p", "cost=peak"], ["e", "cost=live"]]) {
+    await page.keyboard.press(key);
+    await has(text);
+  }
+  await page.keyboard.press("i");
+  await hasNot("ui.inverted");
+  await settled(page);
+  await page.focus(".flame-pane");
+  for (const key of ["ArrowDown", "ArrowDown", "Enter"])
+    await page.keyboard.press(key);
+  await has("ui.zoom=0.0");
+  for (const key of ["-", "0"]) {
+    await page.keyboard.press(key);
+    await (key === "0" ? hasNot("ui.zoom") : page.waitForFunction(() => /ui\.zoom=0(&|$)/.test(location.hash)));
+  }
+  await page.keyboard.press("Backspace");
+  await has("ui.zoom=0");
+  await page.keyboard.press("Control+k");
+  await page.waitForFunction(() => document.querySelector(".view-functions .search") === document.activeElement);
+  await page.keyboard.type("gk");
+  await has("contains=gk");
+  await page.getByRole("button", { name: "Keys" }).click();
+  await page.getByLabel("Keys without Ctrl").uncheck();
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.focus("#main");
+  await page.keyboard.press("k");
+  await page.keyboard.press("Control+k");
+  await page.waitForFunction(() => document.querySelector(".view-functions .search") === document.activeElement);
+  assert.ok(page.url().includes("cost=live"));
+});
+
+page("every view can be printed: its content is there, in light colours, without controls", async (page, go) => {
+  await page.emulateMedia({ media: "print", colorScheme: "dark" });
+  for (const name of ["overview", "stacks", "timeline"]) {
+    await page.goto(server.address + "/" + view(name));
+    await settled(page);
+    assert.equal(await page.locator(".rail").isVisible(), false, name);
+    assert.ok(await page.locator(".view").isVisible(), name);
+    assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), name);
+  }
 });
 
 page("addresses of older pages lead to the new ones", async (page, go) => {

@@ -7,6 +7,7 @@ import { type Answer, BACK, DOUBTED, keepsAnswers, useAnswer } from "./data/ask"
 import type { ListRow, Summary } from "./data/types";
 import { Chips } from "./parts/chips";
 import { lookedAt } from "./parts/controls";
+import { Keys } from "./parts/keys";
 import { Login } from "./parts/login";
 import { copy } from "./parts/menu";
 import { Boundary, Pane, curl } from "./parts/pane";
@@ -98,6 +99,7 @@ function Head({ route, list, row }: { route: Route; list: Answer<ListRow[]>; row
       {row?.problem && <span class="tag warn">{plain(row.problem)}</span>}
       {list.problem && <span class="tag warn" role="alert">{list.problem.message}</span>}
       <span class="gap" />
+      {!route.trace && <Keys place={undefined} />}
       <label class="theme"><span>Theme </span><select value={theme} onChange={(event) => (choose(event.currentTarget.value), setTheme(event.currentTarget.value))}>
         {THEMES.map((one) => <option key={one}>{one}</option>)}
       </select></label>
@@ -129,7 +131,7 @@ function Trace({ route, row }: { route: Route; row: ListRow }) {
       </nav>
       <main id="main" tabIndex={-1} aria-label={view.title}>
         <h1 class="unseen">{view.title} of {baseName(row.executable) || baseName(row.path)}</h1>
-        <Chips route={route} threads={answer.data?.thread_list ?? []} />
+        <div class="top-line"><Chips route={route} threads={answer.data?.thread_list ?? []} /><Keys place={answer.data && { route, summary: answer.data }} /></div>
         <Pane answer={answer} path={path}>
           {(summary) => <>
             <Strip route={route} summary={summary} />
@@ -159,6 +161,8 @@ function Foot({ route, summary, view }: { route: Route; summary: Summary; view: 
     generations: question(route, "generations", { parts: 10 }), maps: question(route, "maps"), statics: question(route, "dynamic_statics", {}, false),
   };
   const path = asked[view.name], command = commandOf(view, route, summary, cost, filterOf(route), path);
+  if (!command && !path)
+    return null;
   return (
     <footer class="foot-bar">
       {command && <><code title="the command that prints this view">{command}</code><button type="button" onClick={() => copy(command)}>Copy command</button></>}
@@ -167,17 +171,6 @@ function Foot({ route, summary, view }: { route: Route; summary: Summary; view: 
     </footer>
   );
 }
-
-addEventListener("keydown", (event) => {
-  const target = event.target as HTMLElement;
-  const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
-  const box = document.querySelector<HTMLInputElement>(".search");
-  if (box && ((event.key === "/" && !typing) || (event.key === "f" && (event.ctrlKey || event.metaKey)))) {
-    event.preventDefault();
-    box.focus();
-    box.select();
-  }
-});
 
 setTheme(savedTheme());
 render(<App />, document.getElementById("app")!);

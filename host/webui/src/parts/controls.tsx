@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Switches for what is shown: links to the address with that choice.
+// Switches for what is shown: links to the address with that choice. Where there is little room, the style sheet shows the
+// short form.
 import type { Cost, EventsKind, Summary } from "../data/types";
 import { bytes, count, counted, duration, plain, shortName } from "../text/format";
 import type { Speech } from "../canvas/flame";
@@ -11,11 +12,16 @@ export function Choice({ label, choices, now, to }: {
   choices: { value: string; name: string; title?: string; off?: string | null }[];
 }) {
   return (
-    <div class="choice" role="group" aria-label={label}>
-      {choices.map(({ value, name, title, off }) => off
-        ? <span key={value} class="off" title={off} aria-disabled="true">{name}</span>
-        : <a key={value} href={to(value)} title={title} aria-current={value === now ? "true" : undefined}>{name}</a>)}
-    </div>
+    <>
+      <div class="choice" role="group" aria-label={label}>
+        {choices.map(({ value, name, title, off }) => off
+          ? <span key={value} class="off" title={off} aria-disabled="true">{name}</span>
+          : <a key={value} href={to(value)} title={title} aria-current={value === now ? "true" : undefined}>{name}</a>)}
+      </div>
+      <select class="short-choice" aria-label={label} value={now} onChange={(event) => { location.hash = to(event.currentTarget.value); }}>
+        {choices.map(({ value, name, off }) => <option key={value} value={value} disabled={!!off}>{name}</option>)}
+      </select>
+    </>
   );
 }
 
@@ -31,6 +37,11 @@ export function lookedAt(route: Route, summary: Summary): Looked {
   const value = unit === "count" ? (n: number) => counted(n, events.thing)
     : events.unit === "bytes" ? bytes : events.unit === "nanoseconds" ? duration : (n: number) => count(n);
   return { events, cost, speech: { unit, value, thing: events.thing } };
+}
+
+export function nextCost(route: Route, summary: Summary): Cost {
+  const { events, cost } = lookedAt(route, summary);
+  return events.costs[(events.costs.indexOf(cost) + 1) % events.costs.length]!;
 }
 
 // Explains why a view is empty, and what to do.

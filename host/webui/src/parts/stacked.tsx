@@ -88,8 +88,8 @@ function Layers({ data, wide, over, setOver, route }: {
           setOver(Math.max(0, Math.min(points - 1, Math.floor((event.clientX - box.left) / box.width * points))));
         }}
         onPointerLeave={() => setOver(undefined)} />
-      <figcaption>{at === undefined ? "the maximum of each" : `at ${duration(data.start_ns + (at + 1) * data.interval_ns)}`}; in total at most {bytes(most)}, at the ends of intervals</figcaption>
-      <p class="tools"><button type="button" onClick={() => save("layers.csv", "text/csv", [["end_ns", ...data.series.map((series) => series.key), "the rest"],
+      <p class="tools under"><span class="faint">{at === undefined ? "The most that each layer had" : `At ${duration(data.start_ns + (at + 1) * data.interval_ns)}`}; at most {bytes(most)} together.</span>
+        <button type="button" onClick={() => save("layers.csv", "text/csv", [["end_ns", ...data.series.map((series) => series.key), "the rest"],
         ...data.rest.size.map((rest, i) => [data.start_ns + (i + 1) * data.interval_ns, ...data.series.map((series) => series.size[i]!), rest].map(String))].map((cells) => line(cells, ",")).join(""))}>Save CSV</button></p>
       <ul class="legend" data-layers={data.by} data-end={(tops.at(-1)?.[points - 1] ?? 0)}>
         {data.series.map((series, i) => <li key={i}>

@@ -78,6 +78,14 @@ export function go(route: Route, replace = false): void {
     location.hash = hash;
 }
 
+// What was live at the peak or at the end: parameters that choose other times go.
+export const TIMES = ["from", "to", "alive_at", "alive_at_2", "at"];
+
+export function atInstant(route: Route, cost: string, at?: string): Route {
+  const cleared = Object.fromEntries([...TIMES, "lifetime", "events", "ui.zoom"].map((name) => [name, undefined]));
+  return changed(route, { ...cleared, cost, at });
+}
+
 export function isFilter(name: string): boolean {
   return !name.startsWith("ui.") && !OWN.has(name);
 }

@@ -12,7 +12,7 @@ interface Format { name: string; file: string; for: string; costs?: boolean; blo
 const FORMATS: Format[] = [
   { name: "flamegraph", file: "flame.svg", for: "a picture that opens in any browser", costs: true },
   { name: "collapsed", file: "stacks.collapsed", for: "flamegraph.pl, inferno and other tools that read folded stacks", costs: true },
-  { name: "speedscope", file: "heap.speedscope.json", for: "speedscope", costs: true },
+  { name: "speedscope", file: "heap.speedscope.json", for: "speedscope.app: a profile for each cost", costs: true },
   { name: "heapprofile", file: "heap.heapprofile", for: "the memory panel of Chrome's developer tools", costs: true },
   { name: "json", file: "stacks.json", for: "your own programs: every stack with all its numbers and frames" },
   { name: "perfetto", file: "heap.perfetto", for: "ui.perfetto.dev" },
@@ -32,7 +32,7 @@ export function ExportView({ route, summary }: ViewProps) {
   const asked = (format: Format): Record<string, string | undefined> => ({ ...(format.costs ? { cost, unit: speech.unit } : {}),
     events: events.name === "heap" ? undefined : events.name, ...(format.blocks ? {} : transforms) });
   const words = (format: Format): string | undefined => filterOf(route).has("at") ? undefined
-    : command(["heapsonde export", `--format ${format.name}`, ...optionsOf(Object.entries(asked(format))), ...optionsOf(filterOf(route)), `-o ${format.file}`, quoted(summary.trace)]);
+    : command(["heapsonde export", `--format ${format.name}`, ...optionsOf(Object.entries(asked(format))), ...optionsOf(filterOf(route)), ...summary.symbol_options.map(quoted), `-o ${format.file}`, quoted(summary.trace)]);
   return (
     <>
       <div class="bar"><Look route={route} summary={summary} /><StackSwitches route={route} summary={summary} threads={false} /></div>

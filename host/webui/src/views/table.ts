@@ -22,6 +22,7 @@ import type { ViewProps } from "./view";
 
 export interface View {
   name: string;
+  letter: string; // after the key g
   title: string;
   group: string;
   component: ComponentType<ViewProps>;
@@ -30,20 +31,20 @@ export interface View {
 }
 
 export const VIEWS: View[] = [
-  { name: "overview", title: "Overview", group: "Look", component: OverviewView, report: () => "" },
-  { name: "flame", title: "Flame graph", group: "Who", component: FlameView },
-  { name: "tree", title: "Call tree", group: "Who", component: TreeView, report: (cost) => `--tree --sort ${cost}` },
-  { name: "functions", title: "Functions", group: "Who", component: FunctionsView, report: (cost) => `--bottom-up --sort ${cost}` },
-  { name: "stacks", title: "Stacks", group: "What", component: StacksView, blocks: true, report: () => "--sort allocated --full-stacks" },
-  { name: "blocks", title: "Blocks", group: "What", component: BlocksView, blocks: true },
-  { name: "sizes", title: "Sizes, lifetimes", group: "What", component: SizesView, blocks: true },
-  { name: "threads", title: "Threads", group: "What", component: ThreadsView, blocks: true },
-  { name: "timeline", title: "Timeline", group: "When", component: TimelineView },
-  { name: "generations", title: "Generations", group: "When", component: GenerationsView, blocks: true },
-  { name: "maps", title: "Mappings", group: "Where", component: MapsView, blocks: true },
-  { name: "statics", title: "Statics", group: "Where", component: StaticsView, blocks: true },
-  { name: "recording", title: "Recording", group: "Also", component: RecordingView, report: () => "--modules" },
-  { name: "export", title: "Export", group: "Also", component: ExportView },
+  { name: "overview", letter: "o", title: "Overview", group: "Look", component: OverviewView, report: () => "" },
+  { name: "flame", letter: "f", title: "Flame graph", group: "Who", component: FlameView },
+  { name: "tree", letter: "t", title: "Call tree", group: "Who", component: TreeView, report: (cost) => `--tree --sort ${cost}` },
+  { name: "functions", letter: "n", title: "Functions", group: "Who", component: FunctionsView, report: (cost) => `--bottom-up --sort ${cost}` },
+  { name: "stacks", letter: "s", title: "Stacks", group: "What", component: StacksView, blocks: true, report: () => "--sort allocated --full-stacks" },
+  { name: "blocks", letter: "b", title: "Blocks", group: "What", component: BlocksView, blocks: true },
+  { name: "sizes", letter: "z", title: "Sizes, lifetimes", group: "What", component: SizesView, blocks: true },
+  { name: "threads", letter: "h", title: "Threads", group: "What", component: ThreadsView, blocks: true },
+  { name: "timeline", letter: "l", title: "Timeline", group: "When", component: TimelineView },
+  { name: "generations", letter: "g", title: "Generations", group: "When", component: GenerationsView, blocks: true },
+  { name: "maps", letter: "m", title: "Mappings", group: "Where", component: MapsView, blocks: true },
+  { name: "statics", letter: "a", title: "Statics", group: "Where", component: StaticsView, blocks: true },
+  { name: "recording", letter: "r", title: "Recording", group: "Also", component: RecordingView, report: () => "--modules" },
+  { name: "export", letter: "x", title: "Export", group: "Also", component: ExportView },
 ];
 
 // The command for the same data as text: a report where there is one, else the view's question; undefined: none, or the
@@ -55,7 +56,7 @@ export function commandOf(view: View, route: Route, summary: Summary, cost: Cost
   const words = reports ? ["heapsonde report", view.report!(cost)] : ["heapsonde ask --text"];
   if (reports)
     words.push(...optionsOf(filter));
-  words.push(quoted(summary.trace));
+  words.push(...summary.symbol_options.map(quoted), quoted(summary.trace));
   if (!reports)
     words.push(...wordsOf(path!));
   return command(words);
