@@ -7,8 +7,10 @@
 #include "host/dump/write.h"
 #include "host/export/export.h"
 #include "host/report/report.h"
+#include "host/rest/transformed_subject.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HUGE_EXPORT (256u << 20)
@@ -166,16 +168,45 @@ static void note_attached(const struct hs_arguments *arguments, const struct hs_
         hs_complain(arguments->command, "%s: the recording began %s", opened->subject.path, text);
 }
 
-static int write_export(const struct hs_arguments *arguments, struct hs_opened *opened, const char *path)
+static struct hs_transforms transforms_of(const struct hs_arguments *arguments)
+{
+    return (struct hs_transforms){.root_function = hs_arguments__text(arguments, "root-function", NULL),
+                                  .merge_function = hs_arguments__text(arguments, "merge-function", NULL),
+                                  .merge_library = hs_arguments__text(arguments, "merge-library", NULL),
+                                  .collapse_function = hs_arguments__text(arguments, "collapse-function", NULL),
+                                  .collapse_library = hs_arguments__text(arguments, "collapse-library", NULL),
+                                  .collapse_recursion = hs_arguments__flag(arguments, "collapse-recursion")};
+}
+
+// Gives the subject other stacks, if options ask for that.
+static int transform(const struct hs_arguments *arguments, struct hs_subject *subject,
+                     const struct hs_transforms *transforms, struct hs_transformed_subject *transformed)
+{
+    struct hs_error error;
+    const struct hs_export_format *format = hs_export_format__find(hs_arguments__text(arguments, "format", ""));
+    *transformed = (struct hs_transformed_subject){0};
+    if (!hs_transforms__any(transforms))
+        return 0;
+    if (!format || format->of_blocks) {
+        char formats[512], *text = hs_transforms__text(transforms);
+        hs_export_formats__list_of_stacks(formats, sizeof(formats));
+        hs_complain(arguments->command, "%s: %s contains the stacks as they are; leave it out, or write one of: %s",
+                    text ? text : "", hs_arguments__text(arguments, "format", ""), formats);
+        free(text);
+        return HS_EXIT_FAILURE;
+    }
+    if (!hs_transformed_subject__make(transformed, subject, transforms, NULL, &error))
+        return 0;
+    hs_complain(arguments->command, "%s", error.message);
+    return HS_EXIT_FAILURE;
+}
+
+static int write_file(const struct hs_arguments *arguments, struct hs_opened *opened, const char *path)
 {
     const char *word = hs_arguments__text(arguments, "format", "");
     struct hs_output output;
     struct hs_export_options options = {.blocks = !strcmp(hs_arguments__text(arguments, "unit", "bytes"), "count")};
-    int status = take_events(arguments, opened);
-    if (!status)
-        status = hs_opened__cost(opened, arguments, "cost", &options.cost);
-    if (!status)
-        status = check_format(arguments, opened, word);
+    int status = hs_opened__cost(opened, arguments, "cost", &options.cost);
     if (!status)
         status = hs_output__open(&output, arguments, path);
     if (status)
@@ -203,7 +234,8 @@ static int write_export(const struct hs_arguments *arguments, struct hs_opened *
 
 static int export_page(const struct hs_arguments *arguments, const char *path)
 {
-    static const char *const idle[] = {"cost", "events", "unit"};
+    static const char *const idle[] = {"cost", "events", "unit", "root-function", "merge-function", "merge-library",
+                                      "collapse-function", "collapse-library", "collapse-recursion"};
     struct hs_output output;
     for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++) {
         if (!hs_arguments__given(arguments, idle[i]))
@@ -217,6 +249,24 @@ static int export_page(const struct hs_arguments *arguments, const char *path)
     status = hs_write_page(arguments, NULL, output.out);
     const int closed = hs_output__close(&output, arguments, !status);
     return status ? status : closed;
+}
+
+static int write_export(const struct hs_arguments *arguments, struct hs_opened *opened, const char *path)
+{
+    const struct hs_transforms transforms = transforms_of(arguments);
+    struct hs_transformed_subject transformed;
+    int status = take_events(arguments, opened);
+    if (!status)
+        status = check_format(arguments, opened, hs_arguments__text(arguments, "format", ""));
+    const struct hs_subject before = opened->subject;
+    if (!status)
+        status = transform(arguments, &opened->subject, &transforms, &transformed);
+    if (status)
+        return status;
+    status = write_file(arguments, opened, path);
+    opened->subject = before;
+    hs_transformed_subject__free(&transformed);
+    return status;
 }
 
 static int export(const struct hs_arguments *arguments)
@@ -272,6 +322,30 @@ static const struct hs_option options[] = {
      .argument = "UNIT",
      .choices = "bytes count",
      .help = "bytes, or the number of blocks; default bytes"},
+    {.name = "root-function",
+     .kind = HS_OPTION_TEXT,
+     .argument = "REGEX",
+     .help = "begin stacks with the outermost function that matches; stacks without one are left out"},
+    {.name = "merge-function",
+     .kind = HS_OPTION_TEXT,
+     .argument = "REGEX",
+     .help = "leave out these functions; what they allocate themselves counts for their callers"},
+    {.name = "merge-library",
+     .kind = HS_OPTION_TEXT,
+     .argument = "NAMES",
+     .help = "the same for the functions of libraries; * and ? are wildcards, several names have commas between"},
+    {.name = "collapse-function",
+     .kind = HS_OPTION_TEXT,
+     .argument = "REGEX",
+     .help = "leave out what these functions call; it counts for them"},
+    {.name = "collapse-library",
+     .kind = HS_OPTION_TEXT,
+     .argument = "NAMES",
+     .help = "of successive calls within such a library, keep the outermost function only"},
+    {.name = "collapse-recursion",
+     .kind = HS_OPTION_FLAG,
+     .help = "where a function is called again within its own call, leave out everything between the two calls; with "
+             "this and the five options above, only formats without single blocks can be written"},
     HS_SUBJECT_OPTIONS,
     HS_MEMORY_OPTION,
     {0},

@@ -73,6 +73,8 @@ uint64_t hs_export_format__bytes(const struct hs_export_format *format, uint64_t
 
 // The names of the formats that hold these events, with spaces between.
 void hs_export_formats__list(enum hs_events events, char *text, size_t size);
+// The same for those that contain sums of stacks and no single blocks.
+void hs_export_formats__list_of_stacks(char *text, size_t size);
 
 typedef int hs_export_writer(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options);
 #define HS_EXPORT_DECLARE(name, writer, ...) hs_export_writer writer;

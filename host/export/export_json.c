@@ -85,7 +85,7 @@ int hs_export__json(FILE *out, const struct hs_subject *subject, const struct hs
     (void)options;
     struct hs_json json;
     struct numbering numbering = {0};
-    hs_store__nodes(subject->store, &numbering.node_count);
+    numbering.node_count = subject->symbols->node_count;
     numbering.first = calloc(numbering.node_count + 1, sizeof(*numbering.first));
     if (!numbering.first)
         return -ENOMEM;
@@ -104,6 +104,8 @@ int hs_export__json(FILE *out, const struct hs_subject *subject, const struct hs
         hs_json__number(&json, "peak_time_ns", subject->peak_time);
     }
     hs_json__string(&json, "restriction", subject->restriction);
+    if (subject->transforms)
+        hs_json__string(&json, "transforms", subject->transforms);
     write_frames(&json, subject, &numbering);
     hs_json__open_array(&json, "stacks");
     for (size_t i = 0; i < subject->totals.count; i++)

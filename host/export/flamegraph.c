@@ -222,6 +222,10 @@ static void write_heading(const struct flamegraph_drawing *drawing, const struct
         fputs(", only ", out);
         write_xml_text(out, drawing->subject->restriction);
     }
+    if (drawing->subject->transforms) {
+        fputs("; ", out);
+        write_xml_text(out, drawing->subject->transforms);
+    }
     fputs("</text>\n<text id=\"details\" x=\"8\" y=\"82\"></text>\n"
           "<text id=\"reset\" class=\"button hidden\" x=\"8\" y=\"40\">Reset zoom (Esc)</text>\n"
           "<text id=\"search\" class=\"button\" x=\"160\" y=\"40\">Search (Ctrl-F)</text>\n"

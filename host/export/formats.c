@@ -31,3 +31,13 @@ void hs_export_formats__list(enum hs_events events, char *text, size_t size)
             used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", format->name);
     }
 }
+
+void hs_export_formats__list_of_stacks(char *text, size_t size)
+{
+    size_t used = 0;
+    *text = '\0';
+    for (const struct hs_export_format *format = hs_export_formats; format->name; format++) {
+        if (!format->of_blocks && used < size)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", format->name);
+    }
+}

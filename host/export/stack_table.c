@@ -85,7 +85,7 @@ static int add_node(struct hs_stack_table *table, uint32_t node)
 int hs_stack_table__build(struct hs_stack_table *table, const struct hs_subject *subject)
 {
     *table = (struct hs_stack_table){.symbols = subject->symbols};
-    hs_store__nodes(subject->store, &table->node_count);
+    table->node_count = subject->symbols->node_count;
     table->list = calloc(table->node_count + 1, sizeof(*table->list));
     int result = table->list ? add_frame(table, &no_stack, &table->no_stack) : -ENOMEM;
     for (size_t i = 0; !result && i < subject->totals.count; i++) {

@@ -11,7 +11,7 @@ struct hs_stack_table {
     struct hs_trace_symbols *symbols;
     const struct hs_frame **frame; // different by function, file, line, module or being inlined
     size_t frame_count;
-    size_t node_count; // of the store
+    size_t node_count; // of the subject
     // private
     uint32_t *list;   // by node: where its list is in `number`, + 1; nodes with the same frames share it
     uint32_t *number; // lists of frames, innermost first, each after its length

@@ -213,8 +213,7 @@ static int add_costs(struct hs_call_tree *tree, const uint32_t *of_node, size_t 
 int hs_call_tree__build(struct hs_call_tree *tree, struct hs_trace_symbols *symbols, const struct hs_totals *totals,
                         enum hs_cost cost, enum hs_tree_order order)
 {
-    size_t count = 0;
-    hs_store__nodes(hs_trace_symbols__store(symbols), &count);
+    const size_t count = symbols->node_count;
     int result = start(tree);
     if (result)
         return result;

@@ -93,6 +93,14 @@ uint32_t hs_frames__of_stack(struct hs_trace_symbols *symbols, uint32_t stack, b
     return to.count;
 }
 
+const struct hs_frame *hs_frames__requester(struct hs_trace_symbols *symbols, uint32_t stack)
+{
+    const struct hs_frame *frames[2] = {NULL};
+    uint32_t total;
+    const uint32_t count = hs_frames__of_stack(symbols, stack, true, frames, 2, &total);
+    return count > 1 && frames[0]->role == HS_ROLE_STANDARD ? frames[1] : frames[0];
+}
+
 // ---- writing -------------------------------------------------------------------------------------------------------
 
 // Length of an operator's sign that would be taken for brackets, after the word `operator`.

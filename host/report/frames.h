@@ -18,6 +18,10 @@ enum hs_origin hs_frame__origin(const char *function, const char *module, const 
 uint32_t hs_frames__of_stack(struct hs_trace_symbols *symbols, uint32_t stack, bool skip,
                              const struct hs_frame **frames, uint32_t most, uint32_t *total);
 
+// The frame of the code that requested a stack's memory: the innermost one that is neither an allocator's nor the
+// standard library's. If there is no such frame, the one that a report shows first. NULL: the stack is empty.
+const struct hs_frame *hs_frames__requester(struct hs_trace_symbols *symbols, uint32_t stack);
+
 // "function (file:line)", the module where the file is not known; long names lose their arguments, then their middle.
 void hs_frame__print(FILE *out, const struct hs_style *style, const struct hs_frame *frame);
 

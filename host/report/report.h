@@ -35,6 +35,7 @@ struct hs_subject {
     struct hs_live_total peak;
     uint64_t peak_time;
     const char *restriction;            // what was asked for, as the user gave it; NULL: everything
+    const char *transforms;             // how the stacks were changed, as the user gave it; NULL: they were not
     const char *path;                   // of the trace
     const struct hs_subject_kind *kind; // NULL: a trace
     const void *context;                // of that kind

@@ -288,14 +288,14 @@ static int transform(struct hs_question *question, struct trees *trees, const st
     struct hs_thread_parts *threads = &trees->threads;
     int result = 0;
     if (!by_thread(question))
-        return hs_transformer__add(transformer, stacks, NULL);
+        return hs_transformer__add(transformer, stacks, NULL, NULL);
     if (!trees->now)
         result = hs_thread_parts__choose(threads, question, cost);
     for (size_t i = 0; i <= threads->count && !result; i++) {
         struct hs_stack_values part;
         result = hs_thread_parts__values(threads, i, question, cost, stacks, &part);
         if (!result && part.count)
-            result = hs_transformer__add(transformer, &part, &threads->frame[i]);
+            result = hs_transformer__add(transformer, &part, &threads->frame[i], NULL);
         hs_stack_values__free(&part);
     }
     return result;
@@ -306,7 +306,9 @@ static int grow_transformed(struct hs_question *question, struct trees *trees, c
 {
     struct hs_transformer *transformer;
     struct hs_transformed transformed = {0};
-    int result = hs_transformer__create(&transformer, question);
+    const struct hs_transforms transforms = hs_question__transforms(question);
+    int result =
+        hs_transformer__create(&transformer, &transforms, question->symbols, &question->control, &question->error);
     if (!result)
         result = transform(question, trees, stacks, transformer);
     if (!result)
@@ -326,7 +328,8 @@ static int prepare(struct hs_question *question, cost_grower grow_cost)
 {
     struct trees *trees;
     int result = start(question, &trees);
-    const bool transforms = by_thread(question) || hs_transforms__any(question);
+    const struct hs_transforms asked = hs_question__transforms(question);
+    const bool transforms = by_thread(question) || hs_transforms__any(&asked);
     for (; !result && trees->now < trees->costs[0].count; trees->now++) {
         struct hs_stack_values stacks;
         result = hs_question__values(question, trees->costs[0].cost[trees->now], &stacks);

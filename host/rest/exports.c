@@ -4,6 +4,7 @@
 #include "host/export/export.h"
 #include "host/query/scan.h"
 #include "host/rest/answers.h"
+#include "host/rest/transformed_subject.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,13 +22,22 @@ const struct hs_rest_parameter hs_export_parameters[] = {
      .choices = "bytes count",
      .default_value = "bytes",
      .help = "bytes or blocks"},
+    HS_TRANSFORM_PARAMETERS,
     {0},
 };
 
 struct exporting {
     const struct hs_export_format *format;
     struct hs_subject subject;
+    struct hs_transformed_subject transformed;
 };
+
+static void free_exporting(void *work)
+{
+    struct exporting *exporting = work;
+    hs_transformed_subject__free(&exporting->transformed);
+    free(exporting);
+}
 
 static int unknown_format(struct hs_question *question, const char *name)
 {
@@ -52,6 +62,23 @@ static int refuse_events(struct hs_question *question)
                          hs_events_kind__of(question->events)->words, question->value[1], formats);
 }
 
+// Single blocks have the stacks that they have.
+static int check_transforms(struct hs_question *question, const struct hs_export_format *format,
+                            const struct hs_transforms *transforms)
+{
+    char formats[512];
+    if (!format->of_blocks || !hs_transforms__any(transforms))
+        return 0;
+    hs_export_formats__list_of_stacks(formats, sizeof(formats));
+    char *text = hs_transforms__text(transforms);
+    int result = hs_error__set(&question->error, EINVAL,
+                               "%s: %s contains single blocks with their stacks as they are; leave it out, or write "
+                               "one of: %s",
+                               text ? text : "transforms", format->name, formats);
+    free(text);
+    return result;
+}
+
 int hs_prepare__export(struct hs_question *question)
 {
     const struct hs_totals *totals;
@@ -59,7 +86,7 @@ int hs_prepare__export(struct hs_question *question)
     if (!exporting)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = exporting;
-    question->free_work = free;
+    question->free_work = free_exporting;
     exporting->format = hs_export_format__find(question->value[1]);
     if (!exporting->format)
         return unknown_format(question, question->value[1]);
@@ -72,13 +99,17 @@ int hs_prepare__export(struct hs_question *question)
     question->type = exporting->format->media_type;
     struct hs_subject *subject = &exporting->subject;
     const struct hs_summary *summary = hs_store__summary(question->store);
+    const struct hs_transforms transforms = hs_question__transforms(question);
     // While it is written it is too late to say so.
     if (summary->is_aggregate && exporting->format->of_blocks && !hs_events__are_samples(question->events))
         return hs_query__refuse_aggregate(&question->error);
+    int result = check_transforms(question, exporting->format, &transforms);
+    if (result)
+        return result;
     // Makes room for the memory per stack that an export needs.
     if (question->control.drops_pages)
         hs_rest_state__drop_pages(question->state);
-    int result = hs_question__totals(question, &totals);
+    result = hs_question__totals(question, &totals);
     if (result)
         return result;
     *subject = (struct hs_subject){.store = question->store,
@@ -91,8 +122,11 @@ int hs_prepare__export(struct hs_question *question)
                                    .events = question->events,
                                    .restriction = question->restricted ? question->filter_text : NULL,
                                    .path = question->state->path};
-    if (!question->restricted || question->events != HS_EVENTS_HEAP)
-        return 0;
+    if (hs_transforms__any(&transforms))
+        result = hs_transformed_subject__make(&exporting->transformed, subject, &transforms, &question->control,
+                                              &question->error);
+    if (result || !question->restricted || question->events != HS_EVENTS_HEAP)
+        return result;
     return hs_query__peak(question->store, &question->filter, &question->control, &subject->peak, &subject->peak_time,
                           &question->error);
 }

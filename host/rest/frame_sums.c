@@ -2,10 +2,24 @@
 #include "host/report/events.h"
 #include "host/report/frames.h"
 #include "host/rest/sum_rows.h"
+#include "host/rest/write.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum hs_sum_by hs_sum_by__parse(const char *word)
+{
+    unsigned number = 0;
+    const size_t length = strlen(word);
+    for (const char *choice = HS_SUM_BY_CHOICES; *choice; number++) {
+        const size_t next = strcspn(choice, " ");
+        if (next == length && !strncmp(choice, word, length))
+            break;
+        choice += next + (choice[next] == ' ');
+    }
+    return (enum hs_sum_by)number;
+}
 
 void hs_sum_rows__free(struct hs_sum_rows *rows)
 {
@@ -17,14 +31,13 @@ void hs_sum_rows__free(struct hs_sum_rows *rows)
 
 // ---- rows -----------------------------------------------------------------------------------------------------------
 
-// What requested the memory: one frame of each stack, the same as in reports.
+// What requested the memory: one frame of each stack.
 static bool is_requester(enum hs_sum_by by)
 {
     return by == HS_SUM_BY_SITE || by == HS_SUM_BY_REQUESTER || by == HS_SUM_BY_REQUESTER_LIBRARY;
 }
 
-// Equal texts are equal pointers. What has no such property is in no row.
-static const char *text_of(enum hs_sum_by by, const struct hs_frame *frame)
+const char *hs_sum_by__text(enum hs_sum_by by, const struct hs_frame *frame)
 {
     switch (by) {
     case HS_SUM_BY_SITE:
@@ -40,7 +53,21 @@ static const char *text_of(enum hs_sum_by by, const struct hs_frame *frame)
     }
 }
 
-static uint64_t number_of(enum hs_sum_by by, const struct hs_frame *frame)
+const char *hs_sum_by__name(enum hs_sum_by by, const struct hs_frame *frame)
+{
+    switch (by) {
+    case HS_SUM_BY_LIBRARY:
+    case HS_SUM_BY_REQUESTER_LIBRARY:
+        return hs_base_name(frame->module);
+    case HS_SUM_BY_SOURCE:
+    case HS_SUM_BY_LINE:
+        return frame->file;
+    default:
+        return frame->function;
+    }
+}
+
+uint64_t hs_sum_by__number(enum hs_sum_by by, const struct hs_frame *frame)
 {
     return by == HS_SUM_BY_LINE || by == HS_SUM_BY_SITE ? frame->line : 0;
 }
@@ -51,7 +78,7 @@ static uint32_t *slot_of(const struct hs_sum_rows *rows, const char *text, uint6
     size_t i = (size_t)(mixed >> 32) & (rows->slots - 1);
     for (; rows->slot[i]; i = (i + 1) & (rows->slots - 1)) {
         const struct hs_sum_row *row = &rows->row[rows->slot[i] - 1];
-        if (text_of(rows->by, row->frame) == text && row->number == number)
+        if (hs_sum_by__text(rows->by, row->frame) == text && row->number == number)
             break;
     }
     return &rows->slot[i];
@@ -73,15 +100,15 @@ static int grow(struct hs_sum_rows *rows)
     rows->slots = 4 * room;
     rows->room = room;
     for (size_t i = 0; i < rows->count; i++)
-        *slot_of(rows, text_of(rows->by, row[i].frame), row[i].number) = (uint32_t)i + 1;
+        *slot_of(rows, hs_sum_by__text(rows->by, row[i].frame), row[i].number) = (uint32_t)i + 1;
     return 0;
 }
 
 // NULL: it is in none, or there is no memory.
 static struct hs_sum_row *row_of(struct hs_sum_rows *rows, const struct hs_frame *frame, int *failed)
 {
-    const char *text = text_of(rows->by, frame);
-    const uint64_t number = number_of(rows->by, frame);
+    const char *text = hs_sum_by__text(rows->by, frame);
+    const uint64_t number = hs_sum_by__number(rows->by, frame);
     if (!text)
         return NULL;
     if (rows->count == rows->room && (*failed = grow(rows)))
@@ -164,15 +191,15 @@ static int walk_all(struct frame_sums_walk *walk, const int *cancel)
     return walk->failed;
 }
 
-// The frame that a stack's own sum belongs to; NULL: none.
-static const struct hs_frame *innermost(const struct hs_sum_rows *rows, struct hs_trace_symbols *symbols,
-                                        uint32_t stack)
+const struct hs_frame *hs_sum_by__frame(enum hs_sum_by by, struct hs_trace_symbols *symbols, uint32_t stack)
 {
     const struct hs_frame *frame;
     uint32_t depth;
-    if (!is_requester(rows->by))
-        return stack ? &hs_trace_symbols__node(symbols, stack)->frame[0] : NULL;
-    return hs_frames__of_stack(symbols, stack, true, &frame, 1, &depth) ? frame : NULL;
+    if (by == HS_SUM_BY_SITE)
+        return hs_frames__of_stack(symbols, stack, true, &frame, 1, &depth) ? frame : NULL;
+    if (is_requester(by))
+        return hs_frames__requester(symbols, stack);
+    return stack ? &hs_trace_symbols__node(symbols, stack)->frame[0] : NULL;
 }
 
 // For one frame per stack, `self` and `total` are equal.
@@ -181,7 +208,7 @@ static int add_innermost(struct hs_sum_rows *rows, struct hs_question *question,
 {
     int failed = 0;
     for (size_t i = 0; i < stacks->count && !failed; i++) {
-        const struct hs_frame *frame = innermost(rows, question->symbols, stacks->at[i].stack);
+        const struct hs_frame *frame = hs_sum_by__frame(rows->by, question->symbols, stacks->at[i].stack);
         struct hs_sum_row *row = frame ? row_of(rows, frame, &failed) : NULL;
         add(&rows->sum[cost], stacks->at[i].value);
         if (row) {

@@ -12,14 +12,16 @@ enum hs_sum_by {
     HS_SUM_BY_SOURCE,
     HS_SUM_BY_LINE,
     HS_SUM_BY_SITE,      // the line that requested the memory, as in reports: allocator frames are skipped
-    HS_SUM_BY_REQUESTER, // the function of that line
+    HS_SUM_BY_REQUESTER, // the innermost function that is neither an allocator's nor the standard library's
     HS_SUM_BY_REQUESTER_LIBRARY,
     HS_SUM_BY_THREAD,
     HS_SUM_BY_SIZE,
     HS_SUM_BY_LIFETIME,
     HS_SUM_BY_KIND
 };
-#define HS_SUM_BY_CHOICES "function library source line site requester requester_library thread size lifetime kind"
+// Those of frames come first.
+#define HS_SUM_BY_FRAME_CHOICES "function library source line site requester requester_library "
+#define HS_SUM_BY_CHOICES       HS_SUM_BY_FRAME_CHOICES "thread size lifetime kind"
 
 struct hs_sum_row {
     const struct hs_frame *frame; // one of the frames of the row; NULL: a row of blocks
@@ -47,5 +49,15 @@ int hs_sum_rows__of_frames(struct hs_sum_rows *rows, struct hs_question *questio
 // Rows of blocks: self and total are equal.
 int hs_sum_rows__of_blocks(struct hs_sum_rows *rows, struct hs_question *question);
 void hs_sum_rows__free(struct hs_sum_rows *rows);
+
+// The kind that a word of HS_SUM_BY_CHOICES names.
+enum hs_sum_by hs_sum_by__parse(const char *word);
+// The frame of a stack that its own sum belongs to; NULL: none.
+const struct hs_frame *hs_sum_by__frame(enum hs_sum_by by, struct hs_trace_symbols *symbols, uint32_t stack);
+// Its name in answers.
+const char *hs_sum_by__name(enum hs_sum_by by, const struct hs_frame *frame);
+// What makes frames one row: equal texts are equal pointers (NULL: in no row), and a number.
+const char *hs_sum_by__text(enum hs_sum_by by, const struct hs_frame *frame);
+uint64_t hs_sum_by__number(enum hs_sum_by by, const struct hs_frame *frame);
 
 #endif

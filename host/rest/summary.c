@@ -131,6 +131,26 @@ static void write_threads(struct hs_json *json, const struct hs_store *store)
     hs_json__close_array(json);
 }
 
+static void write_words(struct hs_json *json, const char *option, const char *const *value, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        hs_json__string(json, NULL, option);
+        hs_json__string(json, NULL, value[i]);
+    }
+}
+
+// With these options a command finds the same names.
+static void write_symbol_options(struct hs_json *json, const struct hs_symbols_options *options)
+{
+    hs_json__open_array(json, "symbol_options");
+    if (options) {
+        write_words(json, "--sysroot", options->sysroots, options->sysroot_count);
+        write_words(json, "--debug-dir", options->debug_dirs, options->debug_dir_count);
+        write_words(json, "--source-map", options->source_maps, options->source_map_count);
+    }
+    hs_json__close_array(json);
+}
+
 int hs_answer__summary(struct hs_question *question, FILE *out)
 {
     const struct hs_subject *subject = question->work;
@@ -143,6 +163,7 @@ int hs_answer__summary(struct hs_question *question, FILE *out)
     hs_json__string(&json, "dumps", hs_store__info(question->store, "dumps"));
     hs_json__string(&json, "estimate", hs_store__info(question->store, "estimate"));
     hs_json__boolean(&json, "growing", hs_rest_state__grows(question->state));
+    write_symbol_options(&json, question->state->symbols_options);
     write_events(&json, question->store);
     write_marks(&json, question->store);
     write_threads(&json, question->store);

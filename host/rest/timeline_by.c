@@ -22,9 +22,9 @@ const struct hs_rest_parameter hs_timeline_by_parameters[] = {
      .help = "the number of intervals, such as the pixels of a picture"},
     {.name = "by",
      .kind = HS_REST_CHOICE,
-     .choices = "function library source thread",
+     .choices = HS_SUM_BY_FRAME_CHOICES "thread",
      .default_value = "library",
-     .help = "the kind of series; callers are not counted"},
+     .help = "the kind of series, as in totals; callers are not counted"},
     {.name = "top",
      .kind = HS_REST_NUMBER,
      .least = 1,
@@ -38,7 +38,7 @@ enum { NOT_KNOWN = UINT8_MAX };
 
 struct series {
     const char *text; // of frames
-    uint64_t number;  // of a thread: its stream
+    uint64_t number;  // of a line, or of a thread: its stream
     const struct hs_frame *frame;
 };
 
@@ -63,11 +63,6 @@ static void free_work(void *memory)
 }
 
 // ---- the series -----------------------------------------------------------------------------------------------------
-
-static const char *text_of(enum hs_sum_by by, const struct hs_frame *frame)
-{
-    return by == HS_SUM_BY_FUNCTION ? frame->function : by == HS_SUM_BY_LIBRARY ? frame->module : frame->file;
-}
 
 static uint64_t weight(const struct hs_sum_row *row)
 {
@@ -103,7 +98,7 @@ static int choose_series(struct hs_question *question, struct timeline_by_work *
         qsort(order, count, sizeof(*order), compare);
     for (size_t i = 0; i < count && i < top; i++)
         work->series[work->count++] =
-            (struct series){.text = order[i]->frame ? text_of(work->by, order[i]->frame) : NULL,
+            (struct series){.text = order[i]->frame ? hs_sum_by__text(work->by, order[i]->frame) : NULL,
                             .number = order[i]->number,
                             .frame = order[i]->frame};
     free(order);
@@ -116,8 +111,10 @@ static int choose_series(struct hs_question *question, struct timeline_by_work *
 static size_t series_of_stack(const struct timeline_by_work *work, uint32_t stack)
 {
     size_t i = 0;
-    const char *text = stack ? text_of(work->by, &hs_trace_symbols__node(work->symbols, stack)->frame[0]) : NULL;
-    while (i < work->count && (!text || work->series[i].text != text))
+    const struct hs_frame *frame = hs_sum_by__frame(work->by, work->symbols, stack);
+    const char *text = frame ? hs_sum_by__text(work->by, frame) : NULL;
+    const uint64_t number = frame ? hs_sum_by__number(work->by, frame) : 0;
+    while (i < work->count && (!text || work->series[i].text != text || work->series[i].number != number))
         i++;
     return i;
 }
@@ -265,14 +262,6 @@ static int make_room(struct hs_question *question, struct timeline_by_work *work
     return 0;
 }
 
-static enum hs_sum_by read_by(const char *word)
-{
-    return !strcmp(word, "function")  ? HS_SUM_BY_FUNCTION
-           : !strcmp(word, "library") ? HS_SUM_BY_LIBRARY
-           : !strcmp(word, "source")  ? HS_SUM_BY_SOURCE
-                                      : HS_SUM_BY_THREAD;
-}
-
 int hs_prepare__timeline_by(struct hs_question *question)
 {
     struct timeline_by_work *work = calloc(1, sizeof(*work));
@@ -280,7 +269,7 @@ int hs_prepare__timeline_by(struct hs_question *question)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = work;
     question->free_work = free_work;
-    work->by = read_by(hs_question__text(question, "by"));
+    work->by = hs_sum_by__parse(hs_question__text(question, "by"));
     work->symbols = question->symbols;
     work->to = hs_store__summary(question->store)->end_time;
     int result = hs_question__axis(question, &work->from, &work->to);
@@ -316,15 +305,19 @@ static void write_name(struct hs_json *json, const struct hs_question *question,
                        size_t number)
 {
     const struct series *series = &work->series[number];
-    const struct hs_thread *thread = series->frame ? NULL : hs_store__thread(question->store, (uint32_t)series->number);
-    if (work->by == HS_SUM_BY_LIBRARY)
-        hs_json__string(json, "key", hs_base_name(series->text));
-    else
-        hs_json__string(json, "key", series->frame ? series->text : thread && thread->name ? thread->name : "");
-    if (!series->frame)
+    const struct hs_frame *frame = series->frame;
+    const struct hs_thread *thread = frame ? NULL : hs_store__thread(question->store, (uint32_t)series->number);
+    if (!frame) {
+        hs_json__string(json, "key", thread && thread->name ? thread->name : "");
         hs_json__number(json, "thread", hs_write__thread(question->store, (uint32_t)series->number));
-    else
-        hs_json__string(json, "library", *series->frame->module ? hs_base_name(series->frame->module) : NULL);
+        return;
+    }
+    hs_json__string(json, "key", hs_sum_by__name(work->by, frame));
+    hs_json__string(json, "library", frame->module && *frame->module ? hs_base_name(frame->module) : NULL);
+    if (work->by != HS_SUM_BY_LINE && work->by != HS_SUM_BY_SITE)
+        return;
+    hs_json__string(json, "source", frame->file);
+    hs_json__number(json, "line", series->number);
 }
 
 static void write_series(struct hs_json *json, const struct timeline_by_work *work, size_t number)

@@ -20,8 +20,9 @@ const struct hs_rest_parameter hs_totals_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = HS_SUM_BY_CHOICES,
      .default_value = "function",
-     .help = "the kind of rows; a site is the line that requested the memory, as in reports, a requester its function; "
-             "sizes and lifetimes are powers of two"},
+     .help =
+         "the kind of rows; a site is the line that requested the memory, as in reports; a requester is the innermost "
+         "function that is not of an allocator or of the standard library; sizes and lifetimes are powers of two"},
     {.name = "contains", .kind = HS_REST_TEXT, .help = "only rows whose name contains this, in upper or lower case"},
     {.name = "cost",
      .kind = HS_REST_CHOICE,
@@ -86,24 +87,12 @@ static int make_rows(void *context, void **value, size_t *bytes, struct hs_error
     return 0;
 }
 
-static unsigned number_of_word(const char *word, const char *choices)
-{
-    unsigned number = 0;
-    const size_t length = strlen(word);
-    while (*choices && (strncmp(choices, word, length) || (choices[length] && choices[length] != ' '))) {
-        choices += strcspn(choices, " ");
-        choices += *choices == ' ';
-        number++;
-    }
-    return number;
-}
-
 static int find_rows(struct hs_question *question, struct totals *totals)
 {
     const char *cost = hs_question__text(question, "cost");
     const unsigned known = hs_events__costs(question->events, question->store);
     struct totals_making making = {.question = question,
-                                   .by = number_of_word(hs_question__text(question, "by"), HS_SUM_BY_CHOICES),
+                                   .by = hs_sum_by__parse(hs_question__text(question, "by")),
                                    .costs = strcmp(cost, "all") ? 1u << hs_cost__parse(cost) : known};
     if (!(making.costs & known))
         return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known for %s", cost,
@@ -133,22 +122,12 @@ static const char *const kinds[] = {"malloc", "calloc", "aligned", "realloc", "p
 static const char *name_of(const struct totals *totals, const struct hs_sum_row *row)
 {
     switch (totals->rows->by) {
-    case HS_SUM_BY_FUNCTION:
-    case HS_SUM_BY_SITE:
-    case HS_SUM_BY_REQUESTER:
-        return row->frame->function;
-    case HS_SUM_BY_LIBRARY:
-    case HS_SUM_BY_REQUESTER_LIBRARY:
-        return hs_base_name(row->frame->module);
-    case HS_SUM_BY_SOURCE:
-    case HS_SUM_BY_LINE:
-        return row->frame->file;
     case HS_SUM_BY_THREAD:
         return thread_name(totals->question, row->number);
     case HS_SUM_BY_KIND:
         return row->number < sizeof(kinds) / sizeof(kinds[0]) ? kinds[row->number] : "";
     default:
-        return "";
+        return row->frame ? hs_sum_by__name(totals->rows->by, row->frame) : "";
     }
 }
 

@@ -141,6 +141,7 @@ static int open_state(struct hs_rest_trace *trace, const struct hs_query_control
     state->trace = trace;
     state->public.store = state->store;
     state->public.path = trace->path;
+    state->public.symbols_options = trace->symbols;
     if (state->public.symbols)
         state->public.scope = hs_filter_scope__create(state->store, state->public.symbols, NULL);
     if (!state->public.scope)

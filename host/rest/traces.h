@@ -14,9 +14,10 @@ struct hs_rest_state {
     const struct hs_store *store;
     struct hs_trace_symbols *symbols;
     struct hs_filter_scope *scope;
-    const struct hs_indexes *indexes; // NULL: none
-    const char *path;                 // of the trace
-    char key[64];                     // prefix of the cache keys of this state
+    const struct hs_indexes *indexes;                 // NULL: none
+    const char *path;                                 // of the trace
+    const struct hs_symbols_options *symbols_options; // NULL: none were given
+    char key[64];                                     // prefix of the cache keys of this state
 };
 
 // The number of allocations that pass through a return address, by node of the stack table.

@@ -20,11 +20,13 @@ struct transforms_names {
 };
 
 struct hs_transformer {
-    struct hs_question *question;
+    const struct hs_transforms *transforms;
+    struct hs_trace_symbols *symbols;
+    const struct hs_query_control *control;
+    struct hs_error *error;
     const struct hs_node_tree *nodes;
     struct hs_transformed made, *to;
     struct transforms_names functions, libraries;
-    bool has_root, without_recursion;
     size_t room;
     uint32_t *slot; // a node of `to`, by its parent and its function
     size_t slots;
@@ -34,14 +36,46 @@ struct hs_transformer {
 
 enum { OUTSIDE = 1, ENDED = 2 }; // the root is not reached yet; the rest is left out
 
-bool hs_transforms__any(const struct hs_question *question)
+bool hs_transforms__any(const struct hs_transforms *transforms)
 {
-    static const char *const names[] = {"root_function", "merge_function", "merge_library", "collapse_function",
-                                        "collapse_library"};
-    bool any = hs_question__flag(question, "collapse_recursion");
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        any |= hs_question__text(question, names[i]) != NULL;
-    return any;
+    return transforms->root_function || transforms->merge_function || transforms->merge_library ||
+           transforms->collapse_function || transforms->collapse_library || transforms->collapse_recursion;
+}
+
+struct hs_transforms hs_question__transforms(const struct hs_question *question)
+{
+    return (struct hs_transforms){.root_function = hs_question__text(question, "root_function"),
+                                  .merge_function = hs_question__text(question, "merge_function"),
+                                  .merge_library = hs_question__text(question, "merge_library"),
+                                  .collapse_function = hs_question__text(question, "collapse_function"),
+                                  .collapse_library = hs_question__text(question, "collapse_library"),
+                                  .collapse_recursion = hs_question__flag(question, "collapse_recursion")};
+}
+
+char *hs_transforms__text(const struct hs_transforms *transforms)
+{
+    const struct {
+        const char *name, *value;
+    } all[] = {{"root_function=", transforms->root_function},
+               {"merge_function=", transforms->merge_function},
+               {"merge_library=", transforms->merge_library},
+               {"collapse_function=", transforms->collapse_function},
+               {"collapse_library=", transforms->collapse_library},
+               {"collapse_recursion", transforms->collapse_recursion ? "" : NULL}};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    const char *separator = "";
+    for (size_t i = 0; out && i < sizeof(all) / sizeof(all[0]); i++) {
+        if (!all[i].value)
+            continue;
+        fprintf(out, "%s%s%s", separator, all[i].name, all[i].value);
+        separator = ", ";
+    }
+    if (out && !fclose(out))
+        return text;
+    free(text);
+    return NULL;
 }
 
 // ---- names ----------------------------------------------------------------------------------------------------------
@@ -98,18 +132,23 @@ static const char *library_of(const struct hs_frame *frame)
     return frame->module ? frame->module : "";
 }
 
+static bool is_cancelled(const struct hs_transformer *transforming)
+{
+    const int *cancel = transforming->control ? transforming->control->cancel : NULL;
+    return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
+}
+
 static int find_names(struct hs_transformer *transforming)
 {
-    struct hs_question *question = transforming->question;
     int failed = 0;
     for (uint32_t at = 1; at < transforming->nodes->count && !failed; at++) {
-        const struct hs_frames *frames = hs_trace_symbols__node(question->symbols, transforming->nodes->node[at]);
+        const struct hs_frames *frames = hs_trace_symbols__node(transforming->symbols, transforming->nodes->node[at]);
         for (uint32_t i = 0; i < frames->count && !failed; i++) {
             failed = add_name(&transforming->functions, frames->frame[i].function);
             if (!failed)
                 failed = add_name(&transforming->libraries, library_of(&frames->frame[i]));
         }
-        if (!(at & 0xffff) && question->control.cancel && __atomic_load_n(question->control.cancel, __ATOMIC_RELAXED))
+        if (!(at & 0xffff) && is_cancelled(transforming))
             return -ECANCELED;
     }
     if (!failed && !transforming->functions.count)
@@ -117,21 +156,20 @@ static int find_names(struct hs_transformer *transforming)
     return failed;
 }
 
-static int judge_functions(struct hs_transformer *transforming, const char *parameter, uint8_t verdict)
+static int judge_functions(struct hs_transformer *transforming, const char *parameter, const char *text,
+                           uint8_t verdict)
 {
-    struct hs_question *question = transforming->question;
     struct transforms_names *names = &transforming->functions;
-    const char *text = hs_question__text(question, parameter);
     struct hs_pattern *pattern;
     if (!text)
         return 0;
-    int result = hs_pattern__create(parameter, text, &pattern, &question->error);
+    int result = hs_pattern__create(parameter, text, &pattern, transforming->error);
     if (result)
         return result;
     uint8_t *matches = calloc(names->count, 1);
-    result = matches ? hs_pattern__match_all(pattern, names->name, names->count, matches, &question->control,
-                                             &question->error)
-                     : hs_error__set(&question->error, ENOMEM, "out of memory");
+    result = matches ? hs_pattern__match_all(pattern, names->name, names->count, matches, transforming->control,
+                                             transforming->error)
+                     : hs_error__set(transforming->error, ENOMEM, "out of memory");
     for (size_t i = 1; !result && i < names->count; i++)
         names->verdict[i] |= matches[i] ? verdict : 0;
     free(matches);
@@ -139,15 +177,14 @@ static int judge_functions(struct hs_transformer *transforming, const char *para
     return result;
 }
 
-static int judge_libraries(struct hs_transformer *transforming, const char *parameter, uint8_t verdict)
+static int judge_libraries(struct hs_transformer *transforming, const char *text, uint8_t verdict)
 {
     struct transforms_names *names = &transforming->libraries;
-    const char *text = hs_question__text(transforming->question, parameter);
     if (!text)
         return 0;
     char *copy = strdup(text), *rest = copy;
     if (!copy)
-        return hs_error__set(&transforming->question->error, ENOMEM, "out of memory");
+        return hs_error__set(transforming->error, ENOMEM, "out of memory");
     for (char *word = strsep(&rest, ","); word; word = strsep(&rest, ","))
         for (size_t i = 1; i < names->count; i++)
             names->verdict[i] |= hs_library__matches(names->name[i], word) ? verdict : 0;
@@ -157,20 +194,21 @@ static int judge_libraries(struct hs_transformer *transforming, const char *para
 
 static int judge(struct hs_transformer *transforming)
 {
+    const struct hs_transforms *transforms = transforming->transforms;
     struct transforms_names *functions = &transforming->functions, *libraries = &transforming->libraries;
     functions->verdict = calloc(functions->count, 1);
     libraries->verdict = calloc(libraries->count, 1);
     if (!functions->verdict || !libraries->verdict)
-        return hs_error__set(&transforming->question->error, ENOMEM, "out of memory");
-    int result = judge_functions(transforming, "root_function", IS_ROOT);
+        return hs_error__set(transforming->error, ENOMEM, "out of memory");
+    int result = judge_functions(transforming, "root_function", transforms->root_function, IS_ROOT);
     if (!result)
-        result = judge_functions(transforming, "merge_function", IS_MERGED);
+        result = judge_functions(transforming, "merge_function", transforms->merge_function, IS_MERGED);
     if (!result)
-        result = judge_functions(transforming, "collapse_function", IS_COLLAPSED);
+        result = judge_functions(transforming, "collapse_function", transforms->collapse_function, IS_COLLAPSED);
     if (!result)
-        result = judge_libraries(transforming, "merge_library", IS_MERGED);
+        result = judge_libraries(transforming, transforms->merge_library, IS_MERGED);
     if (!result)
-        result = judge_libraries(transforming, "collapse_library", IS_COLLAPSED);
+        result = judge_libraries(transforming, transforms->collapse_library, IS_COLLAPSED);
     return result;
 }
 
@@ -217,7 +255,7 @@ static int grow(struct hs_transformer *transforming)
 static void add_node(struct hs_transformed *to, uint32_t parent, const struct hs_frame *frame)
 {
     const uint32_t node = (uint32_t)to->count++;
-    to->node[node] = (struct hs_node){.parent = parent};
+    to->node[node] = (struct hs_node){.pc = HS_NEVER, .parent = parent}; // neither a cut nor a guess
     to->frames[node] = (struct hs_frames){.frame = frame, .count = frame != NULL};
     to->own[node] = (struct hs_stack_value){.stack = node};
 }
@@ -249,7 +287,7 @@ static int enter(struct hs_transformer *transforming, const struct hs_frame *fra
     if (function & IS_COLLAPSED)
         *state |= ENDED;
     const char *identity = hs_frame__identity(frame);
-    const uint32_t outer = transforming->without_recursion ? outer_call(to, *now, identity) : 0;
+    const uint32_t outer = transforming->transforms->collapse_recursion ? outer_call(to, *now, identity) : 0;
     if (outer) {
         *now = outer;
         return 0;
@@ -269,7 +307,7 @@ static int enter_node(struct hs_transformer *transforming, uint32_t at)
 {
     const struct hs_node_tree *nodes = transforming->nodes;
     const uint32_t parent = hs_node_tree__parent(nodes, at);
-    const struct hs_frames *frames = hs_trace_symbols__node(transforming->question->symbols, nodes->node[at]);
+    const struct hs_frames *frames = hs_trace_symbols__node(transforming->symbols, nodes->node[at]);
     uint32_t now = transforming->now[parent];
     uint8_t state = transforming->state[parent];
     int failed = 0;
@@ -310,20 +348,19 @@ static int enter_part(struct hs_transformer *transforming, const struct hs_frame
 static int enter_all(struct hs_transformer *transforming, const struct hs_frame *frame)
 {
     const struct hs_node_tree *nodes = transforming->nodes;
-    const int *cancel = transforming->question->control.cancel;
     transforming->now = calloc(nodes->count, sizeof(*transforming->now));
     transforming->state = calloc(nodes->count, sizeof(*transforming->state));
     int failed =
         transforming->now && transforming->state ? enter_part(transforming, frame, transforming->now) : -ENOMEM;
     if (failed)
         return failed;
-    transforming->state[0] = transforming->has_root ? OUTSIDE : 0;
+    transforming->state[0] = transforming->transforms->root_function ? OUTSIDE : 0;
     add_own(transforming, 0);
     for (uint32_t at = 1; at < nodes->count && !failed; at++) {
         failed = enter_node(transforming, at);
         if (!failed)
             add_own(transforming, at);
-        if (!(at & 0xffff) && cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
+        if (!(at & 0xffff) && is_cancelled(transforming))
             return -ECANCELED;
     }
     return failed;
@@ -344,36 +381,48 @@ static void free_names(struct transforms_names *names)
     *names = (struct transforms_names){0};
 }
 
-static int say(struct hs_question *question, int failed)
+static int say(struct hs_error *error, int failed)
 {
-    if (!failed || question->error.message[0])
+    if (!failed || error->message[0])
         return failed;
     if (failed == -ECANCELED)
-        return hs_error__set(&question->error, ECANCELED, "cancelled");
-    return hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less");
+        return hs_error__set(error, ECANCELED, "cancelled");
+    return hs_error__set(error, ENOMEM, "out of memory; a narrower filter needs less");
 }
 
-int hs_transformer__create(struct hs_transformer **transformer, struct hs_question *question)
+int hs_transformer__create(struct hs_transformer **transformer, const struct hs_transforms *transforms,
+                           struct hs_trace_symbols *symbols, const struct hs_query_control *control,
+                           struct hs_error *error)
 {
     struct hs_transformer *made = *transformer = calloc(1, sizeof(*made));
+    error->message[0] = 0;
     if (!made)
-        return say(question, -ENOMEM);
-    made->question = question;
+        return say(error, -ENOMEM);
+    made->transforms = transforms;
+    made->symbols = symbols;
+    made->control = control;
+    made->error = error;
     made->to = &made->made;
-    made->has_root = hs_question__text(question, "root_function");
-    made->without_recursion = hs_question__flag(question, "collapse_recursion");
     if (grow(made))
-        return say(question, -ENOMEM);
+        return say(error, -ENOMEM);
     add_node(made->to, 0, NULL);
     return 0;
 }
 
-int hs_transformer__add(struct hs_transformer *transformer, const struct hs_stack_values *values,
-                        const struct hs_frame *frame)
+static void list_nodes(const struct hs_transformer *transformer, const struct hs_stack_values *values, uint32_t *nodes)
 {
-    struct hs_question *question = transformer->question;
+    for (size_t i = 0; nodes && i < values->count; i++) {
+        const uint32_t at = hs_node_tree__find(transformer->nodes, values->at[i].stack);
+        nodes[i] = transformer->state[at] & OUTSIDE ? HS_NO_NODE : transformer->now[at];
+    }
+}
+
+int hs_transformer__add(struct hs_transformer *transformer, const struct hs_stack_values *values,
+                        const struct hs_frame *frame, uint32_t *to)
+{
+    const struct hs_trace_symbols *symbols = transformer->symbols;
     struct hs_node_tree nodes;
-    int failed = hs_node_tree__make(&nodes, question->store, values->at, values->count);
+    int failed = hs_node_tree__make_of(&nodes, symbols->nodes, symbols->node_count, values->at, values->count);
     transformer->nodes = &nodes;
     if (!failed)
         failed = find_names(transformer);
@@ -381,6 +430,8 @@ int hs_transformer__add(struct hs_transformer *transformer, const struct hs_stac
         failed = judge(transformer);
     if (!failed)
         failed = enter_all(transformer, frame);
+    if (!failed)
+        list_nodes(transformer, values, to);
     hs_node_tree__free(&nodes);
     free_names(&transformer->functions);
     free_names(&transformer->libraries);
@@ -388,7 +439,7 @@ int hs_transformer__add(struct hs_transformer *transformer, const struct hs_stac
     free(transformer->state);
     transformer->now = NULL;
     transformer->state = NULL;
-    return say(question, failed);
+    return say(transformer->error, failed);
 }
 
 void hs_transformer__end(struct hs_transformer *transformer, struct hs_transformed *transformed)

@@ -32,15 +32,27 @@
         .help = "where a function is called again within its own call, leave out everything between the two calls"     \
     }
 
-bool hs_transforms__any(const struct hs_question *question);
+struct hs_transforms {
+    const char *root_function, *merge_function, *merge_library, *collapse_function, *collapse_library;
+    bool collapse_recursion;
+};
+bool hs_transforms__any(const struct hs_transforms *transforms);
+struct hs_transforms hs_question__transforms(const struct hs_question *question);
+// As in a question, for headings: "merge_function=^main$, collapse_recursion". To be freed; NULL: out of memory.
+char *hs_transforms__text(const struct hs_transforms *transforms);
 
 struct hs_transformer;
 
 // Makes transformed stacks of one part of the stacks after the other; `frame` is put before all frames of a part, and
-// no transform is applied to it (NULL: nothing). Each returns 0, or a negative errno with the question's error set.
-int hs_transformer__create(struct hs_transformer **transformer, struct hs_question *question);
+// no transform is applied to it (NULL: nothing). `nodes`, if it is not NULL, gets the node to which each of the stacks
+// has led, or HS_NO_NODE for those that are left out. Each returns 0, or a negative errno with the error set. All that
+// is given has to stay until the transformer is destroyed.
+#define HS_NO_NODE UINT32_MAX
+int hs_transformer__create(struct hs_transformer **transformer, const struct hs_transforms *transforms,
+                           struct hs_trace_symbols *symbols, const struct hs_query_control *control,
+                           struct hs_error *error);
 int hs_transformer__add(struct hs_transformer *transformer, const struct hs_stack_values *values,
-                        const struct hs_frame *frame);
+                        const struct hs_frame *frame, uint32_t *nodes);
 void hs_transformer__end(struct hs_transformer *transformer, struct hs_transformed *transformed);
 void hs_transformer__destroy(struct hs_transformer *transformer);
 void hs_transformed__free(struct hs_transformed *transformed);

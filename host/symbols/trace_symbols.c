@@ -163,6 +163,29 @@ struct hs_trace_symbols *hs_trace_symbols__create_with(const struct hs_store *st
     return NULL;
 }
 
+struct hs_trace_symbols *hs_trace_symbols__create_made(const struct hs_store *store, const struct hs_node *nodes,
+                                                       const struct hs_frames *frames, size_t count)
+{
+    struct hs_trace_symbols *self = calloc(1, sizeof(*self));
+    if (!self)
+        return NULL;
+    pthread_mutex_init(&self->lock, NULL);
+    self->store = store;
+    self->nodes = nodes;
+    self->node_count = count;
+    self->place = calloc(count + 1, sizeof(*self->place));
+    bool made = self->place && !hs_places__init(&self->places);
+    for (size_t node = 0; made && node < count; node++) {
+        const struct hs_place place = {.frames = &frames[node], .until = HS_NEVER, .module = -1};
+        self->place[node] = hs_places__add(&self->places, &place, false);
+        made = self->place[node];
+    }
+    if (made)
+        return self;
+    hs_trace_symbols__destroy(self);
+    return NULL;
+}
+
 void hs_trace_symbols__destroy(struct hs_trace_symbols *self)
 {
     if (!self)

@@ -33,6 +33,10 @@ struct hs_trace_symbols *hs_trace_symbols__create(const struct hs_store *store,
 struct hs_trace_symbols *hs_trace_symbols__create_with(const struct hs_store *store,
                                                        const struct hs_symbols_options *options,
                                                        const struct hs_symbols_module *modules);
+// Other stacks of the same trace, made of its frames: `nodes` in place of its stack table, with the frames of each.
+// None of them stands for an address. All that is given must outlive the result. NULL: out of memory.
+struct hs_trace_symbols *hs_trace_symbols__create_made(const struct hs_store *store, const struct hs_node *nodes,
+                                                       const struct hs_frames *frames, size_t count);
 void hs_trace_symbols__destroy(struct hs_trace_symbols *self);
 
 const struct hs_store *hs_trace_symbols__store(const struct hs_trace_symbols *self);

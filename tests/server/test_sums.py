@@ -74,7 +74,7 @@ class Sums(TestCase):
             self.assertEqual((rows[site]["self"][cost], rows[site]["total"][cost]), (expected, expected))
 
     def test_requesters(self):
-        """Of every site, the function; and its library."""
+        """Without a standard library: of every site, the function; and its library."""
         sites = self.server.data("totals", by="site")
         for by, key in (("requester", lambda row: (row["key"], row["library"], row["source"])),
                         ("requester_library", lambda row: row["library"])):
@@ -182,6 +182,21 @@ class Sums(TestCase):
         part = self.server.data("timeline_by", **{"from": "25%", "to": "50%"})
         self.assertEqual(sum(series["size"][-1] for series in part["series"]) + part["rest"]["size"][-1],
                          self.server.data("timeline", **{"from": "25%", "to": "50%"}, size_min=0)["end_size"][-1])
+
+    def test_series_are_rows_of_totals(self):
+        """Under each kind of frames a series ends at what the row of the same name has live at the end."""
+        for by in ("function", "library", "source", "line", "site", "requester", "requester_library"):
+            def key(row):
+                return row["key"], row.get("library"), row.get("source") if "line" in row else None, row.get("line")
+            wanted = collections.Counter()
+            for row in self.server.data("totals", by=by, cost="live")["rows"]:
+                wanted[key(row)[:2] + key(row)[2:]] += row["self"]["live"][0]
+            answer = self.server.data("timeline_by", by=by, top=100, width=7)
+            found = collections.Counter()
+            for series in answer["series"]:
+                found[key(series)] += series["size"][-1]
+            self.assertEqual(+found, +wanted, by)
+            self.assertTrue(found or by in ("source", "line"), by)
 
     def test_address_map(self):
         for asked in ({}, {"lifetime": "only_leaked"}, {"at": "peak", "width": 7}):

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Trees, texts, timelines and exports against the slow model, over random traces."""
+import collections
 import fnmatch
 import itertools
 import json
 import re
+import subprocess
 import types
 import unittest
 
-from client import TestCase, seeded
+from client import COMMAND, TestCase, seeded
 from model import Model, NS, ns
 
 
@@ -449,6 +451,62 @@ class Trees(TestCase):
             self.assertTrue(body, name)
             if headers["Content-Type"] == "application/json":
                 json.loads(body)
+
+    def test_transformed_exports(self):
+        """Formats of stacks show the same stacks as the trees, from the server and from the command."""
+        trace = self.server.json("/list")[0]["path"]
+        for cost, unit in itertools.product(("allocated", "live", "peak"), ("bytes", "count")):
+            transforms = self.random_transforms()
+            with self.subTest(cost=cost, unit=unit, transforms=transforms):
+                wanted = collections.Counter()
+
+                def add(node, path):
+                    path += (node["function"].replace(";", ":"),) if "function" in node else ()
+                    wanted[path or ("[no stack]",)] += node["self_size" if unit == "bytes" else "self_count"]
+                    for child in node["children"]:
+                        add(child, path)
+                add(self.server.data("call_tree", least=0, nodes=1000000, children=100000, depth=10000, cost=cost,
+                                     **transforms), ())
+                folded = self.server.text("/data/last/export/collapsed", cost=cost, unit=unit, **transforms)
+                found = collections.Counter()
+                for line in folded.splitlines():
+                    path, value = line.rsplit(" ", 1)
+                    found[tuple(path.split(";"))] += int(value)
+                self.assertEqual(found, +wanted)
+                options = [f"--{name.replace('_', '-')}" + (f"={value}" if name != "collapse_recursion" else "")
+                           for name, value in transforms.items()]
+                made = subprocess.run([COMMAND, "export", "--format=collapsed", f"--cost={cost}", f"--unit={unit}",
+                                       *options, trace], check=True, stdout=subprocess.PIPE).stdout
+                self.assertEqual(made.decode(), folded)
+        transforms = {"collapse_recursion": "true", "merge_function": "^main$"}
+        stacks = self.server.json("/data/last/export/json", **transforms)
+        names = [[stacks["frames"][frame]["function"] for frame in stack["frames"]] for stack in stacks["stacks"]]
+        self.assertTrue(names and all(len(stack) == len(set(stack)) and "main" not in stack for stack in names))
+        self.assertEqual(sum(stack["live_bytes"] for stack in stacks["stacks"]),
+                         self.server.data("call_tree", cost="live")["size"])
+        self.assertEqual(stacks["transforms"], "merge_function=^main$, collapse_recursion")
+        picture = self.server.text("/data/last/export/flamegraph", **transforms)
+        self.assertIn("merge_function=^main$, collapse_recursion", picture)
+        self.assertNotIn('data-n="main"', picture)
+        for name in ("speedscope", "heapprofile", "perfetto"):
+            self.assertNotEqual(*(self.server.ask(f"/data/last/export/{name}", **more)[2] for more in ({}, transforms)))
+
+    def test_exports_of_blocks_have_their_own_stacks(self):
+        for transforms, part in (({"merge_function": "a"}, b"merge_function=a: heaptrack contains"),
+                                 ({"collapse_recursion": "true"}, b"collapse_recursion: heaptrack contains")):
+            status, _, body = self.server.ask("/data/last/export/heaptrack", **transforms)
+            self.assertEqual(status, 400)
+            self.assertIn(part, body)
+            self.assertIn(b"speedscope", body)
+        trace = self.server.json("/list")[0]["path"]
+        for word in ("csv", "pprof"):
+            ended = subprocess.run([COMMAND, "export", f"--format={word}", "--merge-function=a", trace], check=False,
+                                   capture_output=True)
+            self.assertEqual((ended.returncode, ended.stdout), (1, b""))
+            self.assertIn(b"merge_function=a: " + word.encode() + b" contains", ended.stderr)
+        status, _, body = self.server.ask("/data/last/export/collapsed", merge_function="(")
+        self.assertEqual(status, 400)
+        self.assertIn(b"merge_function", body)
 
     def test_names_without_templates(self):
         frames = [frame for row in self.model.rows for frame in row.frames]

@@ -355,31 +355,42 @@ export function criteria({ page, view, count, programs, command, environment, br
       }
   }, { of });
 
-  page("rows in sight are asked for first, and a request goes on as long as its rows are wanted", async (page, go) => {
-    const skips = [], all = 100000, time = { secs: 0, fract_nsecs: 0 };
-    let release;
-    const held = new Promise((resolve) => { release = resolve; });
-    await page.route((url) => url.pathname.endsWith("/allocations"), async (route) => {
-      const skip = Number(new URL(route.request().url()).searchParams.get("skip"));
-      skips.push(skip);
-      if (skip)
-        await held;
-      const allocations = Array.from({ length: 100 }, (_, i) => ({ id: skip + i, address_s: (skip + i).toString(16).padStart(16, "0"), size: 1, extra_space: 0,
-        thread: 1, backtrace_id: 1, backtrace: [], timestamp: time, timestamp_relative: time }));
-      await route.fulfill({ json: { allocations, total_count: all } }).catch(() => {});
+  page("rows in sight are asked for alone, those ahead come before they are seen, and what is passed is given up", async (page, go) => {
+    const held = [], all = 100000, time = { secs: 0, fract_nsecs: 0 };
+    let holds = false;
+    const answer = ({ route, skip, wanted }) => route.fulfill({ json: { total_count: all, allocations: Array.from({ length: wanted }, (_, i) => ({ id: skip + i,
+      address_s: (skip + i).toString(16).padStart(16, "0"), size: 1, extra_space: 0, thread: 1, backtrace_id: 1, backtrace: [], timestamp: time, timestamp_relative: time })) } }).catch(() => {});
+    await page.route((url) => url.pathname.endsWith("/allocations"), (route) => {
+      const query = new URL(route.request().url()).searchParams, one = { route, skip: Number(query.get("skip")), wanted: Number(query.get("count")) };
+      return holds ? held.push(one) : answer(one);
     });
     await go(cpp("blocks"));
+    const inSight = await page.$eval(".table-pane", (pane) => Math.ceil(pane.clientHeight / 24));
     const scroll = (row) => page.$eval(".table-pane", (pane, top) => { pane.scrollTop = top; }, row * 24);
-    const asked = (skip) => page.waitForRequest((request) => request.url().includes(`skip=${skip}&`));
-    const [visible] = [asked(5000), scroll(5005)];
-    await visible;
-    const [ahead] = [asked(5100), scroll(5070)];
+    const asked = (row) => page.waitForRequest((request) => {
+      const query = new URL(request.url()).searchParams, skip = Number(query.get("skip"));
+      return request.url().includes("/allocations?") && skip <= row && row < skip + Number(query.get("count"));
+    });
+    holds = true;
+    // A jump: only pages with rows in sight are asked for.
+    const [far] = [asked(50010), scroll(50000)];
+    await far;
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    assert.ok(held.length > 0 && held.every(({ skip, wanted }) => skip < 50000 + inSight && skip + wanted > 50000), held.map(({ skip }) => skip).join());
+    // A second jump: the first one's requests are aborted.
+    const given = page.waitForEvent("requestfailed", (request) => request.url().includes("/allocations?"));
+    const [near] = [asked(70010), scroll(70000)];
+    await Promise.all([given, near]);
+    holds = false;
+    // When they are there, the next screens are asked for although nobody has seen them.
+    const ahead = asked(70000 + 3 * inSight);
+    await Promise.all(held.splice(0).map(answer));
     await ahead;
-    release();
-    await page.waitForFunction(() => document.querySelectorAll(".table tbody tr").length > 20 && !document.querySelector(".table .missing"));
-    const later = skips.filter((skip) => skip);
-    assert.equal(later[0], 5000, later.join());
-    assert.equal(later.filter((skip) => skip === 5000).length, 1, later.join());
+    await settled(page);
+    assert.equal(await page.locator(".table .missing").count(), 0);
+    await scroll(70000 + 2 * inSight);
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    assert.equal(await page.getAttribute(".table", "data-state"), "ready");
   }, { of });
 
   page("every view names a command that prints what it shows as text", async (page, go) => {

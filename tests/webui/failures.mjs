@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { open, serve, settled } from "./browser.mjs";
 
 // Where each endpoint is asked for.
-const ENDPOINTS = { summary: "overview", totals: "overview", timeline: "overview", timeline_usage: "export", call_tree: "flame", inverted_tree: "flame?ui.inverted=1", sandwich: "functions?function=main",
+const ENDPOINTS = { summary: "overview", findings: "overview", totals: "overview", timeline: "overview", timeline_usage: "export", call_tree: "flame", inverted_tree: "flame?ui.inverted=1", sandwich: "functions?function=main",
                     allocation_groups: "stacks", "backtrace/1": "stacks?ui.stack=1", allocations: "blocks", recording: "recording", timeline_by: "timeline", timeline_leaked: "timeline",
                     generations: "generations", address_map: "maps", maps: "maps", "map/0": "maps?ui.map=0", dynamic_constants: "statics", dynamic_statics: "statics" };
 const REFUSED = { status: 500, contentType: "text/plain", body: "it went wrong\n" };
@@ -85,6 +85,12 @@ export function failures({ page, view, programs, inFolder, browser }) {
       await page.waitForSelector(loading, { state: "attached" });
     }
     await page.getByText(/still working, [\d.]+ s/).waitFor();
+    // What takes long can be given up, and asked for again.
+    const given = page.waitForEvent("requestfailed", (request) => request.url().includes("/recording"));
+    await page.locator(".view-recording").getByRole("button", { name: "Cancel" }).click();
+    await given;
+    await page.locator(ALERT, { hasText: "Cancelled" }).getByRole("button", { name: "Retry" }).click();
+    await page.waitForSelector(".view-recording [data-state=loading]", { state: "attached" });
     await page.locator(".rail a", { hasText: "Generations" }).click();
     await settled(page);
     holding = false;

@@ -29,19 +29,48 @@ const shown = (page, hash) => page.evaluate((to) => new Promise((resolve) => {
   location.hash = to;
 }), hash);
 
-// Until no row in sight is blank, after jumps to places all over the table.
+// Until no row in sight is blank: after jumps to places all over the table, and the longest time while the wheel turns.
 const blankRows = (page) => page.evaluate(async () => {
-  const pane = document.querySelector(".table-pane"), times = [];
+  const pane = document.querySelector(".table-pane"), jumps = [];
   const frame = () => new Promise(requestAnimationFrame);
+  const blank = () => {
+    const { top, bottom } = pane.getBoundingClientRect();
+    return [...pane.querySelectorAll(".missing")].some((one) => {
+      const box = one.getBoundingClientRect();
+      return box.bottom > top && box.top < bottom;
+    });
+  };
   for (let i = 1; i <= 20; i++) {
     pane.scrollTop = pane.scrollHeight * (i * 7 % 20) / 20;
     const began = performance.now();
     do
       await frame();
-    while (pane.querySelector(".missing"));
-    times.push(performance.now() - began);
+    while (blank());
+    jumps.push(performance.now() - began);
   }
-  return times;
+  return jumps;
+});
+
+// The same while 60 times a second two rows are scrolled, by keys, which are exact in long tables.
+const blankWhileScrolling = (page) => page.evaluate(async () => {
+  const pane = document.querySelector(".table-pane");
+  const frame = () => new Promise(requestAnimationFrame);
+  let longest = 0, since;
+  pane.focus();
+  pane.dispatchEvent(new KeyboardEvent("keydown", { key: "PageDown", bubbles: true }));
+  for (let i = 0; i < 600; i++) {
+    for (let row = 0; row < 2; row++)
+      pane.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true }));
+    await frame();
+    const { top, bottom } = pane.getBoundingClientRect();
+    const blank = [...pane.querySelectorAll(".missing")].some((one) => {
+      const box = one.getBoundingClientRect();
+      return box.bottom > top && box.top < bottom;
+    });
+    since = blank ? since ?? performance.now() : undefined;
+    longest = Math.max(longest, since === undefined ? 0 : performance.now() - since);
+  }
+  return longest;
 });
 
 // Until pages in the middle of a sorted list come at once: the server's indexes are there then. Milliseconds.
@@ -172,6 +201,7 @@ try {
   await timed("blocks");
   const blank = await blankRows(page);
   say("blank rows of blocks after a jump, the longest", Math.max(...blank), "ms", 200, `half of them below ${middle(blank).toFixed(0)} ms`);
+  say("blank rows of blocks while scrolling, the longest", await blankWhileScrolling(page), "ms", 200);
   await timed("flame");
   const { slow, worked } = await frames(page, work);
   say(`a frame of ${await page.getAttribute(".flame canvas", "data-ready")} boxes, 95th percentile`, slow, "ms", 16, `${worked.toFixed(1)} ms of the processor`);

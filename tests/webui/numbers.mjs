@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { open, serve, settled } from "./browser.mjs";
 
 const COSTS = ["peak", "live", "allocated", "temporary"];
-const { HEAPSONDE_TEST_SYSROOT: sysroot, HEAPSONDE_TEST_ARM_SHIM: armShim, HEAPSONDE_TEST_CPP: source } = process.env;
+const { HEAPSONDE_TEST_SYSROOT: sysroot, HEAPSONDE_TEST_ARM_SHIM: armShim, HEAPSONDE_TEST_CPP: source, HEAPSONDE_TEST_COMMAND: command } = process.env;
 
 export function numbers({ view, count, programs, inFolder, browser }) {
   const exactly = (value) => count(value) + (value === 1 ? " byte" : " bytes");
@@ -79,6 +79,10 @@ export function numbers({ view, count, programs, inFolder, browser }) {
       await page.goto(`${server.address}/${view("functions", "cost=allocated&contains=Registry", id)}`);
       await settled(page);
       assert.match(await page.locator(".table tbody td.wide").first().textContent(), /Registry<…>::add/);
+      // The command finds the same names.
+      const words = (await page.locator(".foot-bar code").innerText()).match(/'[^']*'|\S+/g).map((word) => word.replace(/^'(.*)'$/, "$1"));
+      assert.ok(words.includes(sysroot), words.join(" "));
+      assert.match(execFileSync(command, words.slice(1), { encoding: "utf8" }), /Registry<.*>::add/);
       await context.close();
     } finally {
       await server.stop();

@@ -238,7 +238,7 @@ page("collapsed recursion changes no sum, and no function is below itself", asyn
   }
 });
 
-page("the overview names who requested memory, as reports do", async (page, go) => {
+page("the overview names who requested memory, without the standard library", async (page, go) => {
   const names = async (title) => page.$$eval(`[aria-label="${title}"] tbody .name`, (all) => all.map((one) => one.title));
   const { cpp } = programs, asked = (what) => programs.server.json(`/data/${cpp}/totals?${what}&order=dsc&count=8&cost=peak&sort_by=self.peak.bytes`);
   await page.goto(`${programs.server.address}/${view("overview", "", cpp)}`);
@@ -246,8 +246,8 @@ page("the overview names who requested memory, as reports do", async (page, go) 
   const shown = await names("Functions at the peak");
   assert.deepEqual(shown, (await asked("by=requester")).rows.filter((row) => row.self.peak[0]).map((row) => row.key));
   assert.ok((await asked("by=function")).rows.some((row) => /^operator new|allocate\(/.test(row.key)));
-  assert.ok(!shown.some((name) => /^operator new|allocate\(/.test(name)), shown.join());
-  assert.ok(shown.includes("odd(int)"));
+  assert.ok(!shown.some((name) => /^operator new|allocate\(|^std::/.test(name)), shown.join());
+  assert.ok(shown.includes("odd(int)") && shown.some((name) => /^Registry<.*>::add\(/.test(name)), shown.join());
   assert.equal((await names("Libraries at the peak"))[0], "program");
 }, { of: () => programs.server });
 
@@ -332,10 +332,13 @@ page("functions: the table, its search, and one function between callers and cal
 });
 
 page("layers over time add up to the heap", async (page, go) => {
-  for (const by of ["library", "function", "thread"]) {
+  const timeline = await data("timeline?width=600"), kinds = { library: "requester_library", function: "requester", line: "site", thread: "thread" };
+  for (const [by, asked] of Object.entries(kinds)) {
     await go(view("timeline", "ui.layers=" + by));
-    const timeline = await data("timeline?width=600");
-    assert.equal(Number(await page.getAttribute(`[data-layers=${by}]`, "data-end")), timeline.end_size.at(-1));
+    const layers = page.locator(`[data-layers=${asked}]`);
+    assert.equal(Number(await layers.getAttribute("data-end")), timeline.end_size.at(-1));
+    const { series } = await data(`timeline_by?by=${asked}&width=600&top=10`);
+    assert.deepEqual(await layers.locator("a").evaluateAll((all) => all.map((one) => one.title)), series.map((one) => one.key));
   }
 });
 
@@ -499,6 +502,9 @@ for (const [theme, rules] of [["light", undefined], ["dark", ["color-contrast"]]
     await page.getByRole("button", { name: "+ Add" }).click();
     await page.waitForSelector(".field");
     assert.deepEqual((await page.evaluate(() => axe.run())).violations.map(({ id: rule, nodes }) => rule + nodes[0].html), []);
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Keys" }).click();
+    assert.deepEqual((await page.evaluate(() => axe.run())).violations.map(({ id: rule, nodes }) => rule + nodes[0].html), []);
   }, { colorScheme: theme });
 
 page("a phone's width is enough", async (page, go) => {
@@ -518,6 +524,62 @@ page("keys alone reach every view", async (page, go) => {
   }
   for (const text of await page.locator(".rail a").allInnerTexts())
     assert.ok(reached.has(text), text);
+});
+
+page("keys lead to every view and change what is shown; they are listed, and can be switched off", async (page, go) => {
+  await go(view("overview"));
+  await page.keyboard.press("?");
+  const lines = await page.locator("dialog .key-list tr").allInnerTexts(), views = lines.find((line) => line.startsWith("g, then a letter"));
+  await page.keyboard.press("Escape");
+  for (const [, letter, title] of views.matchAll(/(?:a view: |, (?=\w ))(\w) ([a-z]+(?:, l[a-z]+| [a-z]+)?)/g)) {
+    await page.keyboard.press("g");
+    await page.keyboard.press(letter);
+    await page.waitForFunction((wanted) => document.querySelector(".rail a[aria-current]")?.textContent.toLowerCase() === wanted, title);
+  }
+  const has = (text) => page.waitForFunction((wanted) => location.hash.includes(wanted), text);
+  const hasNot = (text) => page.waitForFunction((wanted) => !location.hash.includes(wanted), text);
+  await go(view("flame", "cost=peak"));
+  for (const [key, text] of [["k", "cost=live"], ["u", "ui.unit=count"], ["i", "ui.inverted=1"], ["p", "cost=peak"], ["e", "cost=live"]]) {
+    await page.keyboard.press(key);
+    await has(text);
+  }
+  await page.keyboard.press("i");
+  await hasNot("ui.inverted");
+  await settled(page);
+  await page.focus(".flame-pane");
+  for (const key of ["ArrowDown", "ArrowDown", "Enter"])
+    await page.keyboard.press(key);
+  await has("ui.zoom=0.0");
+  for (const key of ["-", "0"]) {
+    await page.keyboard.press(key);
+    await (key === "0" ? hasNot("ui.zoom") : page.waitForFunction(() => /ui\.zoom=0(&|$)/.test(location.hash)));
+  }
+  await page.keyboard.press("Backspace");
+  await has("ui.zoom=0");
+  await page.keyboard.press("Control+k");
+  await page.waitForFunction(() => document.querySelector(".view-functions .search") === document.activeElement);
+  await page.keyboard.type("gk");
+  await has("contains=gk");
+  await page.getByRole("button", { name: "Keys" }).click();
+  await page.getByLabel("Keys without Ctrl").uncheck();
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.focus("#main");
+  await page.keyboard.press("k");
+  await page.keyboard.press("Control+k");
+  await page.waitForFunction(() => document.querySelector(".view-functions .search") === document.activeElement);
+  assert.ok(page.url().includes("cost=live"));
+});
+
+page("every view can be printed: its content is there, in light colours, without controls", async (page, go) => {
+  await page.emulateMedia({ media: "print", colorScheme: "dark" });
+  for (const name of ["overview", "stacks", "timeline"]) {
+    await page.goto(server.address + "/" + view(name));
+    await settled(page);
+    assert.equal(await page.locator(".rail").isVisible(), false, name);
+    assert.ok(await page.locator(".view").isVisible(), name);
+    assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), name);
+  }
 });
 
 page("addresses of older pages lead to the new ones", async (page, go) => {
@@ -653,8 +715,23 @@ test("every export that is offered is there", async () => {
   try {
     await page.goto(server.address + "/" + view("export", "size_min=10"));
     await settled(page);
-    const links = await page.$$eval(".view-export table a", (all) => all.map((one) => one.getAttribute("href")));
+    const linksOf = () => page.$$eval(".view-export table a", (all) => all.map((one) => one.getAttribute("href")));
+    const links = await linksOf();
     assert.ok(links.length > 10);
+    // Changes of the tree go with the formats of stacks, in the links and in the commands.
+    await page.goto(server.address + "/" + view("flame", "cost=live&merge_function=%5Emain%24&collapse_recursion=true"));
+    await settled(page);
+    const svg = await page.locator("a.button", { hasText: "Save SVG" }).getAttribute("href");
+    await page.locator(".rail a", { hasText: "Export" }).click();
+    await page.waitForSelector(".view-export .transforms .chip");
+    const changed = (await linksOf()).filter((link) => link.includes("merge_function"));
+    assert.deepEqual(changed.map((link) => link.split("/")[4]), ["flamegraph", "collapsed", "speedscope", "heapprofile", "json", "perfetto"]);
+    const collapsed = await (await fetch(server.address + changed[1])).text();
+    assert.doesNotMatch(collapsed, /main;/);
+    assert.equal(collapsed.trim().split("\n").reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0), (await data("call_tree?cost=live")).size);
+    assert.equal(await (await fetch(server.address + svg)).text(), await (await fetch(server.address + changed[0])).text());
+    const words = (await page.locator(".view-export button", { hasText: "Command" }).nth(1).getAttribute("title")).match(/'[^']*'|\S+/g).map((word) => word.replace(/^'(.*)'$/, "$1"));
+    assert.equal(execFileSync(command, [...words.slice(1).filter((word) => word !== "-o" && word !== "stacks.collapsed")], { encoding: "utf8" }), collapsed);
     for (const link of links) {
       const answer = await fetch(server.address + link);
       assert.equal(answer.status, 200, link);

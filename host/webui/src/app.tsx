@@ -8,6 +8,7 @@ import { report } from "./data/report";
 import type { ListRow, Summary } from "./data/types";
 import { Chips } from "./parts/chips";
 import { lookedAt } from "./parts/controls";
+import { Keys } from "./parts/keys";
 import { Login } from "./parts/login";
 import { copy } from "./parts/menu";
 import { Boundary, Pane, curl } from "./parts/pane";
@@ -105,6 +106,7 @@ function Head({ route, list, row }: { route: Route; list: Answer<ListRow[]>; row
       {row?.problem && <span class="tag warn">{plain(row.problem)}</span>}
       {list.problem && <span class="tag warn" role="alert">{list.problem.message}</span>}
       <span class="gap" />
+      {!route.trace && <Keys place={undefined} />}
       <label class="theme"><span>Theme </span><select value={theme} onChange={(event) => (choose(event.currentTarget.value), setTheme(event.currentTarget.value))}>
         {THEMES.map((one) => <option key={one}>{one}</option>)}
       </select></label>
@@ -138,7 +140,7 @@ function Trace({ route, row, rows }: { route: Route; row: ListRow; rows: ListRow
         {report && <p class="note report-note">A report in one file. It contains what the views show at first, without filters{report.left_out.length > 0 && <>, but not {report.left_out.join(", ")}</>}.
           For everything else: <code>heapsonde server {plain(report.about.file)}</code></p>}
         <h1 class="unseen">{view.title} of {baseName(row.executable) || baseName(row.path)}</h1>
-        <Chips route={route} threads={answer.data?.thread_list ?? []} />
+        <div class="top-line"><Chips route={route} threads={answer.data?.thread_list ?? []} /><Keys place={answer.data && { route, summary: answer.data }} /></div>
         <Pane answer={answer} path={path}>
           {(summary) => <>
             <Strip route={route} summary={summary} />
@@ -168,6 +170,8 @@ function Foot({ route, summary, view, rows }: { route: Route; summary: Summary; 
     generations: question(route, "generations", { parts: 10 }), maps: question(route, "maps"), statics: question(route, "dynamic_statics", {}, false),
   };
   const path = asked[view.name], command = commandOf(view, route, summary, cost, filterOf(route), path, rows);
+  if (!command && !path)
+    return null;
   return (
     <footer class="foot-bar">
       {command && <><code title="the command that prints this view">{command}</code><button type="button" onClick={() => copy(command)}>Copy command</button></>}
@@ -176,17 +180,6 @@ function Foot({ route, summary, view, rows }: { route: Route; summary: Summary; 
     </footer>
   );
 }
-
-addEventListener("keydown", (event) => {
-  const target = event.target as HTMLElement;
-  const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
-  const box = document.querySelector<HTMLInputElement>(".search");
-  if (box && ((event.key === "/" && !typing) || (event.key === "f" && (event.ctrlKey || event.metaKey)))) {
-    event.preventDefault();
-    box.focus();
-    box.select();
-  }
-});
 
 setTheme(savedTheme());
 render(<App />, document.getElementById("app")!);

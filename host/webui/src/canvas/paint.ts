@@ -111,11 +111,14 @@ function cut(context: CanvasRenderingContext2D, text: string, room: number): str
       widths.set(sign, wide = context.measureText(sign).width);
     return wide;
   };
-  let wide = 0;
+  const dots = unit("\u2026");
+  let wide = 0, fits = 0;
   for (let i = 0; i < text.length; i++) {
     wide += unit(text[i]!);
     if (wide > room)
-      return text.slice(0, Math.max(0, i - 1)) + "\u2026";
+      return text.slice(0, fits) + "\u2026";
+    if (wide + dots <= room)
+      fits = i + 1;
   }
   return text;
 }

@@ -92,11 +92,12 @@ export interface Answer<T> {
   problem: Refusal | undefined;
   loading: boolean;
   retry: () => void;
+  cancel: () => void;       // the server stops working on it
 }
 
 // Answers for finished traces do not change, so recent ones are cached.
 const kept = new Map<string, unknown>();
-const KEPT = 40;
+const KEPT = 60;
 
 function keep(path: string, data: unknown): void {
   kept.delete(path);
@@ -129,8 +130,7 @@ export async function askOrKept<T>(path: string, signal: AbortSignal): Promise<T
 export function useAnswer<T>(path: string | undefined, every = 0): Answer<T> {
   const [state, set] = useState<{ data?: T; of?: string; problem?: Refusal; loading: boolean }>({ loading: !!path });
   const [round, again] = useState(0);
-  const last = useRef(path);
-  last.current = path;
+  const now = useRef<AbortController | undefined>(undefined);
   useEffect(() => {
     if (!path)
       return;
@@ -140,7 +140,7 @@ export function useAnswer<T>(path: string | undefined, every = 0): Answer<T> {
       set((before) => before.of === path && before.data === known && !before.loading ? before : { data: known, of: path, loading: false });
       return;
     }
-    const end = new AbortController();
+    const end = now.current = new AbortController();
     set((before) => ({ ...before, problem: undefined, loading: true }));
     let patience = 0;
     const run = (): void => {
@@ -167,9 +167,13 @@ export function useAnswer<T>(path: string | undefined, every = 0): Answer<T> {
   }, [every, round, state]);
   useBack(state.problem, () => again((before) => before + 1));
   const retry = (): void => again((before) => before + 1);
+  const cancel = (): void => {
+    now.current?.abort();
+    set((before) => ({ ...before, problem: new Refusal(-1, "Cancelled."), loading: false }));
+  };
   // What is kept is drawn at once, not after a picture of waiting.
   const known = path && !round && state.of !== path ? keptAnswer<T>(path) : undefined;
   if (known !== undefined)
-    return { data: known, of: path, problem: undefined, loading: false, retry };
-  return { data: state.data, of: state.of, problem: state.problem, loading: state.loading, retry };
+    return { data: known, of: path, problem: undefined, loading: false, retry, cancel };
+  return { data: state.data, of: state.of, problem: state.problem, loading: state.loading, retry, cancel };
 }

@@ -50,7 +50,7 @@ export interface Findings {
 }
 
 export interface Summary {
-  program: string; command: string; trace: string; trace_id: string; arch: string; pid: number; state: string;
+  program: string; command: string; trace: string; symbol_options: string[]; trace_id: string; arch: string; pid: number; state: string;
   incomplete: string | null; restriction: string | null; attached_after_ns: number | null; older_bytes: number | null; holds: string; duration_ns: number; start_realtime_ns: number;
   allocations: number; deallocations: number; reallocations: number;
   allocated_bytes: number; allocated_usable_bytes: number;

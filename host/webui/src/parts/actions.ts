@@ -7,7 +7,7 @@ import { copy, type MenuItem } from "./menu";
 
 export function functionActions(route: Route, name: string): MenuItem[] {
   return [
-    { name: "Show callers and callees", run: () => go(toView(route, "functions", { function: name })) },
+    { name: "Show callers and callees", key: "s", run: () => go(toView(route, "functions", { function: name })) },
     ...(isUnnamed(name) ? [] : throughIt(route, name)),
     { name: "Copy the name", run: () => copy(name) },
   ];

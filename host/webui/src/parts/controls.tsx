@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Switches for what is shown: links to the address with that choice.
+// Switches for what is shown: links to the address with that choice. Where there is little room, the style sheet shows the
+// short form.
 import type { Cost, EventsKind, Summary } from "../data/types";
 import { bytes, count, counted, duration, plain, shortName } from "../text/format";
 import type { Speech } from "../canvas/flame";
@@ -11,11 +12,16 @@ export function Choice({ label, choices, now, to }: {
   choices: { value: string; name: string; title?: string; off?: string | null }[];
 }) {
   return (
-    <div class="choice" role="group" aria-label={label}>
-      {choices.map(({ value, name, title, off }) => off
-        ? <span key={value} class="off" title={off} aria-disabled="true">{name}</span>
-        : <a key={value} href={to(value)} title={title} aria-current={value === now ? "true" : undefined}>{name}</a>)}
-    </div>
+    <>
+      <div class="choice" role="group" aria-label={label}>
+        {choices.map(({ value, name, title, off }) => off
+          ? <span key={value} class="off" title={off} aria-disabled="true">{name}</span>
+          : <a key={value} href={to(value)} title={title} aria-current={value === now ? "true" : undefined}>{name}</a>)}
+      </div>
+      <select class="short-choice" aria-label={label} value={now} onChange={(event) => { location.hash = to(event.currentTarget.value); }}>
+        {choices.map(({ value, name, off }) => <option key={value} value={value} disabled={!!off}>{name}</option>)}
+      </select>
+    </>
   );
 }
 
@@ -33,6 +39,11 @@ export function lookedAt(route: Route, summary: Summary): Looked {
   return { events, cost, speech: { unit, value, thing: events.thing } };
 }
 
+export function nextCost(route: Route, summary: Summary): Cost {
+  const { events, cost } = lookedAt(route, summary);
+  return events.costs[(events.costs.indexOf(cost) + 1) % events.costs.length]!;
+}
+
 // Explains why a view is empty, and what to do.
 export function Nothing({ route, summary }: { route: Route; summary: Summary }) {
   const { events, cost } = lookedAt(route, summary);
@@ -45,7 +56,7 @@ export function Nothing({ route, summary }: { route: Route; summary: Summary }) 
 const ANOTHER_TREE: Changes = { "ui.zoom": undefined, "ui.open": undefined };
 
 // What is done to stacks before they are added up.
-export function StackSwitches({ route, summary }: { route: Route; summary: Summary }) {
+export function StackSwitches({ route, summary, threads = true }: { route: Route; summary: Summary; threads?: boolean }) {
   const { events } = lookedAt(route, summary);
   return (
     <>
@@ -53,7 +64,7 @@ export function StackSwitches({ route, summary }: { route: Route; summary: Summa
         to={(value) => address(changed(route, { collapse_recursion: value === "1" ? "true" : undefined, ...ANOTHER_TREE }))}
         choices={[{ value: "0", name: "Each call", title: "show each call of a recursion as a box of its own" },
                   { value: "1", name: "Recursion collapsed", title: "show each function at most once per stack, also if other functions are between its calls" }]} />
-      {(summary.thread_list.length > 1 || route.parameters.has("split")) && events.name === "heap" && summary.holds !== "sums" &&
+      {threads && (summary.thread_list.length > 1 || route.parameters.has("split")) && events.name === "heap" && summary.holds !== "sums" &&
         <Choice label="Threads" now={route.parameters.get("split") === "thread" ? "thread" : "none"}
           to={(value) => address(changed(route, { split: value === "thread" ? value : undefined, ...ANOTHER_TREE }))}
           choices={[{ value: "none", name: "Threads together" }, { value: "thread", name: "By thread", title: "a part of its own for each thread that allocated" }]} />}

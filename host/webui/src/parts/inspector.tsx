@@ -5,7 +5,7 @@ import type { Speech } from "../canvas/flame";
 import { useAnswer } from "../data/ask";
 import type { Timeline } from "../data/types";
 import { changed, exactly, go, question, type Route } from "../state/route";
-import { baseName, bytes, counted, exactBytes, isUnnamed, plain, share, shortName } from "../text/format";
+import { baseName, bytes, counted, duration, exactBytes, isUnnamed, plain, share, shortName } from "../text/format";
 import { nodeActions } from "./actions";
 import { hovers, useHover } from "./hover";
 import { Pane } from "./pane";
@@ -46,17 +46,18 @@ export function Inspector({ route, model, node, speech, whole, overTime }: Props
 
 const POINTS = 120;
 
-// Live memory of stacks with the function.
-function OverTime({ route, name }: { route: Route; name: string }) {
+// Live memory of stacks with the function, and when it was there first.
+export function OverTime({ route, name }: { route: Route; name: string }) {
   const filtered = changed(route, {});
   filtered.parameters.append("function_regex", exactly(name));
   const path = question(filtered, "timeline", { width: POINTS });
   const answer = useAnswer<Timeline>(path);
   return <Pane answer={answer} path={path}>{(data) => {
+    const first = data.allocations.findIndex((blocks) => blocks > 0);
     const most = Math.max(1, ...data.end_size), wide = data.end_size.length;
     const points = data.end_size.map((size, i) => `${i},${(30 - 28 * size / most).toFixed(1)}`).join(" ");
     return <figure class="over-time"><svg viewBox={`0 0 ${wide - 1 || 1} 30`} preserveAspectRatio="none" role="img" aria-label={`live over time, at most ${bytes(most)}`}>
       <polygon points={`0,30 ${points} ${wide - 1},30`} /></svg>
-      <figcaption class="faint">live memory of stacks with it, at most {bytes(most)}</figcaption></figure>;
+      <figcaption class="faint">live memory of stacks with it, at most {bytes(most)}{first >= 0 && `, since ${duration(data.start_ns + first * data.interval_ns)}`}</figcaption></figure>;
   }}</Pane>;
 }

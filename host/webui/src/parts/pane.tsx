@@ -31,7 +31,7 @@ export function Pane<T>({ answer, path, children, empty }: {
   const stale = loading && data !== undefined;
   return (
     <div class={"pane" + (stale ? " stale" : "")} aria-busy={loading} data-state={problem ? "problem" : loading ? "loading" : "ready"}>
-      {loading && <Working since={path} />}
+      {loading && <Working since={path} cancel={answer.cancel} />}
       {problem && <div class="problem" role="alert">
         <p>{problem.message}</p>
         {problem.status === 410 && <p>The trace file was changed. Restart the server to read it again.</p>}
@@ -48,12 +48,12 @@ export function curl(path: string): string {
   return `curl --compressed -H "Authorization: Bearer $HEAPSONDE_TOKEN" '${location.origin}${path.replace(/'/g, "%27")}'`;
 }
 
-function Working({ since }: { since: string | undefined }) {
+export function Working({ since, cancel }: { since: string | undefined; cancel: () => void }) {
   const [ms, set] = useState(0);
   useEffect(() => {
     const began = performance.now();
     const timer = setInterval(() => set(performance.now() - began), 200);
     return () => clearInterval(timer);
   }, [since]);
-  return <div class="working" role="status">{ms > 1000 ? `still working, ${(ms / 1000).toFixed(1)} s` : ""}</div>;
+  return <div class="working"><span role="status">{ms > 1000 && `still working, ${Math.floor(ms / 1000)} s`}</span>{ms > 1000 && <button type="button" onClick={cancel}>Cancel</button>}</div>;
 }

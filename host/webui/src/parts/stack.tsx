@@ -15,8 +15,18 @@ export function frameText(frame: Frame): string {
   return frame.function ? shortName(frame.function) : `${frame.library ?? ""} 0x${frame.address_s.replace(/^0+/, "").toLowerCase()}`;
 }
 
-// The innermost functions that belong to the program itself, at most four.
+// The innermost functions that belong to the program itself, at most four. Rows are drawn often while a table scrolls, so
+// their texts are kept as long as they are.
+const short = new WeakMap<Frame[], string>();
+
 export function shortStack(frames: Frame[]): string {
+  let text = short.get(frames);
+  if (text === undefined)
+    short.set(frames, text = shortened(frames));
+  return text;
+}
+
+function shortened(frames: Frame[]): string {
   const inner = [...frames].reverse();
   let from = 0;
   while (from < inner.length - 1 && INSIDE.test(inner[from]!.function ?? ""))

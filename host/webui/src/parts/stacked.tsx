@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Live memory over time in layers: by library, function, file or thread.
+// Live memory over time in layers: by the library, function or line that requested it, or by thread.
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { isDark, theme } from "../canvas/colours";
 import { useAnswer } from "../data/ask";
@@ -9,30 +9,31 @@ import { baseName, bytes, duration, exactBytes, plain, shortName } from "../text
 import { Choice } from "./controls";
 import { Pane } from "./pane";
 
-interface Series { key: string; library?: string | null; thread?: number; size: number[]; count: number[] }
+interface Series { key: string; library?: string | null; source?: string | null; line?: number; thread?: number; size: number[]; count: number[] }
 interface TimelineBy { by: string; start_ns: number; interval_ns: number; end_ns: number; series: Series[]; rest: { size: number[]; count: number[] } }
 
 const HIGH = 200;
 // Okabe and Ito's colours, which can be distinguished with all kinds of colour vision; the rest is grey.
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6bb1", "#b8a700", "#5f9ea0", "#a05a2c"];
 
-const BY = [{ value: "library", name: "Libraries" }, { value: "function", name: "Functions" }, { value: "source", name: "Files" }, { value: "thread", name: "Threads" }];
+const BY = [{ value: "library", name: "Libraries" }, { value: "function", name: "Functions" }, { value: "line", name: "Lines" }, { value: "thread", name: "Threads" }];
+// Who requested the memory, as in the overview; functions of allocators and of the standard library say nothing.
+const ASKED: Record<string, string> = { library: "requester_library", function: "requester", line: "site", thread: "thread" };
 
 function nameOf(by: string, series: Series): string {
-  return by === "thread" ? `${plain(series.key) || "thread"} ${series.thread ?? ""}` : by === "source" ? baseName(series.key) : shortName(series.key);
+  return by === "thread" ? `${plain(series.key) || "thread"} ${series.thread ?? ""}` : by === "site" && series.source ? `${baseName(series.source)}:${series.line} ${shortName(series.key)}` : shortName(series.key);
 }
 
 function filterFor(route: Route, by: string, series: Series): string {
-  const changes = by === "thread" ? { thread: String(series.thread) } : by === "library" ? { library: series.key }
-    : by === "source" ? { source_regex: exactly(series.key) } : { function_regex: exactly(series.key) };
+  const changes = by === "thread" ? { thread: String(series.thread) } : by === "requester_library" ? { library: series.key } : { function_regex: exactly(series.key) };
   return address(toView(changed(route, changes), "flame"));
 }
 
 export function Stacked({ route, wide, over, setOver }: {
   route: Route; wide: number; over: number | undefined; setOver: (at: number | undefined) => void;
 }) {
-  const by = route.parameters.get("ui.layers") ?? "library";
-  const path = question(route, "timeline_by", { by, width: 600, top: 10 });
+  const chosen = route.parameters.get("ui.layers") ?? "library", by = chosen in ASKED ? chosen : "library";
+  const path = question(route, "timeline_by", { by: ASKED[by], width: 600, top: 10 });
   const answer = useAnswer<TimelineBy>(path);
   return (
     <section class="layers" aria-label="Live memory in layers">
@@ -87,8 +88,8 @@ function Layers({ data, wide, over, setOver, route }: {
           setOver(Math.max(0, Math.min(points - 1, Math.floor((event.clientX - box.left) / box.width * points))));
         }}
         onPointerLeave={() => setOver(undefined)} />
-      <figcaption>{at === undefined ? "the maximum of each" : `at ${duration(data.start_ns + (at + 1) * data.interval_ns)}`}; in total at most {bytes(most)}, at the ends of intervals</figcaption>
-      <p class="tools"><button type="button" onClick={() => save("layers.csv", "text/csv", [["end_ns", ...data.series.map((series) => series.key), "the rest"],
+      <p class="tools under"><span class="faint">{at === undefined ? "The most that each layer had" : `At ${duration(data.start_ns + (at + 1) * data.interval_ns)}`}; at most {bytes(most)} together.</span>
+        <button type="button" onClick={() => save("layers.csv", "text/csv", [["end_ns", ...data.series.map((series) => series.key), "the rest"],
         ...data.rest.size.map((rest, i) => [data.start_ns + (i + 1) * data.interval_ns, ...data.series.map((series) => series.size[i]!), rest].map(String))].map((cells) => line(cells, ",")).join(""))}>Save CSV</button></p>
       <ul class="legend" data-layers={data.by} data-end={(tops.at(-1)?.[points - 1] ?? 0)}>
         {data.series.map((series, i) => <li key={i}>

@@ -4,12 +4,11 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { theme } from "../canvas/colours";
 import { type Answer, useAnswer } from "../data/ask";
 import type { Summary, Timeline } from "../data/types";
-import { address, changed, filterOf, go, question, type Route, sidesOf } from "../state/route";
+import { address, atInstant, changed, filterOf, go, question, type Route, sidesOf, TIMES } from "../state/route";
 import { bytes, count, counted, duration, filterTime, plain } from "../text/format";
 import { RANGES } from "../text/words";
 
 const HIGH = 72;
-const TIMES = ["from", "to", "alive_at", "alive_at_2", "at"];
 
 export function readTime(text: string | null, end: number): number | undefined {
   if (!text)
@@ -134,7 +133,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
         {answer.problem ? <span role="alert">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></span>
           : bucket >= 0 && data ? <>{duration(over!)}: at most {bytes(data.allocated_size[bucket]!)} in {counted(data.allocated_count[bucket]!, "blocks")};
             {" "}{count(data.allocations[bucket]!)} allocated, {count(data.deallocations[bucket]!)} freed in {duration(data.interval_ns)}</>
-          : <><span>0 s</span><Instants route={route} summary={summary} /><span>{duration(end)}</span></>}
+          : <><span>0 s{data && !data.allocations.some(Boolean) && <b> {"\u00b7"} no block matches</b>}</span><Instants route={route} summary={summary} /><span>{duration(end)}</span></>}
       </p>
       {brush?.done && <div class="meanings" role="group" aria-label="What the range means">
         <p>{duration(Math.min(brush.from, brush.to))} to {duration(Math.max(brush.from, brush.to))}: show blocks that were</p>
@@ -149,14 +148,11 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
 // Links to the most important instants: a click shows what was live then.
 function Instants({ route, summary }: { route: Route; summary: Summary }) {
   const usage = useUsage(route, summary), resident = highest(usage.data, summary);
-  const to = (changes: Record<string, string | undefined>): string => {
-    const cleared = Object.fromEntries([...TIMES, "lifetime", "events", "ui.zoom"].map((name) => [name, undefined]));
-    return address(changed(route, { ...cleared, ...changes }));
-  };
+  const to = (cost: string, at?: string): string => address(atInstant(route, cost, at));
   return <span class="instants">
-    <a href={to({ cost: "peak" })} title="blocks that were live when the heap was largest">peak {bytes(summary.peak_bytes)} at {duration(summary.peak_time_ns)}</a>
-    {resident && summary.holds !== "sums" && <a href={to({ at: filterTime(resident.time), cost: "allocated" })} title="blocks that were live when the resident memory of the process was largest">resident peak {bytes(resident.size)} at {duration(resident.time)}</a>}
-    <a href={to({ cost: "live" })} title="blocks that were not freed by the end of the recording">{bytes(summary.live_bytes)} at the end</a>
+    <a href={to("peak")} title="blocks that were live when the heap was largest">peak {bytes(summary.peak_bytes)} at {duration(summary.peak_time_ns)}</a>
+    {resident && summary.holds !== "sums" && <a href={to("allocated", filterTime(resident.time))} title="blocks that were live when the resident memory of the process was largest">resident peak {bytes(resident.size)} at {duration(resident.time)}</a>}
+    <a href={to("live")} title="blocks that were not freed by the end of the recording">{bytes(summary.live_bytes)} at the end</a>
     {usage.problem && <span role="alert">resident memory: {usage.problem.message} <button type="button" onClick={usage.retry}>Retry</button></span>}
     {summary.marks.length ? <span>{count(summary.marks.length)} marks</span> : null}
   </span>;

@@ -78,6 +78,14 @@ export function go(route: Route, replace = false): void {
     location.hash = hash;
 }
 
+// What was live at the peak or at the end: parameters that choose other times go.
+export const TIMES = ["from", "to", "alive_at", "alive_at_2", "at"];
+
+export function atInstant(route: Route, cost: string, at?: string): Route {
+  const cleared = Object.fromEntries([...TIMES, "lifetime", "events", "ui.zoom"].map((name) => [name, undefined]));
+  return changed(route, { ...cleared, cost, at });
+}
+
 export function isFilter(name: string): boolean {
   return !name.startsWith("ui.") && !OWN.has(name);
 }
@@ -97,11 +105,16 @@ export function toView(route: Route, view: string, changes: Changes = {}): Route
   for (const name of ["cost", "events", "ui.unit"])
     if (route.parameters.has(name))
       parameters.set(name, route.parameters.get(name)!);
-  if (view === "flame" || view === "tree")
+  if (["flame", "tree", "export"].includes(view))
     for (const name of OF_TREES)
       for (const value of route.parameters.getAll(name))
         parameters.append(name, value);
   return changed({ ...route, view, parameters }, changes);
+}
+
+// The same without the parts of threads, which exported stacks do not have.
+export function exportedTransformsOf(route: Route): Record<string, string | undefined> {
+  return { ...transformsOf(route), split: undefined };
 }
 
 // One value for each transform, as REST takes it.

@@ -7,6 +7,7 @@ import { ask, askOrKept, keptAnswer, Refusal, useBack } from "../data/ask";
 import { high } from "../parts/high";
 import { hover, useHover } from "../parts/hover";
 import { copy } from "../parts/menu";
+import { Working } from "../parts/pane";
 import { count } from "../text/format";
 import { line, save, textOf } from "./text";
 
@@ -33,18 +34,23 @@ interface Props<Row> {
   empty: ComponentChildren;
 }
 
-const HIGH = 24, PAGE = 100, MOST_HIGH = 12_000_000, PAGES = 20, SAVED = 1000;
+// A page is little more than what is visible, so that it comes fast; AHEAD screens are prefetched. One screen ahead and
+// BEHIND rows are drawn.
+const HIGH = 24, PAGE = 40, AHEAD = 4, BEHIND = 8, MOST_HIGH = 12_000_000, PAGES = 40, SAVED = 1000;
 
-// The pages of rows that are wanted, the most urgent ones first.
-function pagesAround(top: number, visible: number, down: boolean, total: number): number[] {
-  const ranges = [[top, top + visible], down ? [top + visible, top + 3 * visible] : [top - 2 * visible, top], down ? [top - visible, top] : [top + visible, top + 2 * visible]];
-  const pages = new Set<number>();
-  for (const [from, to] of ranges) {
-    const begin = Math.floor(Math.max(0, from!) / PAGE), end = Math.floor((Math.min(total, to!) - 1) / PAGE);
-    for (let page = begin; page <= end; page++)
-      pages.add(page);
-  }
-  return [...pages];
+function pagesOf(from: number, to: number, total: number): number[] {
+  const begin = Math.floor(Math.max(0, from) / PAGE), end = Math.floor((Math.min(total, to) - 1) / PAGE);
+  return Array.from({ length: Math.max(0, end - begin + 1) }, (_, i) => begin + i);
+}
+
+// The pages that are not there: those with visible rows, and those to prefetch, which are ahead in the direction of
+// scrolling, the nearest first, and behind.
+export function pagesWanted(top: number, visible: number, down: boolean, total: number, has: (page: number) => boolean): { seen: number[]; later: number[] } {
+  const missing = (from: number, to: number): number[] => pagesOf(from, to, total).filter((page) => !has(page));
+  const seen = missing(top, top + visible);
+  const below = missing(top + visible, top + (down ? 1 + AHEAD : 2) * visible);
+  const above = missing(top - (down ? 1 : AHEAD) * visible, top).reverse();
+  return { seen, later: (down ? [...below, ...above] : [...above, ...below]).filter((page) => !seen.includes(page)) };
 }
 
 export function Table<Row>(props: Props<Row>) {
@@ -93,13 +99,13 @@ export function Table<Row>(props: Props<Row>) {
       take(0, answer);
   }, [whole]);
 
-  // Visible rows come first, then those ahead in the direction of scrolling, then those behind.
   const way = useRef<{ at: number; down: boolean }>({ at: 0, down: true });
   if (way.current.at !== top)
     way.current = { at: top, down: top > way.current.at };
-  const first = Math.max(0, top - visible), last = Math.min(total ?? Infinity, top + 2 * visible);
-  const wanted = Math.floor(first / PAGE);
-  const asked = pagesAround(top, visible, way.current.down, fresh ? total! : 1).filter((page) => !fresh || !pages.has(page));
+  const down = way.current.down, first = Math.max(0, top - (down ? BEHIND : visible)), last = Math.min(total ?? Infinity, top + visible + (down ? visible : BEHIND));
+  const { seen, later } = pagesWanted(top, visible, down, fresh ? total! : 1, (page) => fresh && pages.has(page));
+  // While visible rows are missing nothing else is asked, so that the server works on them alone.
+  const asked = seen.length ? seen : later;
   const running = useRef(new Map<number, AbortController>());
   const abortAll = (): void => {
     for (const end of running.current.values())
@@ -111,7 +117,7 @@ export function Table<Row>(props: Props<Row>) {
   useEffect(() => {
     setProblem(undefined);
     for (const [page, end] of running.current)
-      if (!asked.includes(page))
+      if (!seen.includes(page) && !later.includes(page))
         end.abort(), running.current.delete(page);
     for (const page of asked) {
       if (running.current.has(page))
@@ -127,7 +133,7 @@ export function Table<Row>(props: Props<Row>) {
           setProblem(reason instanceof Refusal ? reason : new Refusal(0, String(reason)));
       });
     }
-  }, [whole, asked.join(), round]);
+  }, [whole, seen.join(), later.join(), round]);
 
   const rows = total ?? 0, real = rows * HIGH, space = Math.min(real, MOST_HIGH);
   const scale = real > space ? (real - visible * HIGH) / Math.max(1, space - visible * HIGH) : 1;
@@ -187,7 +193,8 @@ export function Table<Row>(props: Props<Row>) {
   }
   const offset = scale > 1 ? (pane.current?.scrollTop ?? 0) - (top - first) * HIGH : first * HIGH;
   return (
-    <div class={"table" + (got && !fresh && !problem ? " stale" : "")} data-state={problem ? "problem" : fresh && (pages.has(wanted) || total === 0) ? "ready" : "loading"}>
+    <div class={"table" + (got && !fresh && !problem ? " stale" : "")} data-state={problem ? "problem" : fresh && !seen.length ? "ready" : "loading"}>
+      {!problem && (!fresh || seen.length > 0) && <Working since={whole + seen.join()} cancel={() => (abortAll(), setProblem(new Refusal(-1, "Cancelled.")))} />}
       {problem && <div class="problem" role="alert"><p>{problem.message}</p>
         <button type="button" onClick={() => again(round + 1)}>Retry</button></div>}
       <div class="table-pane" ref={pane} tabIndex={0} role="group" aria-label={props.label} onScroll={scrolled} onKeyDown={key}>

@@ -39,7 +39,7 @@ export function share(part: number, whole: number): string {
 
 export function duration(ns: number): string {
   if (ns < 1000)
-    return ns.toFixed(0) + " ns";
+    return ns ? ns.toFixed(0) + " ns" : "0 s";
   if (ns < 1e6)
     return three(ns / 1e3) + " \u00b5s";
   if (ns < 1e9)

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Exports the matching blocks as files for other programs.
-import { Look, lookedAt } from "../parts/controls";
+import { Look, lookedAt, StackSwitches, Transforms } from "../parts/controls";
 import { copy } from "../parts/menu";
 import { curl } from "../parts/pane";
-import { question } from "../state/route";
+import { exportedTransformsOf, filterOf, question } from "../state/route";
+import { command, optionsOf, quoted } from "../text/shell";
 import type { ViewProps } from "./view";
 
-const FORMATS: { name: string; file: string; for: string; costs?: boolean; blocks?: boolean }[] = [
+interface Format { name: string; file: string; for: string; costs?: boolean; blocks?: boolean }
+
+const FORMATS: Format[] = [
   { name: "flamegraph", file: "flame.svg", for: "a picture that opens in any browser", costs: true },
   { name: "collapsed", file: "stacks.collapsed", for: "flamegraph.pl, inferno and other tools that read folded stacks", costs: true },
-  { name: "speedscope", file: "heap.speedscope.json", for: "speedscope", costs: true },
+  { name: "speedscope", file: "heap.speedscope.json", for: "speedscope.app: a profile for each cost", costs: true },
   { name: "heapprofile", file: "heap.heapprofile", for: "the memory panel of Chrome's developer tools", costs: true },
   { name: "json", file: "stacks.json", for: "your own programs: every stack with all its numbers and frames" },
   { name: "perfetto", file: "heap.perfetto", for: "ui.perfetto.dev" },
@@ -25,19 +28,27 @@ const FORMATS: { name: string; file: string; for: string; costs?: boolean; block
 
 export function ExportView({ route, summary }: ViewProps) {
   const { events, cost, speech } = lookedAt(route, summary);
+  const transforms = exportedTransformsOf(route), changed = Object.values(transforms).some(Boolean);
+  const asked = (format: Format): Record<string, string | undefined> => ({ ...(format.costs ? { cost, unit: speech.unit } : {}),
+    events: events.name === "heap" ? undefined : events.name, ...(format.blocks ? {} : transforms) });
+  const words = (format: Format): string | undefined => filterOf(route).has("at") ? undefined
+    : command(["heapsonde export", `--format ${format.name}`, ...optionsOf(Object.entries(asked(format))), ...optionsOf(filterOf(route)), ...summary.symbol_options.map(quoted), `-o ${format.file}`, quoted(summary.trace)]);
   return (
     <>
-      <div class="bar"><Look route={route} summary={summary} /></div>
+      <div class="bar"><Look route={route} summary={summary} /><StackSwitches route={route} summary={summary} threads={false} /></div>
+      <Transforms route={route} />
       <div class="scroll">
-        <p>The files contain what matches the filter. Formats with one number per stack contain the cost that is selected above.</p>
+        <p>The files contain what matches the filter. Formats with one number per stack contain the cost that is selected above.
+          {changed && " Formats with single blocks contain the stacks as they are, without the changes above."}</p>
         <table class="plain-table">
-          <thead><tr><th>Format</th><th class="wide">For</th><th>Command</th></tr></thead>
+          <thead><tr><th>Format</th><th class="wide">For</th><th>Copy</th></tr></thead>
           <tbody>{FORMATS.filter((format) => !format.blocks || summary.holds !== "sums").map((format) => {
-            const path = question(route, `export/${format.name}/${format.file}`, { ...(format.costs ? { cost, unit: speech.unit } : {}), events: events.name === "heap" ? undefined : events.name });
+            const path = question(route, `export/${format.name}/${format.file}`, asked(format)), line = words(format);
             return <tr key={format.name}>
               <td><a href={path} download={format.file}>{format.name}</a></td>
               <td class="wide">{format.for}{format.blocks && <span class="faint">; contains single blocks or times, so it may be large</span>}</td>
-              <td><button type="button" onClick={() => copy(curl(path) + ` -o ${format.file}`)}>Copy curl</button></td>
+              <td><span class="tools">{line && <button type="button" title={line} onClick={() => copy(line)}>Command</button>}
+                <button type="button" onClick={() => copy(curl(path) + ` -o ${format.file}`)}>Curl</button></span></td>
             </tr>;
           })}
             <tr><td><a href={question(route, "export/html/report.html", {}, false)} download="report.html">html</a></td>

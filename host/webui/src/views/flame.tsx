@@ -11,7 +11,7 @@ import { captionOf } from "../parts/caption";
 import { Inspector } from "../parts/inspector";
 import { copy } from "../parts/menu";
 import { Pane } from "../parts/pane";
-import { address, changed, go, question, type Route, toView, transformsOf } from "../state/route";
+import { address, changed, exportedTransformsOf, go, question, type Route, toView, transformsOf } from "../state/route";
 import { count, counted, exactBytes, share, shortName } from "../text/format";
 import { COSTS } from "../text/words";
 import { useTree } from "./tree_answer";
@@ -54,7 +54,7 @@ export function FlameView({ route, summary }: ViewProps) {
             {zoom.length > 0 && <>; shown: {share(valueOf(model, nodeAt(model, zoom), speech.unit), valueOf(model, 0, speech.unit))} of it</>}
             {model.columns.left_out && <span class="faint"> {" \u00b7 "}the {count(model.count - 1)} largest boxes; smaller ones are hatched, zoom in to see them</span>}
             <SavePicture caption={captionOf(route, summary)} table={address(toView(route, "tree", { "ui.inverted": inverted ? "1" : undefined }))}
-              svg={!inverted && !Object.values(transformsOf(route)).some(Boolean) && question(route, "export/flamegraph/flame.svg", { cost, unit: speech.unit, events: events.name === "heap" ? undefined : events.name })} />
+              svg={!inverted && !route.parameters.has("split") && question(route, "export/flamegraph/flame.svg", { cost, unit: speech.unit, events: events.name === "heap" ? undefined : events.name, ...exportedTransformsOf(route) })} />
           </p>
           <div class="with-side"><Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={zoom} search={search} flame={up}
             label={`${up ? "Flame" : "Icicle"} graph of ${what}`} actions={nodeActions(route)}

@@ -7,13 +7,14 @@ import { useAnswer } from "../data/ask";
 import type { Cost, Totals, TotalsRow, TreeColumns } from "../data/types";
 import { functionActions, partActions } from "../parts/actions";
 import { Choice, Look, lookedAt } from "../parts/controls";
+import { OverTime } from "../parts/inspector";
 import { Menu } from "../parts/menu";
 import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
 import { address, changed, exactly, go, question } from "../state/route";
 import { type Column, Table } from "../table/table";
 import { COSTS } from "../text/words";
-import { bytes, count, counted, exactBytes, plain, share, shortName } from "../text/format";
+import { bytes, count, counted, exactBytes, isUnnamed, plain, share, shortName } from "../text/format";
 import type { ViewProps } from "./view";
 
 const BY = [{ value: "function", name: "Functions" }, { value: "library", name: "Libraries" },
@@ -97,6 +98,7 @@ function Sandwich({ route, summary }: ViewProps) {
           <p class="total"><b>{speech.value(valueOf(models.callees, 0, speech.unit))}</b> with callees; itself{" "}
             {speech.value(speech.unit === "bytes" ? models.callees.columns.self_size[0]! : models.callees.columns.self_count[0]!)}
             {speech.thing === "blocks" && <> {" \u00b7 "}{bytes(models.callees.columns.size[0]!)} in {counted(models.callees.columns.count[0]!, "blocks")}</>}</p>
+          {by === "function" && events.name === "heap" && summary.holds !== "sums" && !isUnnamed(whole) && <div class="when"><OverTime route={changed(route, { function: undefined })} name={whole} /></div>}
           {(["callers", "callees"] as const).map((half) => {
             const model = models[half];
             return <section key={half} class="half">

@@ -34,7 +34,7 @@ export function GenerationsView({ route, summary }: ViewProps) {
               { name: "From", number: true, of: (row) => ns(row.from_relative), cell: (row) => duration(ns(row.from_relative)) },
               { name: "To", number: true, of: (row) => ns(row.to_relative), cell: (row) => duration(ns(row.to_relative)) },
               { name: "Still live at the end", number: true, of: (row) => row.there_at_the_end.size,
-                cell: (row) => <a title={exactBytes(row.there_at_the_end.size)} href={address(toView(route, "flame", { from: filterTime(ns(row.from_relative)),
+                cell: (row) => !row.there_at_the_end.count ? <span title={exactBytes(0)}>{bytes(0)}</span> : <a title={exactBytes(row.there_at_the_end.size)} href={address(toView(route, "flame", { from: filterTime(ns(row.from_relative)),
                   to: filterTime(Math.max(ns(row.from_relative), ns(row.to_relative) - 1)), lifetime: "only_leaked", cost: "live" }))}>{bytes(row.there_at_the_end.size)}</a> },
               { name: "Its blocks", number: true, of: (row) => row.there_at_the_end.count, cell: (row) => count(row.there_at_the_end.count) },
               { name: "Live at its end", ...size((row) => row.there_at_its_end) },

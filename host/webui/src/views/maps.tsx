@@ -38,7 +38,7 @@ export function MapsView({ route, summary }: ViewProps) {
       <div class="bar">
         {RIGHTS.map((right) => <Choice key={right} label={right} now={route.parameters.get("ui." + right) ?? ""}
           to={(value) => address(changed(route, { ["ui." + right]: value || undefined }))}
-          choices={[{ value: "", name: "all" }, { value: "only_true", name: right }, { value: "only_false", name: "not " + right }]} />)}
+          choices={[{ value: "", name: `${right} or not` }, { value: "only_true", name: right }, { value: "only_false", name: "not " + right }]} />)}
         <StackSearch route={route} what="mappings" />
       </div>
       <div class="with-side">

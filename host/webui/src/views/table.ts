@@ -4,6 +4,7 @@ import type { ComponentType } from "preact";
 import type { Summary } from "../data/types";
 import type { Cost, ListRow } from "../data/types";
 import { OF_TREES, type Route } from "../state/route";
+import { command, optionsOf, quoted } from "../text/shell";
 import { BlocksView } from "./blocks";
 import { DiffView } from "./diff";
 import { ExportView } from "./export";
@@ -22,6 +23,7 @@ import type { ViewProps } from "./view";
 
 export interface View {
   name: string;
+  letter: string; // after the key g
   title: string;
   group: string;
   component: ComponentType<ViewProps>;
@@ -30,24 +32,22 @@ export interface View {
 }
 
 export const VIEWS: View[] = [
-  { name: "overview", title: "Overview", group: "Look", component: OverviewView, report: () => "" },
-  { name: "flame", title: "Flame graph", group: "Who", component: FlameView },
-  { name: "tree", title: "Call tree", group: "Who", component: TreeView, report: (cost) => `--tree --sort ${cost}` },
-  { name: "functions", title: "Functions", group: "Who", component: FunctionsView, report: (cost) => `--bottom-up --sort ${cost}` },
-  { name: "stacks", title: "Stacks", group: "What", component: StacksView, blocks: true, report: () => "--sort allocated --full-stacks" },
-  { name: "blocks", title: "Blocks", group: "What", component: BlocksView, blocks: true },
-  { name: "sizes", title: "Sizes, lifetimes", group: "What", component: SizesView, blocks: true },
-  { name: "threads", title: "Threads", group: "What", component: ThreadsView, blocks: true },
-  { name: "timeline", title: "Timeline", group: "When", component: TimelineView },
-  { name: "generations", title: "Generations", group: "When", component: GenerationsView, blocks: true },
-  { name: "diff", title: "Differences", group: "When", component: DiffView, blocks: true },
-  { name: "maps", title: "Mappings", group: "Where", component: MapsView, blocks: true },
-  { name: "statics", title: "Statics", group: "Where", component: StaticsView, blocks: true },
-  { name: "recording", title: "Recording", group: "Also", component: RecordingView, report: () => "--modules" },
-  { name: "export", title: "Export", group: "Also", component: ExportView },
+  { name: "overview", letter: "o", title: "Overview", group: "Look", component: OverviewView, report: () => "" },
+  { name: "flame", letter: "f", title: "Flame graph", group: "Who", component: FlameView },
+  { name: "tree", letter: "t", title: "Call tree", group: "Who", component: TreeView, report: (cost) => `--tree --sort ${cost}` },
+  { name: "functions", letter: "n", title: "Functions", group: "Who", component: FunctionsView, report: (cost) => `--bottom-up --sort ${cost}` },
+  { name: "stacks", letter: "s", title: "Stacks", group: "What", component: StacksView, blocks: true, report: () => "--sort allocated --full-stacks" },
+  { name: "blocks", letter: "b", title: "Blocks", group: "What", component: BlocksView, blocks: true },
+  { name: "sizes", letter: "z", title: "Sizes, lifetimes", group: "What", component: SizesView, blocks: true },
+  { name: "threads", letter: "h", title: "Threads", group: "What", component: ThreadsView, blocks: true },
+  { name: "timeline", letter: "l", title: "Timeline", group: "When", component: TimelineView },
+  { name: "generations", letter: "g", title: "Generations", group: "When", component: GenerationsView, blocks: true },
+  { name: "diff", letter: "d", title: "Differences", group: "When", component: DiffView, blocks: true },
+  { name: "maps", letter: "m", title: "Mappings", group: "Where", component: MapsView, blocks: true },
+  { name: "statics", letter: "a", title: "Statics", group: "Where", component: StaticsView, blocks: true },
+  { name: "recording", letter: "r", title: "Recording", group: "Also", component: RecordingView, report: () => "--modules" },
+  { name: "export", letter: "x", title: "Export", group: "Also", component: ExportView },
 ];
-
-const quoted = (text: string): string => /^[\w@%+=:,./-]+$/.test(text) ? text : "'" + text.replace(/'/g, "'\\''") + "'";
 
 // The command for the same data as text: a report where there is one, else the view's question; undefined: none, or the
 // text contains characters that are unsafe in a terminal.
@@ -58,13 +58,11 @@ export function commandOf(view: View, route: Route, summary: Summary, cost: Cost
     return undefined;
   const words = reports ? ["heapsonde report", view.report!(cost)] : ["heapsonde ask --text"];
   if (reports)
-    for (const [name, value] of filter)
-      words.push(`--${name.replace(/_/g, "-")} ${quoted(value)}`);
-  words.push(quoted(summary.trace));
+    words.push(...optionsOf(filter));
+  words.push(...summary.symbol_options.map(quoted), quoted(summary.trace));
   if (!reports)
     words.push(...wordsOf(path!, rows));
-  const text = words.filter(Boolean).join(" ");
-  return /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text) ? undefined : text;
+  return command(words);
 }
 
 // A question as words of `heapsonde ask`.

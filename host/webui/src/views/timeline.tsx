@@ -52,8 +52,8 @@ export function TimelineView({ route, summary }: ViewProps) {
       {summary.holds !== "sums" && <Stacked route={route} wide={wide} over={over} setOver={setOver} />}
       <Pane answer={answer} path={path}>
         {(data) => <>
-          <p class="tools"><button type="button" onClick={() => saved(data)}>Save CSV</button> <span class="faint">{duration(begin)} to {duration(end)}, {duration(data.interval_ns)} each.
-            Draw a range over the strip above to look at a part.</span></p>
+          <div class="bar"><h2>Rates and numbers</h2> <span class="faint">{duration(begin)} to {duration(end)} in intervals of {duration(data.interval_ns)}.
+            Draw a range over the strip above to look at a part.</span><button type="button" onClick={() => saved(data)}>Save CSV</button></div>
           {SERIES.filter((_, i) => i < 2 || !summary.dumps).map((series) => <Chart key={series.name} series={series} data={data} wide={wide} over={over} setOver={setOver} />)}
         </>}
       </Pane>

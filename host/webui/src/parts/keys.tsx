@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Keys that work on the whole page, and the list of all keys. Those of pictures and tables are with them.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { nextCost } from "./controls";
+import { copy } from "./menu";
+import type { Summary } from "../data/types";
+import { atInstant, changed, go, type Route, toView } from "../state/route";
+import { VIEWS } from "../views/table";
+
+// `route` and `summary` of the shown trace.
+interface Place { route: Route; summary: Summary }
+interface Key { key: string; does: string; run?: (place: Place) => void }
+
+const onTrees = ({ route }: Place): boolean => route.view === "flame" || route.view === "tree";
+const zoomTo = (route: Route, zoom: string | null): void => go(changed(route, { "ui.zoom": zoom || undefined }));
+
+const KEYS: Key[] = [
+  { key: "k", does: "next kind of blocks: peak, live, allocated, temporary", run: ({ route, summary }) => go(changed(route, { cost: nextCost(route, summary), "ui.zoom": undefined })) },
+  { key: "u", does: "bytes or blocks", run: ({ route }) => go(changed(route, { "ui.unit": route.parameters.get("ui.unit") === "count" ? undefined : "count" })) },
+  { key: "i", does: "callers first or allocators first", run: (place) => onTrees(place) && go(changed(place.route,
+    { "ui.inverted": place.route.parameters.get("ui.inverted") === "1" ? undefined : "1", "ui.zoom": undefined, "ui.open": undefined })) },
+  { key: "p", does: "what was live at the peak", run: ({ route }) => go(atInstant(route, "peak")) },
+  { key: "e", does: "what is live at the end", run: ({ route }) => go(atInstant(route, "live")) },
+  { key: "t", does: "choose a thread", run: () => document.querySelector<HTMLElement>(".threads select")?.focus() },
+  { key: "y", does: "copy a link to what is shown", run: () => copy(location.href) },
+  { key: "+", does: "zoom to the selected box", run: ({ route }) => route.parameters.has("ui.sel") && zoomTo(route, route.parameters.get("ui.sel")) },
+  { key: "-", does: "zoom out by one box", run: ({ route }) => zoomTo(route, (route.parameters.get("ui.zoom") ?? "").replace(/\.?\d+$/, "")) },
+  { key: "0", does: "zoom out to everything", run: ({ route }) => zoomTo(route, null) },
+  { key: "Backspace", does: "back", run: () => history.back() },
+];
+
+const ELSEWHERE: Key[] = [
+  { key: "/ or Ctrl-F", does: "search in the view" }, { key: "Ctrl-K", does: "go to a function" }, { key: "g, then a letter", does: "a view: " + VIEWS.map(({ letter, title }) => `${letter} ${title.toLowerCase()}`).join(", ") },
+  { key: "Arrows, Enter, Esc", does: "in pictures: choose a box, zoom in, zoom out; in tables: rows" }, { key: ".", does: "actions for the selected box or row" },
+  { key: "s", does: "callers and callees of the selected box" },
+  { key: "f m c M C", does: "start the tree at the selected box, merge it into its callers, collapse its callees, merge its library, collapse calls within its library" },
+];
+
+const single = { on: true };
+try {
+  single.on = localStorage.getItem("keys") !== "off";
+} catch {
+  // Without storage, the setting lasts as long as the page.
+}
+
+function setSingle(on: boolean): void {
+  single.on = on;
+  try {
+    localStorage.setItem("keys", on ? "on" : "off");
+  } catch {
+    // The same.
+  }
+}
+
+const typing = (target: EventTarget | null): boolean => target instanceof Element && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+
+function search(): boolean {
+  const box = document.querySelector<HTMLInputElement>(".search");
+  box?.focus();
+  box?.select();
+  return !!box;
+}
+
+// The keys of the frame, and a button that lists all keys.
+export function Keys({ place }: { place: Place | undefined }) {
+  const [shown, show] = useState(false);
+  const now = useRef(place);
+  now.current = place;
+  useEffect(() => {
+    let afterG = false;
+    const press = (event: KeyboardEvent): void => {
+      const { route } = now.current ?? {}, held = event.ctrlKey || event.metaKey;
+      if (event.defaultPrevented || document.querySelector("dialog[open]"))
+        return;
+      let done = false;
+      if (held && !event.altKey && event.key === "f")
+        done = search();
+      else if (held && !event.altKey && event.key === "k" && route)
+        go(toView(route, "functions")), requestAnimationFrame(() => requestAnimationFrame(search)), done = true;
+      else if (!held && !event.altKey && single.on && !typing(event.target)) {
+        const view = afterG && VIEWS.find(({ letter }) => letter === event.key), key = KEYS.find((one) => one.key === event.key);
+        afterG = !afterG && event.key === "g";
+        if (view && route)
+          go(toView(route, view.name)), done = true;
+        else if (event.key === "/")
+          done = search();
+        else if (event.key === "?")
+          show(true), done = true;
+        else if (key && now.current)
+          key.run!(now.current), done = true;
+      }
+      if (done)
+        event.preventDefault();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+  return <>
+    <button type="button" class="keys" aria-label="Keys" title="the keys of this page (?)" onClick={() => show(true)}>?</button>
+    {shown && <List close={() => show(false)} />}
+  </>;
+}
+
+function List({ close }: { close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [on, set] = useState(single.on);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} onClose={close} aria-label="Keys">
+      <h2>Keys</h2>
+      <table class="key-list"><tbody>{[...ELSEWHERE, ...KEYS, { key: "?", does: "this list" }].map(({ key, does }) => <tr key={key}><th scope="row"><kbd>{key}</kbd></th><td>{does}</td></tr>)}</tbody></table>
+      <p><label><input type="checkbox" checked={on} onChange={(event) => (setSingle(event.currentTarget.checked), set(event.currentTarget.checked))} /> Keys without Ctrl work on the whole page</label></p>
+      <div class="buttons"><button type="button" class="main" onClick={() => dialog.current?.close()}>Close</button></div>
+    </dialog>
+  );
+}
