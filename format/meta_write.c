@@ -2,6 +2,9 @@
 #include "format/meta.h"
 #include "format/varint.h"
 
+// What a node takes at most, with the record that says its number.
+enum { NODE_ROOM = 1 + 1 + 5 + 1 + 5 + HS_VARINT_MAX };
+
 // A record is put together behind its tag byte, which is written at the end. NULL all the way when it does not fit.
 static uint8_t *put(uint8_t *at, const uint8_t *end, uint64_t value)
 {
@@ -59,34 +62,33 @@ void hs_meta_begin(struct hs_meta_writer *writer, void *memory, size_t length)
     *writer = (struct hs_meta_writer){.at = memory, .end = (uint8_t *)memory + length};
 }
 
-static bool write_base(struct hs_meta_writer *writer, uint32_t id)
+static void write_base(struct hs_meta_writer *writer, uint32_t id)
 {
     uint8_t *at = open_record(writer, varint_size(id));
-    if (!finish(writer, HS_META_NODE_BASE, put(at, writer->end, id)))
-        return false;
-    writer->next_node = id;
+    finish(writer, HS_META_NODE_BASE, put(at, writer->end, id));
     writer->last_pc = 0;
-    return true;
+}
+
+static inline uint8_t *put_in_room(uint8_t *at, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        *at++ = (uint8_t)(value | 0x80);
+    *at++ = (uint8_t)value;
+    return at;
 }
 
 bool hs_meta_node(struct hs_meta_writer *writer, uint32_t id, uint32_t parent, uint64_t pc)
 {
-    struct hs_meta_writer before = *writer;
-    if ((!writer->next_node || writer->next_node != id) && !write_base(writer, id))
-        return false;
+    if (writer->end - writer->at < NODE_ROOM)
+        return finish(writer, HS_META_NODE, NULL);
+    if (!writer->next_node || writer->next_node != id)
+        write_base(writer, id);
     uint64_t difference = pc - writer->last_pc;
-    uint8_t *at = writer->at < writer->end ? writer->at + 1 : NULL;
-    at = put(at, writer->end, id - parent);
-    at = put(at, writer->end, difference << 1 ^ (0 - (difference >> 63)));
-    if (!finish(writer, HS_META_NODE, at)) {
-        *writer = before;
-        if (writer->at < writer->end)
-            writer->at[0] = HS_META_END;
-        return false;
-    }
+    uint8_t *at = put_in_room(writer->at + 1, id - parent);
+    at = put_in_room(at, difference << 1 ^ (0 - (difference >> 63)));
     writer->next_node = id + 1;
     writer->last_pc = pc;
-    return true;
+    return finish(writer, HS_META_NODE, at);
 }
 
 bool hs_meta_module(struct hs_meta_writer *writer, uint64_t time, uint64_t start, uint64_t end, uint64_t bias,

@@ -29,6 +29,7 @@ static struct {
     uint32_t nameless;           // in `now`
     uint32_t unseen;             // pages of unknown code since the last scan
     uintptr_t last_unknown_page; // code that no scan explains is not scanned for again at once
+    uintptr_t last, last_size;   // the piece of code that was met last; 0: none
     bool failed;
     bool scanned; // what comes later may be unloaded again, in a forked child too
 } modules;
@@ -45,7 +46,7 @@ static char name[PATH_LIMIT];
 
 // ---- what is known --------------------------------------------------------------------------------------------------
 
-static bool find(const struct hs_code_range *code, uint32_t count, uintptr_t address)
+static const struct hs_code_range *find(const struct hs_code_range *code, uint32_t count, uintptr_t address)
 {
     uint32_t low = 0, high = count;
     while (low < high) {
@@ -58,8 +59,8 @@ static bool find(const struct hs_code_range *code, uint32_t count, uintptr_t add
     // A module may lie in a hole of another one.
     for (uint32_t back = 1; back <= NESTED && back <= low; back++)
         if (address < code[low - back].end)
-            return true;
-    return false;
+            return &code[low - back];
+    return NULL;
 }
 
 bool hs_modules__hold(const struct hs_code_range *code, uint32_t count, uintptr_t pc)
@@ -69,7 +70,14 @@ bool hs_modules__hold(const struct hs_code_range *code, uint32_t count, uintptr_
 
 static bool known(uintptr_t address)
 {
-    return find(modules.now.code, modules.now.count, address);
+    if (address - modules.last < modules.last_size)
+        return true;
+    const struct hs_code_range *code = find(modules.now.code, modules.now.count, address);
+    if (code) {
+        modules.last = code->start;
+        modules.last_size = code->end - code->start;
+    }
+    return code;
 }
 
 static bool reserve(struct modules_table *table, uint32_t count)
@@ -298,6 +306,7 @@ static bool update(void (*unloaded)(const struct hs_code_range *code, uint32_t c
     struct modules_table now = modules.next;
     modules.next = modules.now;
     modules.now = now;
+    modules.last_size = 0;
     announce_new();
     modules.scanned = true;
     return missing && unloaded;
@@ -331,6 +340,7 @@ bool hs_modules__rescan(void (*unloaded)(const struct hs_code_range *code, uint3
 void hs_modules__reset(void)
 {
     modules.now.count = 0;
+    modules.last_size = 0;
     modules.nameless = modules.unseen = 0;
     modules.last_unknown_page = 0;
 }

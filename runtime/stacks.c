@@ -46,7 +46,7 @@ _Static_assert(FIRST_LINES *LINE * sizeof(struct stacks_entry) == HS_STACKS_WIND
 
 static struct {
     struct hs_lock lock;
-    uint32_t count;              // under the lock; ids are 1 to count, id 0 is the parent of the outermost frames
+    _Atomic uint32_t count;      // set under the lock; ids are 1 to count, id 0 is the parent of the outermost frames
     _Atomic uint32_t generation; // changes when a (parent, pc) may have got another id
     _Atomic uintptr_t table;     // the address of 2^n lines, and 32 - n in its low bits; 0: no memory yet
     uintptr_t tables[32];        // by 32 - n. Those that were outgrown stay mapped for lookups that are still in them
@@ -131,23 +131,37 @@ static void fill(struct stacks_entry *entry, uint32_t parent, uintptr_t pc, uint
     atomic_store_explicit(&entry->id, id, memory_order_release);
 }
 
-// A free entry of the group, else that of the oldest node which was not found of late. If all were found, none of them
-// counts as found from now on.
+// The least: of a free entry, then of the oldest node that was not found of late.
+static inline uint32_t rank_of(struct stacks_entry *entry)
+{
+    return atomic_load_explicit(&entry->id, memory_order_relaxed) |
+           (atomic_load_explicit(&entry->parent, memory_order_relaxed) & USED);
+}
+
+// None of the line's nodes counts as found any more. A mark that another thread makes meanwhile may get lost.
+static void clear_marks(struct stacks_entry *line)
+{
+    for (unsigned way = 0; way < LINE; way++) {
+        uint32_t parent = atomic_load_explicit(&line[way].parent, memory_order_relaxed);
+        atomic_store_explicit(&line[way].parent, parent & ~USED, memory_order_relaxed);
+    }
+}
+
+// The entry of the group that a new node takes.
 static struct stacks_entry *choose(uintptr_t table, uint32_t home)
 {
-    struct stacks_entry *lines = line_at(table, home & ~(trie.group - 1)), *chosen = lines;
-    uint32_t least = UINT32_MAX, first = (home & (trie.group - 1)) * LINE;
-    for (uint32_t i = 0; i < trie.group * LINE && least; i++) {
-        struct stacks_entry *entry = &lines[i ^ first];
-        uint32_t id = atomic_load_explicit(&entry->id, memory_order_relaxed);
-        uint32_t rank = id ? id | (atomic_load_explicit(&entry->parent, memory_order_relaxed) & USED) : 0;
-        if (rank < least) {
-            least = rank;
-            chosen = entry;
+    struct stacks_entry *chosen = NULL;
+    uint32_t least = UINT32_MAX;
+    for (uint32_t number = 0; number < trie.group && least; number++) {
+        struct stacks_entry *line = line_at(table, home ^ number);
+        for (unsigned way = 0; way < LINE; way++) {
+            uint32_t rank = rank_of(&line[way]);
+            chosen = rank < least ? &line[way] : chosen;
+            least = rank < least ? rank : least;
         }
     }
-    for (uint32_t i = 0; i < trie.group * LINE && least >= USED; i++)
-        atomic_fetch_and_explicit(&lines[i].parent, ~USED, memory_order_relaxed);
+    if (least >= USED)
+        clear_marks(line_at(table, home));
     return chosen;
 }
 
@@ -206,11 +220,11 @@ static void keep(uint32_t parent, uintptr_t pc, uint32_t id)
 // Appends a node that the window does not hold. Under the lock.
 static uint32_t append(uint32_t parent, uintptr_t pc)
 {
-    uint32_t id = trie.count + 1;
+    uint32_t id = hs_stacks__count() + 1;
     HS_INVARIANT(parent < id && atomic_load(&trie.lock.word));
     if (id >= NODES_LIMIT || (!trie.table && !grow()) || !hs_journal__node(id, parent, pc))
         return 0;
-    __atomic_store_n(&trie.count, id, __ATOMIC_RELAXED);
+    atomic_store_explicit(&trie.count, id, memory_order_release);
     keep(parent, pc, id);
     return id;
 }
@@ -226,14 +240,14 @@ static uint32_t marker_below(uint32_t parent, uintptr_t mark)
 static void fetch_lines(const struct hs_memo *memo, uint32_t first)
 {
     uintptr_t table = trie.table;
-    for (uint32_t i = first, parent = trie.count; i < memo->depth && table; i++, parent++)
+    for (uint32_t i = first, parent = hs_stacks__count(); i < memo->depth && table; i++, parent++)
         __builtin_prefetch(line_at(table, home_of(table, parent, memo->pcs[i])), 1);
 }
 
-// Under the lock, from the first frame that had no id without it. Below a new node everything is new.
-static uint32_t append_frames(struct hs_memo *memo, uint32_t first, uint32_t parent)
+// Under the lock, from the first frame that had no id without it. `fresh`: it still has none. Below a new node
+// everything is new.
+static uint32_t append_frames(struct hs_memo *memo, uint32_t first, uint32_t parent, bool fresh)
 {
-    bool fresh = false;
     for (uint32_t i = first; i < memo->depth; i++) {
         uintptr_t pc = memo->pcs[i];
         if (HS_UNLIKELY(memo->guessed) && hs_memo_guessed_from(memo, i) && !(parent = marker_below(parent, GUESSED)))
@@ -242,7 +256,7 @@ static uint32_t append_frames(struct hs_memo *memo, uint32_t first, uint32_t par
         if (!id) {
             hs_modules__see(pc);
             id = append(parent, pc);
-            if (!fresh)
+            if (i == first)
                 fetch_lines(memo, i + 1);
             fresh = true;
         }
@@ -255,19 +269,27 @@ static uint32_t append_frames(struct hs_memo *memo, uint32_t first, uint32_t par
 
 // Where the nodes of a stack begin: at the first fresh frame or, if the stack is too deep for the memo, at the
 // innermost frames, so that a recursion does not fill the table.
+//
+// marker: not HS_END_ROOT: the parent is the node that marks a cut stack
+// count: of nodes before the search; NODES_LIMIT: another thread was in the middle of a change
 struct beginning {
     uint32_t first;
     uint32_t parent;
-    enum hs_end marker; // not HS_END_ROOT: the parent is the node that marks a cut stack
+    enum hs_end marker;
+    uint32_t count;
 };
 
 static struct beginning beginning_of(const struct hs_memo *memo, uint32_t kept)
 {
+    // The lock after the count: whoever added the last of these nodes has released it.
+    uint32_t count = atomic_load_explicit(&trie.count, memory_order_acquire);
+    if (atomic_load_explicit(&trie.lock.word, memory_order_acquire))
+        count = NODES_LIMIT;
     if (memo->end == HS_END_TOO_DEEP)
-        return (struct beginning){memo->depth > KEPT_TOO_DEEP ? memo->depth - KEPT_TOO_DEEP : 0, 0, memo->end};
+        return (struct beginning){memo->depth > KEPT_TOO_DEEP ? memo->depth - KEPT_TOO_DEEP : 0, 0, memo->end, count};
     if (kept == 0)
-        return (struct beginning){0, 0, memo->end};
-    return (struct beginning){kept, memo->ids[kept - 1], HS_END_ROOT};
+        return (struct beginning){0, 0, memo->end, count};
+    return (struct beginning){kept, memo->ids[kept - 1], HS_END_ROOT, count};
 }
 
 static void empty_cache(struct hs_node_cache *cache, uint32_t generation)
@@ -323,10 +345,11 @@ static HS_COLD uint32_t identify_new(struct hs_memo *memo, const struct beginnin
     if (!hs_lock__acquire(&trie.lock, tid))
         return 0;
     uint32_t parent = at->parent, id = 0;
+    bool same = at->count == hs_stacks__count();
     if (at->marker != HS_END_ROOT)
         parent = marker_below(0, (uintptr_t)at->marker);
     if (parent || at->marker == HS_END_ROOT)
-        id = append_frames(memo, at->first, parent);
+        id = append_frames(memo, at->first, parent, same);
     hs_lock__release(&trie.lock);
     return id;
 }
@@ -343,6 +366,12 @@ uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node
     return id;
 }
 
+static void take_out(struct stacks_entry *entry)
+{
+    atomic_store_explicit(&entry->id, 0, memory_order_relaxed);
+    atomic_store_explicit(&entry->parent, 0, memory_order_relaxed);
+}
+
 static HS_COLD void forget_code(const struct hs_code_range *code, uint32_t count)
 {
     hs_journal__code_ends(code, count);
@@ -350,7 +379,7 @@ static HS_COLD void forget_code(const struct hs_code_range *code, uint32_t count
     atomic_store_explicit(&trie.holes, true, memory_order_relaxed);
     for (uint32_t left = entry_count(trie.table); left; left--, entry++)
         if (entry->id && hs_modules__hold(code, count, entry->pc))
-            atomic_store_explicit(&entry->id, 0, memory_order_relaxed);
+            take_out(entry);
     atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
 }
 
@@ -390,7 +419,7 @@ void hs_stacks__unlock(void)
 
 uint32_t hs_stacks__count(void)
 {
-    return __atomic_load_n(&trie.count, __ATOMIC_RELAXED);
+    return atomic_load_explicit(&trie.count, memory_order_relaxed);
 }
 
 HS_COLD void hs_stacks__before_fork(uint32_t tid)

@@ -82,10 +82,9 @@ struct hs_stack_memory hs_stack_memory_extend(struct hs_stack_memory memory, uin
 // A stack that grows on demand answers like one that is there: the kernel lets it grow when it reads below.
 static HS_COLD bool has_pages(uintptr_t count)
 {
-    struct hs_stack_memory memory = {0, 0};
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)(sizeof(uintptr_t) - 1);
+    uintptr_t page = (uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)(HS_STACK_PAGE - 1);
     for (; count; count--)
-        if (!hs_stack_memory_check(&memory, here -= HS_STACK_PAGE))
+        if (!page_readable(page -= HS_STACK_PAGE))
             return hs_system_forbids(HS_FORBIDDEN_PROBES); // nobody knows
     return true;
 }
