@@ -4,7 +4,7 @@ import { leftOutOf, libraryOf, type Model, nameOf, pathOf, selfOf, sourceOf, val
 import type { Speech } from "../canvas/flame";
 import { useAnswer } from "../data/ask";
 import type { Timeline } from "../data/types";
-import { changed, exactly, go, question, type Route } from "../state/route";
+import { changed, exactly, go, narrowed, question, type Route } from "../state/route";
 import { baseName, bytes, counted, duration, exactBytes, isUnnamed, plain, share, shortName } from "../text/format";
 import { nodeActions } from "./actions";
 import { hovers, useHover } from "./hover";
@@ -48,9 +48,8 @@ const POINTS = 120;
 
 // Live memory of stacks with the function, and when it was there first.
 export function OverTime({ route, name }: { route: Route; name: string }) {
-  const filtered = changed(route, {});
-  filtered.parameters.append("function_regex", exactly(name));
-  const path = question(filtered, "timeline", { width: POINTS });
+  const filtered = narrowed(route, "function_regex", exactly(name));
+  const path = filtered && question(filtered, "timeline", { width: POINTS });
   const answer = useAnswer<Timeline>(path);
   return <Pane answer={answer} path={path}>{(data) => {
     const first = data.allocations.findIndex((blocks) => blocks > 0);

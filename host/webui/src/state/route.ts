@@ -90,6 +90,12 @@ export function isFilter(name: string): boolean {
   return !name.startsWith("ui.") && !OWN.has(name);
 }
 
+// The route with one more part of the filter; undefined: it has another part of that name, and REST takes one of each.
+export function narrowed(route: Route, name: string, value: string): Route | undefined {
+  const given = route.parameters.get(name);
+  return given === null || given === value ? changed(route, { [name]: value }) : undefined;
+}
+
 // Only the filter, in its order.
 export function filterOf(route: Route): URLSearchParams {
   const filter = new URLSearchParams();

@@ -11,7 +11,7 @@ import { captionOf } from "../parts/caption";
 import { Inspector } from "../parts/inspector";
 import { copy } from "../parts/menu";
 import { Pane } from "../parts/pane";
-import { address, changed, exportedTransformsOf, go, question, type Route, toView, transformsOf } from "../state/route";
+import { address, changed, exportedTransformsOf, go, narrowed, question, type Route, toView, transformsOf } from "../state/route";
 import { count, counted, exactBytes, share, shortName } from "../text/format";
 import { COSTS } from "../text/words";
 import { useTree } from "./tree_answer";
@@ -77,13 +77,11 @@ function Found({ route, summary, search }: { route: Route; summary: Summary; sea
     return () => clearTimeout(timer);
   }, [search]);
   const filter = settled === search ? searchFilter(search) : undefined;
-  const asked = changed(route, {});
-  if (filter)
-    asked.parameters.append(...filter);
-  const answer = useAnswer<TreeColumns>(filter && question(asked, "call_tree",
+  const asked = filter && narrowed(route, ...filter);
+  const answer = useAnswer<TreeColumns>(asked && question(asked, "call_tree",
     { format: "columns", nodes: 1, depth: 1, cost, root_function: transformsOf(route).root_function, events: events.name === "heap" ? undefined : events.name }));
   const size = answer.data?.size[0] ?? 0, blocks = answer.data?.count[0] ?? 0;
-  if (!filter || !answer.data || answer.loading)
+  if (!asked || !answer.data || answer.loading)
     return null;
   return <span class="found" role="status" data-size={size} data-count={blocks}>{speech.value(speech.unit === "bytes" ? size : blocks)} in all stacks with it</span>;
 }
