@@ -59,7 +59,7 @@ static struct hs_live_total live_of(const uint64_t *sum)
 
 static struct aggregate_trace_stack *stack_of(struct aggregate_trace_adding *adding, unsigned domain, uint32_t number)
 {
-    number = hs_builder__known_stack(adding->builder, number);
+    number = hs_builder__known_stack(adding->builder, hs_same_stacks__number(adding->builder->same, number));
     uint32_t *place = &adding->index[domain][number];
     if (*place)
         return (struct aggregate_trace_stack *)adding->stacks.data + *place - 1;

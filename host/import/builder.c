@@ -619,11 +619,11 @@ static int visit_rare(struct hs_builder *builder, struct hs_stream_state *state,
         return pool_event(builder, step);
     case HS_EVENT_MALLOPT:
     case HS_EVENT_MARK:
-        return hs_builder__side_event(builder, step->stream, step->event);
+        return hs_builder__side_event(builder, step);
     case HS_EVENT_SAMPLE:
-        return hs_builder__sample_event(builder, step->event);
+        return hs_builder__sample_event(builder, step);
     default:
-        return hs_builder__map_event(builder, step->stream, step->event);
+        return hs_builder__map_event(builder, step);
     }
 }
 
@@ -730,16 +730,16 @@ static void fetch(struct hs_builder *builder, struct hs_step *steps, size_t coun
     }
 }
 
-// Gives the steps the first of each stack's numbers.
+// Gives the steps the numbers that their stacks have in the store.
 static void merge_stacks(const struct hs_builder *builder, struct hs_step *steps, size_t count)
 {
     if (!builder->same || !builder->same->merged)
         return;
-    const uint32_t *first = builder->same->first.data;
+    const uint32_t *numbers = builder->same->numbers.data;
     for (size_t i = 0; i < count; i++)
-        __builtin_prefetch(&first[steps[i].stack < builder->same->count ? steps[i].stack : 0]);
+        __builtin_prefetch(&numbers[steps[i].stack < builder->same->count ? steps[i].stack : 0]);
     for (size_t i = 0; i < count; i++)
-        steps[i].stack = hs_same_stacks__first(builder->same, steps[i].stack);
+        steps[i].stack = hs_same_stacks__number(builder->same, steps[i].stack);
 }
 
 int hs_builder__visit(struct hs_builder *builder, struct hs_step *steps, size_t count)

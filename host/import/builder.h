@@ -139,9 +139,10 @@ void hs_builder__end_mapping(struct hs_builder *builder, uint32_t row, uint32_t 
 // negative errno.
 int64_t hs_builder__link(struct hs_builder *builder, uint32_t row, uint32_t link, uint32_t next);
 // HS_TIE_WAITS: see ties.h.
-int hs_builder__map_event(struct hs_builder *builder, uint32_t stream, const struct hs_event *event);
-int hs_builder__side_event(struct hs_builder *builder, uint32_t stream, const struct hs_event *event);
-int hs_builder__sample_event(struct hs_builder *builder, const struct hs_event *event);
+// Steps with events.
+int hs_builder__map_event(struct hs_builder *builder, const struct hs_step *step);
+int hs_builder__side_event(struct hs_builder *builder, const struct hs_step *step);
+int hs_builder__sample_event(struct hs_builder *builder, const struct hs_step *step);
 
 void hs_timeline_builder__advance(struct hs_builder *builder);
 int hs_timeline_builder__create(struct hs_timeline_builder *timeline, uint64_t end_ns);
@@ -154,9 +155,7 @@ void hs_timeline_builder__free(struct hs_timeline_builder *timeline);
 
 static inline uint32_t hs_builder__known_stack(const struct hs_builder *builder, uint32_t stack)
 {
-    if (stack >= builder->stack_limit)
-        return 0;
-    return builder->same ? hs_same_stacks__first(builder->same, stack) : stack;
+    return stack < builder->stack_limit ? stack : 0;
 }
 // When a row ended; HS_NEVER: it is live.
 static inline uint64_t hs_builder__end_of_row(uint64_t time)

@@ -177,11 +177,12 @@ static bool fits(struct hs_builder *builder, const struct hs_event *event)
     return event->kind != HS_EVENT_MUNMAP || is_mapped;
 }
 
-int hs_builder__map_event(struct hs_builder *builder, uint32_t stream, const struct hs_event *event)
+int hs_builder__map_event(struct hs_builder *builder, const struct hs_step *step)
 {
+    const struct hs_event *event = step->event;
     if (!builder->takes_all && !fits(builder, event))
         return HS_TIE_WAITS;
-    uint32_t stack = hs_builder__known_stack(builder, event->stack);
+    uint32_t stream = step->stream, stack = hs_builder__known_stack(builder, step->stack);
     int failed = 0;
     if (event->kind == HS_EVENT_MMAP) {
         failed = map(builder, stream, event, stack);

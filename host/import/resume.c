@@ -58,7 +58,8 @@ static const size_t element_size[ARRAY_COUNT] = {
 struct resume_head {
     uint64_t magic;
     uint32_t version, head_size;
-    uint32_t crc, reserved; // of everything after the head; of the head with crc 0
+    uint32_t crc;       // of everything after the head; of the head with crc 0
+    uint32_t nodes_crc; // of the nodes, as many as `stacks`
     struct hs_store_key key;
     uint64_t time, now;
     uint64_t rows, peak_rows, map_peak_rows, live_count;
@@ -188,6 +189,7 @@ int hs_resume__write(const struct hs_builder *builder, const struct hs_resume_st
     head.version = HS_STORE_VERSION;
     head.head_size = sizeof head;
     hs_store_key__of(state->trace, &head.key);
+    head.nodes_crc = hs_crc32c(0, state->nodes, builder->stack_limit * sizeof *state->nodes);
     head.time = state->time;
     head.now = builder->now;
     head.rows = builder->rows;
@@ -519,11 +521,18 @@ static int restore(const struct hs_resume *resume, struct hs_builder *builder)
     return !failed && builder->live.count != head->live_count ? -EBADMSG : failed;
 }
 
-int hs_resume__restore(const struct hs_resume *resume, struct hs_builder *builder)
+// A node that was missing may turn out to be the same as another one; then later nodes have other numbers than before.
+static bool are_nodes_right(const struct hs_resume *resume, const struct hs_node *nodes)
+{
+    return hs_crc32c(0, nodes, resume->head.count[ARRAY_stacks] * sizeof *nodes) == resume->head.nodes_crc;
+}
+
+int hs_resume__restore(const struct hs_resume *resume, struct hs_builder *builder, const struct hs_node *nodes)
 {
     bool right = are_links_right(resume) && are_streams_right(resume) && are_maps_right(resume) &&
-                 are_stacks_right(resume, builder->stack_limit) && are_others_right(resume, builder->stack_limit) &&
-                 are_consumed_right(resume) && resume->head.count[ARRAY_streams] <= HS_STREAM_LIMIT &&
+                 are_stacks_right(resume, builder->stack_limit) && are_nodes_right(resume, nodes) &&
+                 are_others_right(resume, builder->stack_limit) && are_consumed_right(resume) &&
+                 resume->head.count[ARRAY_streams] <= HS_STREAM_LIMIT &&
                  resume->head.count[ARRAY_pools] <= HS_POOL_LIMIT;
     int failed = right ? restore(resume, builder) : -EBADMSG;
     return failed == -EBADMSG ? -ESTALE : failed;

@@ -18,6 +18,7 @@ struct hs_resume_state {
     uint64_t time; // recorded time of the state
     const struct hs_array *consumed;
     const struct hs_partial *partial; // NULL: for a store that will be complete
+    const struct hs_node *nodes;      // of the store, as many as the builder expects
 };
 // Writes the current state to the file. Returns 0 or a negative errno.
 int hs_resume__write(const struct hs_builder *builder, const struct hs_resume_state *state, int directory_fd);
@@ -30,7 +31,8 @@ void hs_resume__close(struct hs_resume *resume);
 uint64_t hs_resume__time(const struct hs_resume *resume);
 const struct hs_consumed *hs_resume__consumed(const struct hs_resume *resume, size_t *count);
 
-// Restores an empty builder. -ESTALE: the state is not of this trace; the builder must not be used any more.
-int hs_resume__restore(const struct hs_resume *resume, struct hs_builder *builder);
+// Restores an empty builder. `nodes`: of the store, as many as the builder expects. -ESTALE: the state is not of this
+// trace, or a node has got another number; the builder must not be used any more.
+int hs_resume__restore(const struct hs_resume *resume, struct hs_builder *builder, const struct hs_node *nodes);
 
 #endif

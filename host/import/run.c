@@ -173,7 +173,8 @@ static void keep_partial(struct import *import, struct hs_resume_state *state)
 static int keep_state(void *context, uint64_t time, struct hs_array *consumed)
 {
     struct import *import = context;
-    struct hs_resume_state state = {.trace = import->trace, .time = time, .consumed = consumed};
+    struct hs_resume_state state = {
+        .trace = import->trace, .time = time, .consumed = consumed, .nodes = import->tables.nodes.data};
     int failed = hs_builder__settle(&import->builder);
     if (failed)
         return failed;
@@ -191,7 +192,7 @@ static int replay_rest(struct import *import, struct hs_replay_cut *cut)
     uint64_t events = 0;
     cut->before_time = hs_resume__time(import->resume);
     cut->before = hs_resume__consumed(import->resume, &cut->before_count);
-    int failed = hs_resume__restore(import->resume, &import->builder);
+    int failed = hs_resume__restore(import->resume, &import->builder, import->tables.nodes.data);
     for (size_t i = 0; i < cut->before_count && !failed; i++) {
         if (cut->before[i].steps != HS_ALL_STEPS)
             continue;

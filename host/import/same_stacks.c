@@ -14,8 +14,8 @@ struct same_stacks_code {
 };
 
 struct same_stacks_work {
-    const struct hs_node *nodes;
-    const uint32_t *epoch_of;
+    struct hs_node *nodes; // up to the present one, only those that stay
+    uint32_t *epoch_of;
     const uint64_t *epochs;
     struct same_stacks_code *code;
     size_t code_count;
@@ -86,11 +86,13 @@ static inline uint32_t add_to_hash(uint32_t parents, uint64_t pc)
 static bool are_same(const struct same_stacks_work *with, uint32_t left, uint32_t right)
 {
     return with->nodes[left].pc == with->nodes[right].pc && with->nodes[left].parent == with->nodes[right].parent &&
-           life_of(with, left) == life_of(with, right);
+           (!with->code_count || with->epoch_of[left] == with->epoch_of[right] ||
+            life_of(with, left) == life_of(with, right));
 }
 
-// The first node that is the same, which may be the node itself. So it is where a trace was made for hashes to collide.
-static uint32_t first_of(struct same_stacks_work *with, uint32_t node, uint32_t hash)
+// The node that stays and is the same; that may be the node itself. So it is where a trace was made for hashes to
+// collide.
+static uint32_t find_same(struct same_stacks_work *with, uint32_t node, uint32_t hash)
 {
     uint32_t *places = with->places.data, place = hash & with->mask;
     unsigned steps = 0;
@@ -115,40 +117,41 @@ static int begin(struct same_stacks_work *with, struct hs_same_stacks *same, uin
     same->count = count;
     int failed = hs_growing__reserve(&with->places, places * sizeof(uint32_t));
     if (!failed)
-        failed = hs_growing__reserve(&same->first, ((size_t)count + AHEAD) * sizeof(uint32_t));
+        failed = hs_growing__reserve(&same->numbers, ((size_t)count + AHEAD) * sizeof(uint32_t));
     return failed ? failed : list_code(with, modules);
 }
 
-// `first` holds the hashes of the nodes that are still to come.
-static void find_first(struct same_stacks_work *with, struct hs_node *nodes, struct hs_same_stacks *same)
+// `numbers` holds the hashes of the nodes that are still to come.
+static void merge(struct same_stacks_work *with, struct hs_same_stacks *same)
 {
-    uint32_t *first = same->first.data;
+    struct hs_node *nodes = with->nodes;
     const uint32_t *places = with->places.data;
+    uint32_t *numbers = same->numbers.data, next = 1;
     for (uint32_t node = 1; node < same->count; node++)
-        first[node] = add_to_hash(nodes[node].parent < node ? first[nodes[node].parent] : 0, nodes[node].pc);
+        numbers[node] = add_to_hash(nodes[node].parent < node ? numbers[nodes[node].parent] : 0, nodes[node].pc);
     for (uint32_t node = 1; node < same->count; node++) {
-        __builtin_prefetch(&places[first[node + AHEAD] & with->mask], 1);
-        const uint32_t parent = nodes[node].parent, hash = first[node];
-        first[node] = node;
-        if (parent >= node)
-            continue;
-        nodes[node].parent = first[parent];
+        __builtin_prefetch(&places[numbers[node + AHEAD] & with->mask], 1);
+        const uint32_t hash = numbers[node];
+        const bool whole = nodes[node].parent < node;
+        nodes[next] =
+            (struct hs_node){.pc = nodes[node].pc, .parent = whole ? numbers[nodes[node].parent] : nodes[node].parent};
+        with->epoch_of[next] = with->epoch_of[node];
         // Nodes that the trace lost have no address.
-        if (nodes[node].pc)
-            first[node] = first_of(with, node, hash);
-        same->merged += first[node] != node;
+        numbers[node] = whole && nodes[next].pc ? find_same(with, next, hash) : next;
+        next += numbers[node] == next;
     }
+    same->merged = same->count ? same->count - next : 0;
 }
 
-int hs_same_stacks__find(struct hs_same_stacks *same, struct hs_node *nodes, uint32_t count, const uint32_t *epoch_of,
+int hs_same_stacks__find(struct hs_same_stacks *same, struct hs_node *nodes, uint32_t count, uint32_t *epoch_of,
                          const uint64_t *epochs, const struct hs_array *modules)
 {
     struct same_stacks_work with = {.nodes = nodes, .epoch_of = epoch_of, .epochs = epochs};
     int failed = begin(&with, same, count, modules);
     if (!failed)
-        find_first(&with, nodes, same);
+        merge(&with, same);
     if (!same->merged)
-        hs_growing__free(&same->first);
+        hs_growing__free(&same->numbers);
     free(with.code);
     hs_growing__free(&with.places);
     return failed;
@@ -156,5 +159,5 @@ int hs_same_stacks__find(struct hs_same_stacks *same, struct hs_node *nodes, uin
 
 void hs_same_stacks__free(struct hs_same_stacks *same)
 {
-    hs_growing__free(&same->first);
+    hs_growing__free(&same->numbers);
 }

@@ -5,18 +5,19 @@
 
 #include <errno.h>
 
-int hs_builder__side_event(struct hs_builder *builder, uint32_t stream, const struct hs_event *event)
+int hs_builder__side_event(struct hs_builder *builder, const struct hs_step *step)
 {
+    const struct hs_event *event = step->event;
     struct hs_stored_side_event *side = hs_array__add(&builder->side, sizeof *side);
     if (!side)
         return -ENOMEM;
-    *side = (struct hs_stored_side_event){.time = builder->now, .stream = stream, .kind = HS_SIDE_MARK};
+    *side = (struct hs_stored_side_event){.time = builder->now, .stream = step->stream, .kind = HS_SIDE_MARK};
     if (event->kind == HS_EVENT_MARK) {
         side->value = (int64_t)event->value;
         return 0;
     }
     side->kind = HS_SIDE_MALLOPT;
-    side->stack = hs_builder__known_stack(builder, event->stack);
+    side->stack = hs_builder__known_stack(builder, step->stack);
     side->parameter = event->parameter;
     side->value = event->argument;
     side->result = event->result;
@@ -32,8 +33,9 @@ static uint64_t allowed_weight(struct hs_builder *builder, const struct hs_event
 }
 
 // Stamped when the recorder took it out of the kernel's ring.
-int hs_builder__sample_event(struct hs_builder *builder, const struct hs_event *event)
+int hs_builder__sample_event(struct hs_builder *builder, const struct hs_step *step)
 {
+    const struct hs_event *event = step->event;
     struct hs_summary *summary = builder->summary;
     struct hs_sample *sample = hs_array__add(&builder->samples, sizeof *sample);
     if (!sample)
@@ -44,8 +46,8 @@ int hs_builder__sample_event(struct hs_builder *builder, const struct hs_event *
                            .weight = allowed_weight(builder, event),
                            .kind = event->sampled,
                            .tid = event->tid,
-                           .stack = event->stack & HS_STACK_SNAPSHOT ? event->stack // until hs_snapshots__unwind
-                                                                     : hs_builder__known_stack(builder, event->stack),
+                           .stack = step->stack & HS_STACK_SNAPSHOT ? step->stack // until hs_snapshots__unwind
+                                                                    : hs_builder__known_stack(builder, step->stack),
                            .duration = event->duration};
     switch (event->sampled) {
     case HS_SAMPLE_CPU:

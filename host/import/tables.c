@@ -390,6 +390,7 @@ int hs_import_tables__load(struct hs_import_tables *tables, const struct hs_trac
     if (!failed)
         failed = hs_same_stacks__find(&tables->same, tables->nodes.data, tables->node_count, tables->node_epochs.data,
                                       tables->epochs.data, &tables->modules);
+    tables->node_count -= (uint32_t)tables->same.merged;
     return failed;
 }
 
@@ -423,9 +424,9 @@ void hs_import_tables__convert(struct hs_import_tables *tables, struct hs_clock_
     struct hs_culled *culled = tables->culled.data;
     for (size_t i = 0; i < tables->culled.count; i++) {
         culled[i].lifetime_ns = to_ns(clock, culled[i].lifetime_ns);
+        culled[i].stack = hs_same_stacks__number(&tables->same, culled[i].stack);
         if (culled[i].stack >= tables->node_count)
             culled[i].stack = 0;
-        culled[i].stack = hs_same_stacks__first(&tables->same, culled[i].stack);
     }
 }
 

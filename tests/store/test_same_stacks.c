@@ -11,7 +11,7 @@
 enum { NODES = 3000, EPOCHS = 6, MODULES = 4 };
 
 static struct hs_node nodes[NODES], as_recorded[NODES];
-static uint32_t epoch_of[NODES];
+static uint32_t epoch_of[NODES], epoch_as_recorded[NODES];
 static const uint64_t epochs[EPOCHS] = {0, 10, 20, 30, 40, 50};
 static struct hs_stored_module module[MODULES];
 static const struct hs_array modules = {.data = module, .count = MODULES};
@@ -34,7 +34,8 @@ static uint64_t lives_of(uint32_t node)
     const uint64_t pc = as_recorded[node].pc;
     uint64_t lives = 0;
     for (int i = 0; i < MODULES; i++)
-        lives += module[i].start <= pc && pc <= module[i].end && module[i].unload_time <= epochs[epoch_of[node]];
+        lives +=
+            module[i].start <= pc && pc <= module[i].end && module[i].unload_time <= epochs[epoch_as_recorded[node]];
     return lives;
 }
 
@@ -56,8 +57,10 @@ static uint32_t first_by_comparison(uint32_t node)
 
 static void find(struct hs_same_stacks *same, uint32_t count)
 {
-    for (uint32_t node = 0; node < count; node++)
+    for (uint32_t node = 0; node < count; node++) {
         as_recorded[node] = nodes[node];
+        epoch_as_recorded[node] = epoch_of[node];
+    }
     ck_assert_int_eq(hs_same_stacks__find(same, nodes, count, epoch_of, epochs, &modules), 0);
 }
 
@@ -74,9 +77,11 @@ START_TEST(first_nodes_are_those_of_a_comparison)
     }
     find(&same, NODES);
     for (uint32_t node = 1; node < NODES; node++) {
-        uint32_t first = first_by_comparison(node);
-        ck_assert_uint_eq(hs_same_stacks__first(&same, node), first);
-        ck_assert_uint_eq(nodes[node].parent, hs_same_stacks__first(&same, as_recorded[node].parent));
+        uint32_t first = first_by_comparison(node), number = hs_same_stacks__number(&same, node);
+        ck_assert_uint_eq(number, first == node ? node - merged : hs_same_stacks__number(&same, first));
+        ck_assert_uint_eq(nodes[number].pc, as_recorded[first].pc);
+        ck_assert_uint_eq(nodes[number].parent, hs_same_stacks__number(&same, as_recorded[first].parent));
+        ck_assert_uint_eq(epoch_of[number], epoch_as_recorded[first]);
         merged += first != node;
     }
     ck_assert_uint_gt(merged, 0);
@@ -93,10 +98,10 @@ START_TEST(nodes_that_differ_take_no_memory)
         nodes[node] = (struct hs_node){.pc = 1000 + node, .parent = node - 1};
     }
     find(&same, 100);
-    ck_assert_ptr_null(same.first.data);
+    ck_assert_ptr_null(same.numbers.data);
     ck_assert_uint_eq(same.merged, 0);
-    ck_assert_uint_eq(hs_same_stacks__first(&same, 7), 7);
-    ck_assert_uint_eq(hs_same_stacks__first(&same, 7000), 7000);
+    ck_assert_uint_eq(hs_same_stacks__number(&same, 7), 7);
+    ck_assert_uint_eq(hs_same_stacks__number(&same, 7000), 7000);
 }
 END_TEST
 
@@ -129,7 +134,7 @@ START_TEST(module_that_came_very_often)
     }
     ck_assert_int_eq(hs_same_stacks__find(&same, nodes, NODES, epoch_of, epochs, &many), 0);
     for (uint32_t node = 1; node < NODES; node++)
-        ck_assert_uint_eq(epoch_of[hs_same_stacks__first(&same, node)], epoch_of[node]);
+        ck_assert_uint_eq(epoch_of[hs_same_stacks__number(&same, node)], node * EPOCHS / NODES);
     ck_assert_uint_eq(same.merged, NODES - 1 - EPOCHS);
     hs_same_stacks__free(&same);
     free(loads);
