@@ -234,8 +234,15 @@ static int write_file(const struct hs_arguments *arguments, struct hs_opened *op
 
 static int export_page(const struct hs_arguments *arguments, const char *path)
 {
-    static const char *const idle[] = {"cost", "events", "unit", "root-function", "merge-function", "merge-library",
-                                      "collapse-function", "collapse-library", "collapse-recursion"};
+    static const char *const idle[] = {"cost",
+                                       "events",
+                                       "unit",
+                                       "root-function",
+                                       "merge-function",
+                                       "merge-library",
+                                       "collapse-function",
+                                       "collapse-library",
+                                       "collapse-recursion"};
     struct hs_output output;
     for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++) {
         if (!hs_arguments__given(arguments, idle[i]))
