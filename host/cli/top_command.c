@@ -109,7 +109,10 @@ static int refresh_rows(struct top *top)
     uint64_t time_ns = 0;
     top->error.message[0] = 0;
     const int result = ask_summary(top, &time_ns);
-    return result ? result : ask_rows(top, time_ns);
+    const bool rests = !result && top->model.has_answer && time_ns == top->model.time_ns;
+    if (rests)
+        hs_top_model__rest(&top->model);
+    return result || rests ? result : ask_rows(top, time_ns);
 }
 
 static uint64_t now_ns(void)

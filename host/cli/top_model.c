@@ -183,6 +183,13 @@ int hs_top_model__take(struct hs_top_model *model, char *totals, uint64_t time_n
     return result;
 }
 
+void hs_top_model__rest(struct hs_top_model *model)
+{
+    for (size_t i = 0; i < model->count; i++)
+        model->row[i].bytes_per_second = model->row[i].blocks_per_second = 0;
+    model->bytes_per_second = model->blocks_per_second = 0;
+}
+
 void hs_top_model__mark(struct hs_top_model *model)
 {
     for (size_t i = 0; i < model->count; i++)

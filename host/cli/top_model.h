@@ -39,6 +39,8 @@ void hs_top_model__free(struct hs_top_model *model);
 // Takes an answer of /totals (changed) that was true at this time of the trace. The first one is the mark, too. 0,
 // -ENOMEM, or -EINVAL if it is no such answer.
 int hs_top_model__take(struct hs_top_model *model, char *totals, uint64_t time_ns);
+// Nothing happened since the last answer.
+void hs_top_model__rest(struct hs_top_model *model);
 // What grew is counted from here.
 void hs_top_model__mark(struct hs_top_model *model);
 

@@ -54,6 +54,9 @@ START_TEST(changes_are_counted_from_the_mark)
     ck_assert_double_eq_tol(churns->bytes_per_second, 500, 0.01);
     ck_assert_double_eq_tol(churns->blocks_per_second, 10, 0.01);
     ck_assert_double_eq_tol(model.bytes_per_second, 520, 0.01);
+    hs_top_model__rest(&model);
+    ck_assert_double_eq_tol(first(HS_TOP_CHURN, "", 2)->bytes_per_second, 0, 0.01);
+    ck_assert_double_eq_tol(model.bytes_per_second, 0, 0.01);
     hs_top_model__mark(&model);
     ck_assert_int_eq(hs_top_row__grew(first(HS_TOP_GREW, "", 2)), 0);
     ck_assert_str_eq(first(HS_TOP_LIVE, "", 2)->name, "b (lib.so)");
