@@ -175,7 +175,7 @@ static void list_levels(struct hs_store *store)
     for (unsigned i = 0; i < HS_TIMELINE_LEVELS; i++) {
         store->levels[i] =
             (struct hs_timeline_level){store->head.timeline_interval << (2 * i), store->head.timeline_points[i], at};
-        at += store->head.timeline_points[i];
+        at = at ? at + store->head.timeline_points[i] : NULL; // without points there is no column
     }
 }
 
