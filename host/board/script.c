@@ -83,14 +83,15 @@ static const char show_program[] = "if [ -f \"$i\" ] && [ -r \"$i\" ]; then\n"
                                    "  say bytes \"$n\"; dd if=\"$i\" bs=4096 count=16 2>/dev/null\n"
                                    "else say bytes 0; fi\n";
 
-// Opening the pipe for reading and writing releases a process that waits for the other end.
+// Opening the pipe for reading and writing releases a process that waits for the other end. It stays open until the name
+// is gone: a process that comes in between must not wait for ever.
 static const char let_go[] = "say ready\n"
                              "cat >/dev/null\n"
                              "[ -n \"$d\" ] || { say status none; exit 0; }\n"
                              "s=none\n"
                              "if [ -r \"$d/status\" ]; then read -r s <\"$d/status\"\n"
                              "elif [ -r \"$d/pid\" ]; then read -r k <\"$d/pid\"; kill -HUP \"$k\" 2>/dev/null; fi\n"
-                             "if [ -p \"$d/trace\" ]; then : <>\"$d/trace\"; echo cut 1<>\"$d/end\"; fi\n"
+                             "if [ -p \"$d/trace\" ]; then exec 7<>\"$d/trace\"; echo cut 1<>\"$d/end\"; fi\n"
                              "rm -rf \"$d\" || rm -rf \"$d\"\n"
                              "say status \"$s\"\n";
 

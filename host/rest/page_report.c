@@ -37,7 +37,7 @@ static const struct {
     {"totals?by=thread&sort_by=total.peak.bytes&order=dsc", "the threads"},
     {"timeline?width=600", "the timeline"},
     {"timeline_leaked?width=600", "the timeline of what is never freed"},
-    {"timeline_by?by=library&width=600&top=10", "the timeline by library"},
+    {"timeline_by?by=requester_library&width=600&top=10", "the timeline by library"},
     {"generations?parts=10", "the generations"},
     {"generations", "the generations between marks"},
     {"diff_tree" SECOND_HALF "&nodes=5000", "what changed in the second half"},

@@ -61,6 +61,16 @@ function search(): boolean {
   return !!box;
 }
 
+// Calls `act` in the picture in which the element is there, unless that takes five seconds.
+function whenThere(selector: string, act: () => void, until = performance.now() + 5000): void {
+  requestAnimationFrame(() => {
+    if (document.querySelector(selector))
+      act();
+    else if (performance.now() < until)
+      whenThere(selector, act, until);
+  });
+}
+
 // The keys of the frame, and a button that lists all keys.
 export function Keys({ place }: { place: Place | undefined }) {
   const [shown, show] = useState(false);
@@ -76,7 +86,7 @@ export function Keys({ place }: { place: Place | undefined }) {
       if (held && !event.altKey && event.key === "f")
         done = search();
       else if (held && !event.altKey && event.key === "k" && route)
-        go(toView(route, "functions")), requestAnimationFrame(() => requestAnimationFrame(search)), done = true;
+        go(toView(route, "functions")), whenThere(".view-functions .search", search), done = true;
       else if (!held && !event.altKey && single.on && !typing(event.target)) {
         const view = afterG && VIEWS.find(({ letter }) => letter === event.key), key = KEYS.find((one) => one.key === event.key);
         afterG = !afterG && event.key === "g";

@@ -4,6 +4,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ask, askOrKept, keptAnswer, Refusal, useBack } from "../data/ask";
+import { report } from "../data/report";
 import { high } from "../parts/high";
 import { hover, useHover } from "../parts/hover";
 import { copy } from "../parts/menu";
@@ -35,8 +36,8 @@ interface Props<Row> {
 }
 
 // A page is little more than what is visible, so that it comes fast; AHEAD screens are prefetched. One screen ahead and
-// BEHIND rows are drawn.
-const HIGH = 24, PAGE = 40, AHEAD = 4, BEHIND = 8, MOST_HIGH = 12_000_000, PAGES = 40, SAVED = 1000;
+// BEHIND rows are drawn. A report in one file has one page of each table.
+const HIGH = 24, PAGE = report ? 100 : 40, AHEAD = 4, BEHIND = 8, MOST_HIGH = 12_000_000, PAGES = 40, SAVED = 1000;
 
 function pagesOf(from: number, to: number, total: number): number[] {
   const begin = Math.floor(Math.max(0, from) / PAGE), end = Math.floor((Math.min(total, to) - 1) / PAGE);
@@ -88,7 +89,7 @@ export function Table<Row>(props: Props<Row>) {
       for (const other of after.keys())
         if (after.size > PAGES && Math.abs(other - page) > PAGES / 2)
           after.delete(other);
-      return { of: whole, total: all, pages: after };
+      return { of: whole, total: report ? Math.min(all, PAGE) : all, pages: after };
     });
   };
 
