@@ -529,8 +529,10 @@ page("keys alone reach every view", async (page, go) => {
 page("keys lead to every view and change what is shown; they are listed, and can be switched off", async (page, go) => {
   await go(view("overview"));
   await page.keyboard.press("?");
+  await page.waitForSelector("dialog[open] .key-list tr");
   const lines = await page.locator("dialog .key-list tr").allInnerTexts(), views = lines.find((line) => line.startsWith("g, then a letter"));
   await page.keyboard.press("Escape");
+  await page.waitForSelector("dialog[open]", { state: "detached" });
   for (const [, letter, title] of views.matchAll(/(?:a view: |, (?=\w ))(\w) ([a-z]+(?:, l[a-z]+| [a-z]+)?)/g)) {
     await page.keyboard.press("g");
     await page.keyboard.press(letter);
@@ -563,6 +565,7 @@ page("keys lead to every view and change what is shown; they are listed, and can
   await page.getByRole("button", { name: "Keys" }).click();
   await page.getByLabel("Keys without Ctrl").uncheck();
   await page.getByRole("button", { name: "Close" }).click();
+  await page.waitForSelector("dialog[open]", { state: "detached" });
   await page.focus("#main");
   await page.keyboard.press("k");
   await page.keyboard.press("Control+k");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Keys that work on the whole page, and the list of all keys. Those of pictures and tables are with them.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { nextCost } from "./controls";
 import { copy } from "./menu";
 import type { Summary } from "../data/types";
-import { atInstant, changed, go, type Route, toView } from "../state/route";
+import { atInstant, changed, go, parse, type Route, toView } from "../state/route";
 import { VIEWS } from "../views/table";
 
 // `route` and `summary` of the shown trace.
@@ -79,7 +79,8 @@ export function Keys({ place }: { place: Place | undefined }) {
   useEffect(() => {
     let afterG = false;
     const press = (event: KeyboardEvent): void => {
-      const { route } = now.current ?? {}, held = event.ctrlKey || event.metaKey;
+      // The address is newer than what is drawn when keys follow one another quickly.
+      const place = now.current && { ...now.current, route: parse(location.hash) }, { route } = place ?? {}, held = event.ctrlKey || event.metaKey;
       if (event.defaultPrevented || document.querySelector("dialog[open]"))
         return;
       let done = false;
@@ -96,8 +97,8 @@ export function Keys({ place }: { place: Place | undefined }) {
           done = search();
         else if (event.key === "?")
           show(true), done = true;
-        else if (key && now.current)
-          key.run!(now.current), done = true;
+        else if (key && place)
+          key.run!(place), done = true;
       }
       if (done)
         event.preventDefault();
@@ -114,7 +115,7 @@ export function Keys({ place }: { place: Place | undefined }) {
 function List({ close }: { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [on, set] = useState(single.on);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} onClose={close} aria-label="Keys">
       <h2>Keys</h2>
