@@ -766,7 +766,7 @@ int hs_builder__expire(struct hs_builder *builder, uint64_t time)
 {
     return make_live_room(builder, builder->ties.held.count)
                ? -ENOMEM
-               : hs_ties__expire(&builder->ties, hs_trace_clock__next(&builder->clock, builder->now, time));
+               : hs_ties__expire(&builder->ties, hs_trace_clock__next(&builder->clock, builder->now, time) + 1);
 }
 
 int hs_builder__settle(struct hs_builder *builder)
