@@ -7,6 +7,7 @@
 #include "host/convert/trace_file.h"
 #include "host/import/live_map.h"
 #include "host/import/ties.h"
+#include "host/import/trace_clock.h"
 #include "host/query/query.h"
 #include "host/query/samples.h"
 
@@ -18,14 +19,20 @@ struct strip_sums {
     uint64_t count, size, usable, lifetime;
 };
 
+struct strip_stream {
+    uint64_t time; // recorded time of the last event
+    uint32_t old;  // the row that the realloc in progress ends, + 1, or 0
+};
+
 struct stripping {
     struct hs_trace_file file;
     const struct hs_store *store;
     const struct hs_columns *columns;
     struct hs_live_map live; // address and row
-    struct hs_array streams; // uint32_t: the row that the realloc in progress ends, + 1, or 0
+    struct hs_array streams; // struct strip_stream
     struct hs_ties ties;
-    uint64_t last_time;
+    struct hs_clock_map clock;
+    uint64_t now; // ns
     uint64_t row; // the next one of the heap
     uint64_t shortest;
     struct strip_sums *sums; // by stack
@@ -79,68 +86,79 @@ static uint32_t end(struct stripping *with, uint64_t address)
     return row;
 }
 
+static struct strip_stream *stream_of(struct stripping *with, uint32_t stream)
+{
+    while (stream >= with->streams.count) {
+        struct strip_stream *added = hs_array__add(&with->streams, sizeof *added);
+        if (!added)
+            return NULL;
+        *added = (struct strip_stream){0};
+    }
+    return (struct strip_stream *)with->streams.data + stream;
+}
+
+// What waited for another thread may come behind an event of another kind with a later time.
+static int write_event(struct stripping *with, uint32_t stream, const struct hs_event *event)
+{
+    struct strip_stream *state = stream_of(with, stream);
+    struct hs_event written = *event;
+    if (!state)
+        return -ENOMEM;
+    if (written.time < state->time)
+        written.time = state->time;
+    if (written.kind == HS_EVENT_REALLOC && written.begin_time < state->time)
+        written.begin_time = state->time;
+    state->time = written.time;
+    hs_trace_file__event(&with->file, stream, &written);
+    return with->file.failed;
+}
+
 static int allocate(struct stripping *with, uint32_t stream, const struct hs_event *event)
 {
     uint64_t row = take_row(with, event);
     if (row == HS_NEVER)
         return 0;
     int result = begin(with, event->address, row);
-    if (is_kept(with, row))
-        hs_trace_file__event(&with->file, stream, event);
-    return result ? result : with->file.failed;
+    return result || !is_kept(with, row) ? result : write_event(with, stream, event);
 }
 
 static int write_free(struct stripping *with, uint32_t stream, const struct hs_event *event)
 {
-    if (is_kept(with, end(with, event->address)))
-        hs_trace_file__event(&with->file, stream, event);
-    return with->file.failed;
-}
-
-static uint32_t *realloc_of(struct stripping *with, uint32_t stream)
-{
-    while (stream >= with->streams.count) {
-        uint32_t *added = hs_array__add(&with->streams, sizeof *added);
-        if (!added)
-            return NULL;
-        *added = 0;
-    }
-    return (uint32_t *)with->streams.data + stream;
+    return is_kept(with, end(with, event->address)) ? write_event(with, stream, event) : 0;
 }
 
 // The old block ends here unless the new one is kept, too, and both are one event at the end of the call.
 static int begin_realloc(struct stripping *with, uint32_t stream, const struct hs_event *event)
 {
-    uint32_t *old = realloc_of(with, stream);
-    if (!old)
+    struct strip_stream *state = stream_of(with, stream);
+    if (!state)
         return -ENOMEM;
-    *old = 0;
+    state->old = 0;
     if (!find(with, event->old_address)->row_plus_1)
         return 0;
     uint32_t row = end(with, event->old_address), next = hs_row__next(with->columns, row);
     if (!is_kept(with, row))
         return 0;
     if (next && is_kept(with, next)) {
-        *old = row + 1;
+        state->old = row + 1;
         return 0;
     }
     struct hs_event end = {
         .kind = HS_EVENT_FREE, .time = event->begin_time, .address = event->old_address, .stack = event->stack};
-    hs_trace_file__event(&with->file, stream, &end);
-    return with->file.failed;
+    return write_event(with, stream, &end);
 }
 
 static int end_realloc(struct stripping *with, uint32_t stream, const struct hs_event *event)
 {
     struct hs_event plain = *event;
-    uint32_t *old = realloc_of(with, stream);
-    if (!old)
+    struct strip_stream *state = stream_of(with, stream);
+    if (!state)
         return -ENOMEM;
-    if (!*old) {
+    if (!state->old) {
         plain.kind = HS_EVENT_MALLOC;
         plain.old_address = plain.begin_time = 0;
     }
-    *old = 0;
+    state->old = 0;
     return allocate(with, stream, &plain);
 }
 
@@ -162,15 +180,16 @@ static int take(void *context, struct hs_step *step, bool last)
     const bool is_live = (begins || ends) && find(with, step->address)->row_plus_1;
     if ((begins ? is_live : ends && !is_live) && !last)
         return HS_TIE_WAITS;
-    const struct hs_event event = hs_step__event(step);
+    struct hs_event event = hs_step__event(step);
+    if (!step->event)
+        event.time = step->slot;
     if (step->kind == HS_EVENT_REALLOC)
         return begins ? end_realloc(with, step->stream, &event) : begin_realloc(with, step->stream, &event);
     if (begins)
         return allocate(with, step->stream, &event);
     if (ends)
         return is_live ? write_free(with, step->stream, &event) : 0;
-    hs_trace_file__event(&with->file, step->stream, &event);
-    return with->file.failed;
+    return write_event(with, step->stream, &event);
 }
 
 static int visit(void *context, struct hs_step *steps, size_t count)
@@ -181,8 +200,11 @@ static int visit(void *context, struct hs_step *steps, size_t count)
         struct hs_step *step = &steps[i];
         if (step->stream >= HS_STREAM_LIMIT)
             return -EOVERFLOW;
-        step->later = step->time != with->last_time;
-        with->last_time = step->time;
+        step->slot = step->time;
+        with->now = step->time = hs_trace_clock__next(&with->clock, with->now, step->time);
+        result = hs_ties__waits(&with->ties) ? hs_ties__expire(&with->ties, step->time) : 0;
+        if (result)
+            break;
         result = hs_ties__waits(&with->ties) ? hs_ties__visit(&with->ties, step) : take(with, step, false);
         if (result == HS_TIE_WAITS)
             result = hs_ties__hold(&with->ties, step);
@@ -251,7 +273,11 @@ static int write_trace(struct stripping *with, const struct hs_trace *trace, FIL
     const struct hs_trace_info *info = hs_trace__info(trace);
     uint64_t end_ns = hs_store__summary(with->store)->end_time, end = info->header.live.end_time;
     with->ticks = end && end_ns ? (double)end / (double)end_ns : 1;
-    int result = hs_live_map__create(&with->live);
+    int result = hs_trace_clock__create(&with->clock, trace);
+    if (!result) {
+        with->ties.window = hs_trace_clock__window(&with->clock);
+        result = hs_live_map__create(&with->live);
+    }
     if (!result)
         result = hs_trace_file__start(&with->file, out, &info->header);
     if (!result)
@@ -286,6 +312,7 @@ int hs_strip__write(const char *path, const struct hs_store *store, FILE *out, s
     hs_trace_file__free(&with.file);
     hs_live_map__free(&with.live);
     hs_ties__free(&with.ties);
+    hs_clock_map__free(&with.clock);
     free(with.streams.data);
     free(with.sums);
     hs_trace__close(trace);

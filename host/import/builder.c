@@ -4,6 +4,7 @@
 #include "format/trace_format.h"
 #include "host/base/check.h"
 #include "host/import/import.h"
+#include "host/import/trace_clock.h"
 
 #include <errno.h>
 #include <string.h>
@@ -88,7 +89,8 @@ int hs_builder__create(struct hs_builder *builder, int directory_fd, struct hs_s
 {
     builder->directory_fd = directory_fd;
     hs_row_ends__create(&builder->row_ends, directory_fd);
-    builder->ties = (struct hs_ties){.take = take_tied, .context = builder};
+    builder->ties =
+        (struct hs_ties){.take = take_tied, .context = builder, .window = hs_trace_clock__window(&builder->clock)};
     builder->summary = summary;
     builder->block_allowance.left = HS_ALLOWANCE_LARGE;
     builder->map_allowance.left = HS_ALLOWANCE_MAPS;
@@ -655,10 +657,21 @@ static int take_tied(void *context, struct hs_step *step, bool last)
     return result;
 }
 
+static int visit_tied(struct hs_builder *builder, struct hs_step *step)
+{
+    int failed = hs_ties__expire(&builder->ties, step->time);
+    if (failed)
+        return failed;
+    if (hs_ties__waits(&builder->ties))
+        return hs_ties__visit(&builder->ties, step);
+    int result = visit_now(builder, step);
+    return result == HS_TIE_WAITS ? hs_ties__hold(&builder->ties, step) : result;
+}
+
 static inline int visit(struct hs_builder *builder, struct hs_step *step)
 {
     if (__builtin_expect(hs_ties__waits(&builder->ties), 0))
-        return hs_ties__visit(&builder->ties, step);
+        return visit_tied(builder, step);
     int result = visit_now(builder, step);
     return __builtin_expect(result == HS_TIE_WAITS, 0) ? hs_ties__hold(&builder->ties, step) : result;
 }
@@ -675,20 +688,14 @@ static int make_live_room(struct hs_builder *builder, size_t count)
 // From recorded time to nanoseconds that never go back.
 static void convert_times(struct hs_builder *builder, struct hs_step *steps, size_t count)
 {
-    uint64_t now = builder->now, last = builder->last_time;
+    uint64_t now = builder->now;
     for (size_t i = 0; i < count; i++) {
-        uint64_t time = hs_clock_map__ns(&builder->clock, steps[i].time);
+        const uint64_t time = hs_trace_clock__next(&builder->clock, now, steps[i].time);
         steps[i].last_of_time = 0;
-        steps[i].later = steps[i].time != last;
-        last = steps[i].time;
-        if (time > now && time <= LAST_TIME) {
-            now = time;
-            if (i)
-                steps[i - 1].last_of_time = 1;
-        }
-        steps[i].time = now;
+        if (i)
+            steps[i - 1].last_of_time = time != now;
+        steps[i].time = now = time;
     }
-    builder->last_time = last;
 }
 
 // First prefetches the entries of all blocks in the live map, then the rows that end, then their stacks. Which steps
@@ -753,6 +760,13 @@ int hs_builder__visit(struct hs_builder *builder, struct hs_step *steps, size_t 
     for (size_t i = 0; i < count && !failed; i++)
         failed = visit(builder, &steps[i]);
     return failed;
+}
+
+int hs_builder__expire(struct hs_builder *builder, uint64_t time)
+{
+    return make_live_room(builder, builder->ties.held.count)
+               ? -ENOMEM
+               : hs_ties__expire(&builder->ties, hs_trace_clock__next(&builder->clock, builder->now, time) + 1);
 }
 
 int hs_builder__settle(struct hs_builder *builder)

@@ -68,8 +68,7 @@ struct hs_builder {
     int directory_fd;
 
     struct hs_clock_map clock;
-    uint64_t now;       // ns; never decreases
-    uint64_t last_time; // recorded time of the last step
+    uint64_t now; // ns; never decreases
     struct hs_ties ties;
     bool takes_all; // also takes events that do not fit the live blocks, unchanged
     struct hs_live_map live;
@@ -105,7 +104,10 @@ int hs_builder__expect(struct hs_builder *builder, uint32_t stacks, uint32_t str
 
 // Adds steps, in the order of their times.
 int hs_builder__visit(struct hs_builder *builder, struct hs_step *steps, size_t count);
-// Called when no more steps with the time of the last one will follow.
+// All steps up to a recorded time have been added, and the next ones are at least 1 ns later: what has waited long
+// enough for others does not wait any more.
+int hs_builder__expire(struct hs_builder *builder, uint64_t time);
+// Called when no more steps will follow.
 int hs_builder__settle(struct hs_builder *builder);
 
 // ---- between the files of the builder ------------------------------------------------------------------------------

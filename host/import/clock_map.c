@@ -38,7 +38,7 @@ static uint64_t slope_between(uint64_t ticks, uint64_t ns)
 int hs_clock_map__create(struct hs_clock_map *map, const struct hs_clock_source *source, struct hs_clock_point *points,
                          size_t count)
 {
-    *map = (struct hs_clock_map){0};
+    *map = (struct hs_clock_map){.is_counter = source->clock != HS_CLOCK_MONOTONIC};
     map->segment = malloc((count + 1) * sizeof *map->segment);
     if (!map->segment)
         return -ENOMEM;

@@ -6,6 +6,8 @@
 
 #include "host/store/layout.h"
 
+#include <stdbool.h>
+
 struct hs_clock_segment {
     uint64_t start;      // recorded time
     uint64_t ns;         // at `start`
@@ -17,6 +19,7 @@ struct hs_clock_map {
     size_t count;
     size_t current; // segment of the last conversion
     uint64_t current_end;
+    bool is_counter; // of the processor
 };
 
 struct hs_clock_source {

@@ -175,10 +175,11 @@ static int keep_state(void *context, uint64_t time, struct hs_array *consumed)
     struct import *import = context;
     struct hs_resume_state state = {
         .trace = import->trace, .time = time, .consumed = consumed, .nodes = import->tables.nodes.data};
-    int failed = hs_builder__settle(&import->builder);
+    int failed = hs_builder__expire(&import->builder, time);
     if (failed)
         return failed;
-    if (!is_clean(import) || !hs_consumed__sort(consumed->data, consumed->count))
+    if (hs_ties__waits(&import->builder.ties) || !is_clean(import) ||
+        !hs_consumed__sort(consumed->data, consumed->count))
         return 0;
     if (time != import->settled)
         keep_partial(import, &state);

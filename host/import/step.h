@@ -21,7 +21,6 @@ struct hs_step {
     uint8_t phase; // HS_PHASE_*
     // For the visitor:
     uint8_t last_of_time;
-    uint8_t later; // 1: its recorded time is later than that of the previous step
     uint64_t slot;
 };
 

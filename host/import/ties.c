@@ -6,6 +6,8 @@
 
 // How often what may be forced first is looked for before the order in which steps came decides.
 #define CHOICES 8
+// With a window, only among so many steps: some wait all the time where frees of unknown blocks are frequent.
+#define LOOKED_AT 256
 
 enum domain { HEAP, POOLS, MAPS, OTHERS };
 
@@ -90,6 +92,8 @@ static int take_held(struct hs_ties *ties, size_t number, bool last)
     struct hs_step step = held->step;
     if (step.event)
         step.event = &held->event;
+    if (step.time < ties->now)
+        step.time = ties->now;
     int result = ties->take(ties->context, &step, last);
     held->done = result != HS_TIE_WAITS;
     return result;
@@ -147,26 +151,39 @@ static int run_woken(struct hs_ties *ties)
 
 // ---- the time is over ----------------------------------------------------------------------------------------------
 
-// Whether no other line has a step with the address of the first of this one.
+static bool begins_block(const struct hs_step *step)
+{
+    return step->kind == HS_EVENT_REALLOC ? step->phase == HS_PHASE_END
+                                          : step->kind != HS_EVENT_FREE && step->kind != HS_EVENT_POOL_FREE;
+}
+
+// A free waits for an allocation, and an allocation for a free. What mappings wait for is not looked at.
+static bool may_wait_for(const struct hs_step *first, const struct hs_step *other)
+{
+    return other->address == first->address && other->stream != first->stream && domain_of(other) == domain_of(first) &&
+           (domain_of(first) == MAPS || begins_block(other) != begins_block(first));
+}
+
+// Whether no other line has a step that the first of this one may wait for.
 static bool is_alone(const struct hs_ties *ties, const struct hs_tie_line *line)
 {
     const struct hs_step *first = &held_at(ties, line->first)->step;
-    for (size_t i = 0; i < ties->held.count; i++) {
-        const struct hs_held_step *held = held_at(ties, i);
-        if (!held->done && held->step.address == first->address && held->step.stream != first->stream &&
-            domain_of(&held->step) == line->domain)
+    for (size_t i = 0; i < ties->held.count; i++)
+        if (!held_at(ties, i)->done && may_wait_for(first, &held_at(ties, i)->step))
             return false;
-    }
     return true;
 }
 
-// The line that came first and is alone, else the one that came first.
-static size_t choose(const struct hs_ties *ties, bool looks)
+// Of the lines whose first step is not later than `time`: the one that came first and is alone, else the one that came
+// first. SIZE_MAX: there is none.
+static size_t choose(const struct hs_ties *ties, uint64_t time, bool looks)
 {
-    size_t oldest = 0, alone = SIZE_MAX;
+    size_t oldest = SIZE_MAX, alone = SIZE_MAX;
     for (size_t i = 0; i < ties->lines.count; i++) {
         const struct hs_tie_line *line = line_at(ties, i);
-        if (line->first < line_at(ties, oldest)->first)
+        if (held_at(ties, line->first)->step.time > time)
+            continue;
+        if (oldest == SIZE_MAX || line->first < line_at(ties, oldest)->first)
             oldest = i;
         if (looks && (alone == SIZE_MAX || line->first < line_at(ties, alone)->first) && is_alone(ties, line))
             alone = i;
@@ -174,14 +191,32 @@ static size_t choose(const struct hs_ties *ties, bool looks)
     return alone < SIZE_MAX ? alone : oldest;
 }
 
+static int force(struct hs_ties *ties, size_t line)
+{
+    int failed = take_first(ties, line, true);
+    return failed ? failed : run_woken(ties);
+}
+
+int hs_ties__expire(struct hs_ties *ties, uint64_t time)
+{
+    int failed = 0;
+    if (time <= ties->window)
+        return 0;
+    for (unsigned i = 0; ties->lines.count && !failed; i++) {
+        const bool looks = i < CHOICES && (!ties->window || ties->held.count <= LOOKED_AT);
+        size_t line = choose(ties, time - ties->window - 1, looks);
+        if (line == SIZE_MAX)
+            break;
+        failed = force(ties, line);
+    }
+    return failed;
+}
+
 int hs_ties__settle(struct hs_ties *ties)
 {
     int failed = 0;
-    for (unsigned i = 0; ties->lines.count && !failed; i++) {
-        failed = take_first(ties, choose(ties, i < CHOICES), true);
-        if (!failed)
-            failed = run_woken(ties);
-    }
+    for (unsigned i = 0; ties->lines.count && !failed; i++)
+        failed = force(ties, choose(ties, UINT64_MAX, i < CHOICES));
     ties->lines.count = ties->held.count = 0;
     return failed;
 }
@@ -196,6 +231,7 @@ static int take_now(struct hs_ties *ties, struct hs_step *step)
 
 int hs_ties__hold(struct hs_ties *ties, const struct hs_step *step)
 {
+    ties->now = step->time;
     if (ties->lines.count >= HS_TIES_LINES || ties->held.count >= HS_TIES_STEPS) {
         struct hs_step alone = *step;
         int failed = hs_ties__settle(ties);
@@ -225,10 +261,7 @@ static int stand_behind(struct hs_ties *ties, struct hs_tie_line *line, struct h
 
 int hs_ties__visit(struct hs_ties *ties, struct hs_step *step)
 {
-    if (step->later) {
-        int failed = hs_ties__settle(ties);
-        return failed ? failed : take_now(ties, step);
-    }
+    ties->now = step->time;
     step->last_of_time = 0;
     const enum domain domain = domain_of(step);
     struct hs_tie_line *line = find_line(ties, step->stream, domain);

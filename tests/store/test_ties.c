@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Events of several threads with equal times: whichever thread's chunk comes first, a free ends the block that it
-// freed.
+// Events of several threads with equal times, or with times that are a little wrong: whichever thread's chunk comes
+// first, a free ends the block that it freed.
 #include "host/convert/strip.h"
 #include "host/import/import.h"
 #include "tests/format/check_random.h"
@@ -44,12 +44,16 @@ struct stream_event {
         }                                                                                                              \
     }
 
+// Whether the times are those of a processor's counter, which ticks each nanosecond.
+static bool counts;
+
 // Each stream's events in their order, the streams one after the other: forwards or backwards.
 static void write_streams(const struct stream_event *events, size_t count, bool backwards)
 {
     struct hs_event *of_stream = malloc((count + 1) * sizeof *of_stream);
     struct trace_writer writer;
     trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    trace_writer__set_clock(&writer, counts ? HS_CLOCK_COUNTER : HS_CLOCK_MONOTONIC);
     for (uint32_t i = 0; i < STREAMS; i++) {
         uint32_t stream = backwards ? STREAMS - 1 - i : i;
         size_t some = 0;
@@ -211,6 +215,70 @@ START_TEST(more_than_is_put_aside)
 }
 END_TEST
 
+// ---- times that are a little wrong ---------------------------------------------------------------------------------
+
+START_TEST(free_with_an_earlier_time)
+{
+    static const struct stream_event events[] = {FREE(2, 100, A), MALLOC(2, 150, B), MALLOC(1, 1090, A),
+                                                 FREE(1, 1095, B), MALLOC(2, 2000, A)};
+    counts = true;
+    expect_both_ways(events, COUNT(events), &(struct expected){.live = 1});
+}
+END_TEST
+
+START_TEST(address_given_out_before_its_free)
+{
+    static const struct stream_event events[] = {MALLOC(0, 5, A), MALLOC(1, 3000, A), FREE(2, 3900, A),
+                                                 FREE(1, 9000, A)};
+    counts = true;
+    expect_both_ways(events, COUNT(events), &(struct expected){0});
+}
+END_TEST
+
+// Far apart they are what they seem to be. What waits less is not taken with what has waited long enough.
+START_TEST(waiting_has_an_end)
+{
+    static const struct stream_event events[] = {FREE(2, 100, A),    MALLOC(1, 1101, A),        FREE(3, 5000, 0x990000),
+                                                 FREE(4, 5900, B),   MALLOC(5, 6100, 0x770000), MALLOC(6, 6800, B),
+                                                 MALLOC(1, 20000, A)};
+    counts = true;
+    expect_both_ways(events, COUNT(events), &(struct expected){.unknown = 2, .missed = 1, .live = 2});
+}
+END_TEST
+
+// Blocks go from thread to thread. Each time is wrong by up to half of what is waited for.
+static void make_handed_over(struct random_state *random, struct stream_event *events, size_t count)
+{
+    enum { PLACES = 4000, EVENT_NS = 30, WRONG_NS = 480 };
+    uint64_t last[8] = {0};
+    for (size_t i = 0; i < count; i++) {
+        const size_t pair = i / 16, of_pair = i % 16, block = 8 * pair + of_pair % 8;
+        const uint32_t stream = (uint32_t)random_below(random, COUNT(last));
+        uint64_t time = 1000 + i * EVENT_NS + random_below(random, WRONG_NS);
+        if (time < last[stream])
+            time = last[stream];
+        last[stream] = time;
+        events[i] = (struct stream_event){stream,
+                                          {.kind = of_pair < 8 ? HS_EVENT_MALLOC : HS_EVENT_FREE,
+                                           .time = time,
+                                           .address = A + 64 * (block % PLACES)}};
+        if (of_pair < 8)
+            events[i].event.size = events[i].event.usable = 24;
+    }
+}
+
+START_TEST(random_programs_with_wrong_times)
+{
+    enum { EVENTS = 48000 };
+    struct random_state random = {test_seed("wrong times")};
+    struct stream_event *events = calloc(EVENTS, sizeof *events);
+    make_handed_over(&random, events, EVENTS);
+    counts = true;
+    expect_both_ways(events, EVENTS, &(struct expected){0});
+    free(events);
+}
+END_TEST
+
 // ---- a program with coarse ticks -----------------------------------------------------------------------------------
 
 // What threads really did, one call after the other, over few addresses.
@@ -268,6 +336,10 @@ int main(void)
     tcase_add_test(tests, missed_frees_stay_missed);
     tcase_add_test(tests, pools_and_mappings_are_matched);
     tcase_add_test(tests, more_than_is_put_aside);
+    tcase_add_test(tests, free_with_an_earlier_time);
+    tcase_add_test(tests, address_given_out_before_its_free);
+    tcase_add_test(tests, waiting_has_an_end);
+    tcase_add_test(tests, random_programs_with_wrong_times);
     tcase_add_test(tests, random_programs_with_coarse_ticks);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

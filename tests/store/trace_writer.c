@@ -32,6 +32,13 @@ size_t trace_records(const struct hs_codec_target *target, const struct hs_event
 
 // ---- chunks --------------------------------------------------------------------------------------------------------
 
+static void write_header(struct trace_writer *writer)
+{
+    uint8_t page[HS_FILE_HEADER_SIZE] = {0};
+    hs_file_header_seal(&writer->header, page);
+    fwrite(page, 1, sizeof page, writer->file);
+}
+
 void trace_writer__open(struct trace_writer *writer, const char *path, uint8_t byte_order, uint8_t pointer_size)
 {
     trace_writer__open_for(writer, path, 62, &(struct hs_codec_target){byte_order, pointer_size, SHIFT});
@@ -61,10 +68,15 @@ void trace_writer__open_for(struct trace_writer *writer, const char *path, uint1
     header->trace_id[1] = 0xfedcba9876543210;
     header->start_monotonic_ns = 1000000000;
     header->start_realtime_ns = 1700000000000000000;
-    uint8_t page[HS_FILE_HEADER_SIZE] = {0};
-    hs_file_header_seal(header, page);
-    fwrite(page, 1, sizeof page, writer->file);
-    writer->offset = sizeof page;
+    write_header(writer);
+    writer->offset = HS_FILE_HEADER_SIZE;
+}
+
+void trace_writer__set_clock(struct trace_writer *writer, uint8_t clock_source)
+{
+    writer->header.clock_source = clock_source;
+    fseek(writer->file, 0, SEEK_SET);
+    write_header(writer);
 }
 
 void trace_writer__chunk(struct trace_writer *writer, struct hs_chunk_header *chunk, const void *payload)

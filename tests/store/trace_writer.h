@@ -31,6 +31,9 @@ void trace_writer__open(struct trace_writer *writer, const char *path, uint8_t b
 void trace_writer__open_for(struct trace_writer *writer, const char *path, uint16_t machine,
                             const struct hs_codec_target *target);
 
+// Before anything is written: HS_CLOCK_COUNTER in place of HS_CLOCK_MONOTONIC; it ticks each nanosecond.
+void trace_writer__set_clock(struct trace_writer *writer, uint8_t clock_source);
+
 // Turns events of one thread into slot records (this machine's order). Returns the words written; *used is the number
 // of events that fitted. Times count from `base`.
 size_t trace_records(const struct hs_codec_target *target, const struct hs_event *events, size_t count, uint64_t base,

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/import/trace_clock.h"
+
+#include "format/meta.h"
+#include "host/base/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RATE "ticks-per-second"
+
+struct trace_clock {
+    struct hs_array points; // struct hs_clock_point
+    double rate;
+    uint64_t rate_sequence; // of the chunk with the rate: the first one counts
+};
+
+static int add_point(struct trace_clock *clock, const struct hs_meta_record *record)
+{
+    struct hs_clock_point *point = hs_array__add(&clock->points, sizeof *point);
+    if (!point)
+        return -ENOMEM;
+    *point = (struct hs_clock_point){record->time, record->monotonic_ns, record->realtime_ns};
+    return 0;
+}
+
+static void note_rate(struct trace_clock *clock, uint64_t sequence, struct hs_bytes value)
+{
+    char text[64] = "";
+    if (clock->rate_sequence <= sequence || value.length >= sizeof text)
+        return;
+    memcpy(text, value.data, value.length);
+    clock->rate = strtod(text, NULL);
+    clock->rate_sequence = sequence;
+}
+
+static int read_records(struct trace_clock *clock, uint64_t sequence, struct hs_meta_reader *reader)
+{
+    struct hs_meta_record record;
+    int failed = 0;
+    while (!failed && hs_meta_next(reader, &record) > 0) {
+        if (record.tag == HS_META_CLOCK)
+            failed = add_point(clock, &record);
+        else if (record.tag == HS_META_INFO && record.key.length == strlen(RATE) &&
+                 !memcmp(record.key.data, RATE, record.key.length))
+            note_rate(clock, sequence, record.text);
+    }
+    return failed;
+}
+
+static int read_chunk(struct trace_clock *clock, const struct hs_trace *trace, const struct hs_trace_chunk *chunk)
+{
+    uint8_t *payload;
+    size_t length, skip = chunk->flags & HS_CHUNK_LIVE ? HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE : 0;
+    int failed = hs_trace__payload(trace, chunk, &payload, &length);
+    if (failed)
+        return failed == -ENOMEM ? failed : 0;
+    struct hs_meta_reader reader;
+    hs_meta_open(&reader, payload + skip, length > skip ? length - skip : 0);
+    failed = read_records(clock, chunk->sequence, &reader);
+    free(payload);
+    return failed;
+}
+
+int hs_trace_clock__create(struct hs_clock_map *map, const struct hs_trace *trace)
+{
+    const struct hs_file_header *header = &hs_trace__info(trace)->header;
+    struct trace_clock clock = {.rate_sequence = UINT64_MAX};
+    size_t count;
+    const struct hs_trace_chunk *chunks = hs_trace__chunks(trace, &count);
+    int failed = 0;
+    for (size_t i = 0; i < count && !failed; i++)
+        if (chunks[i].kind == HS_CHUNK_META)
+            failed = read_chunk(&clock, trace, &chunks[i]);
+    const struct hs_clock_source source = {.clock = header->clock_source,
+                                           .tick_shift = header->tick_shift,
+                                           .ticks_per_second = clock.rate,
+                                           .start_monotonic_ns = header->start_monotonic_ns};
+    if (!failed)
+        failed = hs_clock_map__create(map, &source, clock.points.data, clock.points.count);
+    free(clock.points.data);
+    return failed;
+}
