@@ -83,8 +83,8 @@ static const char show_program[] = "if [ -f \"$i\" ] && [ -r \"$i\" ]; then\n"
                                    "  say bytes \"$n\"; dd if=\"$i\" bs=4096 count=16 2>/dev/null\n"
                                    "else say bytes 0; fi\n";
 
-// Opening the pipe for reading and writing releases a process that waits for the other end. It stays open until the name
-// is gone: a process that comes in between must not wait for ever.
+// Opening the pipe for reading and writing releases a process that waits for the other end. It stays open until the
+// name is gone: a process that comes in between must not wait for ever.
 static const char let_go[] = "say ready\n"
                              "cat >/dev/null\n"
                              "[ -n \"$d\" ] || { say status none; exit 0; }\n"
