@@ -327,12 +327,14 @@ int hs_board__start_receiver(struct hs_board *board, struct hs_session *session,
     return result ? not_sent(board, error) : 0;
 }
 
-int hs_board__await_receiver(struct hs_board *board, struct hs_session *session, struct hs_error *error)
+int hs_board__await_receiver(struct hs_board *board, struct hs_session *session, void (*wait)(void *context),
+                             void *context, struct hs_error *error)
 {
     static const char ready[] = "ready\n";
     for (size_t i = 0; i < sizeof(ready) - 1; i++) {
         char letter;
         ssize_t count;
+        wait(context);
         while ((count = read(session->output, &letter, 1)) < 0 && errno == EINTR && !hs_interrupt__came())
             ;
         if (count == 1 && letter == ready[i])

@@ -45,10 +45,11 @@ int hs_board__check_program(struct hs_board *board, const char *name, struct hs_
 int hs_board__send_library(struct hs_board *board, struct hs_error *error);
 
 // The same in the session that then sends the traces: fewer connections, and the program's session can be started
-// before the library is there. The first returns when the session was started, the second when the library is there. 0
-// or a negative errno.
+// before the library is there. The first returns when the session was started, the second when the library is there,
+// and calls `wait` before it reads of the session. 0 or a negative errno.
 int hs_board__start_receiver(struct hs_board *board, struct hs_session *session, struct hs_error *error);
-int hs_board__await_receiver(struct hs_board *board, struct hs_session *session, struct hs_error *error);
+int hs_board__await_receiver(struct hs_board *board, struct hs_session *session, void (*wait)(void *context),
+                             void *context, struct hs_error *error);
 
 // Removes the created files and closes the connection. `status` becomes the exit status that the shell reported for the
 // program, -1 if there is none, or -2 if the connection was already cut.

@@ -24,7 +24,7 @@
 
 extern char **environ;
 
-enum { MOST_HEAD = 64, NOTICE_MS = 3000 };
+enum { MOST_HEAD = 64, NOTICE_MS = 3000, LOOK_MS = 50 };
 
 struct run_on_run {
     const struct hs_arguments *arguments;
@@ -214,6 +214,27 @@ static void watch(struct run_on_run *run)
     }
 }
 
+static bool is_interrupted(void)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    for (size_t i = 0; i < sizeof(hs_interrupt_signals) / sizeof(hs_interrupt_signals[0]); i++)
+        if (sigismember(&pending, hs_interrupt_signals[i]))
+            return true;
+    return false;
+}
+
+// Waits for what the receiver says. The program starts when it has said "ready": a signal that comes later is the
+// program's, also if "ready" was not read yet. One that comes earlier ends the waiting.
+static void wait_for_receiver(void *context)
+{
+    struct run_on_run *run = context;
+    struct pollfd file = {.fd = run->trace.output, .events = POLLIN};
+    while (poll(&file, 1, LOOK_MS) <= 0 && !hs_interrupt__came())
+        if (is_interrupted())
+            signals_end_waiting(true);
+}
+
 // Both begin at the same time: on the board, the program's waits for the other one.
 static int start_sessions(struct run_on_run *run, char *script, struct hs_error *error)
 {
@@ -224,15 +245,13 @@ static int start_sessions(struct run_on_run *run, char *script, struct hs_error 
         return result;
     }
     clock_gettime(CLOCK_REALTIME, &run->recording->started);
+    signals_end_waiting(false);
     result = hs_board__start(board, &run->program, script, run->is_at_terminal ? HS_SESSION_TERMINAL : HS_SESSION_OTHER,
                              STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO);
     if (result)
         return hs_error__set(error, -result, "%s could not be started on %s: %s; try again",
                              run->arguments->operands[0], board->address.text, strerror(-result));
-    result = hs_board__await_receiver(board, &run->trace, error);
-    if (!result)
-        signals_end_waiting(false);
-    return result;
+    return hs_board__await_receiver(board, &run->trace, wait_for_receiver, run, error);
 }
 
 static double seconds_since(const struct timespec *from)

@@ -295,6 +295,17 @@ class Here(Board):
         self.assertEqual((process.stdout.read(), process.wait()), ("got\n", 4))
         self.assert_nothing_left()
 
+    def test_signal_at_once(self):
+        """The program has started, and the command does not know it yet."""
+        self.way = (f"exec:case {{}} in *'cat pid'*) until [ -s {self.there}/*/pid ]; do sleep 0.01; done; kill -STOP $PPID ;; esac; "
+                    "exec sh -c {}")
+        process = self.start("sh", "-c", "trap 'echo got; exit 4' TERM; echo up; while :; do sleep 0.05; done")
+        self.assertEqual(process.stdout.readline(), "up\n")
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual((process.stdout.read(), process.wait()), ("got\n", 4))
+        self.assert_nothing_left()
+
     def test_cut(self):
         sign = os.path.join(self.folder, "sign")
         process = self.start("sh", "-c", f"trap 'echo up >{sign}; exit 4' HUP; echo up; while :; do sleep 0.05; done")
