@@ -229,16 +229,12 @@ static uint64_t difference_of(enum hs_condition_total which, const struct hs_tot
     return to > from ? to - from : 0;
 }
 
-static int ask_difference(struct question *question, enum hs_condition_total which,
-                          const struct hs_filter_parameters *inner, uint64_t *value, struct hs_error *error)
+// Adds up the stacks that match.
+static int add_up_stacks(struct question *question, enum hs_condition_total which,
+                         const struct hs_filter_parameters *inner, struct hs_total *sum, struct hs_error *error)
 {
     const struct hs_opened *opened = question->opened;
     struct hs_resolved_filter resolved;
-    struct hs_total sum = {0};
-    if (!hs_condition_total__is_difference(which))
-        return hs_error__set(error, EINVAL,
-                             "%s: a difference has grown_bytes, grown_count, shrunk_bytes and shrunk_count",
-                             hs_condition_total__name(which));
     int result = check_frames_only(opened, inner, error);
     if (!result)
         result = hs_filter_parameters__resolve_frames(inner, opened->scope, NULL, &resolved, error);
@@ -249,35 +245,36 @@ static int ask_difference(struct question *question, enum hs_condition_total whi
     for (size_t i = 0; i < opened->subject.totals.count; i++) {
         const struct hs_total *total = &opened->subject.totals.total[i];
         if (!stacks->words || hs_set__has(stacks, total->stack))
-            hs_total__add(&sum, total);
+            hs_total__add(sum, total);
     }
     hs_resolved_filter__free(&resolved);
-    *value = difference_of(which, &sum, opened->difference_cost);
     return 0;
+}
+
+static int ask_difference(struct question *question, enum hs_condition_total which,
+                          const struct hs_filter_parameters *inner, uint64_t *value, struct hs_error *error)
+{
+    struct hs_total sum = {0};
+    if (!hs_condition_total__is_difference(which))
+        return hs_error__set(error, EINVAL,
+                             "%s: a difference has grown_bytes, grown_count, shrunk_bytes and shrunk_count",
+                             hs_condition_total__name(which));
+    int result = add_up_stacks(question, which, inner, &sum, error);
+    *value = result ? 0 : difference_of(which, &sum, question->opened->difference_cost);
+    return result;
 }
 
 static int ask_dump(struct question *question, enum hs_condition_total which, const struct hs_filter_parameters *inner,
                     uint64_t *value, struct hs_error *error)
 {
     const struct hs_opened *opened = question->opened;
-    struct hs_resolved_filter resolved;
+    struct hs_total sum = {0};
     if (!dump_knows(opened, which))
         return hs_error__set(error, EINVAL, "%s is a heap dump, which does not contain %s", opened->subject.path,
                              hs_condition_total__name(which));
-    int result = check_frames_only(opened, inner, error);
-    if (!result)
-        result = hs_filter_parameters__resolve_frames(inner, opened->scope, NULL, &resolved, error);
-    if (result)
-        return result;
-    note_names(question, which, inner, &resolved.filter);
-    *value = 0;
-    for (size_t i = 0; i < opened->subject.totals.count; i++) {
-        const struct hs_total *total = &opened->subject.totals.total[i];
-        const struct hs_set *stacks = &resolved.filter.stacks;
-        *value += !stacks->words || hs_set__has(stacks, total->stack) ? value_of(which, total) : 0;
-    }
-    hs_resolved_filter__free(&resolved);
-    return 0;
+    int result = add_up_stacks(question, which, inner, &sum, error);
+    *value = result ? 0 : value_of(which, &sum);
+    return result;
 }
 
 static int ask_findings(struct question *question, const char *words, uint64_t *value, struct hs_error *error)
