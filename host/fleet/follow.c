@@ -406,14 +406,10 @@ static int set_clock(struct hs_follow *follow, uint64_t time)
         count++;
     if (follow->clock.segment && count == follow->clock_points)
         return 0;
-    const struct hs_clock_source source = {.clock = follow->header.clock_source,
-                                           .tick_shift = follow->header.tick_shift,
-                                           .ticks_per_second =
-                                               strtod(hs_follow__info(follow, "ticks-per-second"), NULL),
-                                           .start_monotonic_ns = follow->header.start_monotonic_ns};
     hs_clock_map__free(&follow->clock);
     follow->clock_points = count;
-    return hs_clock_map__create(&follow->clock, &source, points, count);
+    return hs_clock_map__create(&follow->clock, &follow->header, hs_follow__info(follow, "ticks-per-second"), points,
+                                count);
 }
 
 // A clock that was never set begins in 1970, and is reported as it is.

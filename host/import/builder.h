@@ -95,7 +95,7 @@ struct hs_builder {
     struct hs_summary *summary;
 };
 
-// end_ns: the known end of the trace, for the width of the timeline.
+// `builder->clock` has to be there already. end_ns: the known end of the trace, for the width of the timeline.
 int hs_builder__create(struct hs_builder *builder, int directory_fd, struct hs_summary *summary, uint64_t end_ns);
 void hs_builder__free(struct hs_builder *builder);
 // Before the first step: ids of stacks and streams are below these limits, except in damaged traces. Returns 0 or

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/import/clock_map.h"
 
-#include "format/trace_format.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
@@ -17,11 +15,11 @@ static int compare_points(const void *left, const void *right)
 }
 
 // ns per tick without points: a monotonic clock ticks in ns; a counter ticks as the trace says, else as if in ns.
-static uint64_t default_slope(const struct hs_clock_source *source)
+static uint64_t default_slope(const struct hs_file_header *header, double ticks_per_second)
 {
-    double tick = (double)((uint64_t)1 << (source->tick_shift & 31));
-    if (source->clock != HS_CLOCK_MONOTONIC && source->ticks_per_second > 0)
-        tick = tick * 1e9 / source->ticks_per_second;
+    double tick = (double)((uint64_t)1 << (header->tick_shift & 31));
+    if (header->clock_source != HS_CLOCK_MONOTONIC && ticks_per_second > 0)
+        tick = tick * 1e9 / ticks_per_second;
     uint64_t slope = tick < 1e6 ? (uint64_t)(tick * 4294967296.0) : SLOPE_MAX;
     return slope < SLOPE_MIN ? SLOPE_MIN : slope;
 }
@@ -35,22 +33,23 @@ static uint64_t slope_between(uint64_t ticks, uint64_t ns)
     return slope < SLOPE_MIN || slope > SLOPE_MAX ? 0 : (uint64_t)slope;
 }
 
-int hs_clock_map__create(struct hs_clock_map *map, const struct hs_clock_source *source, struct hs_clock_point *points,
-                         size_t count)
+int hs_clock_map__create(struct hs_clock_map *map, const struct hs_file_header *header, const char *ticks_per_second,
+                         struct hs_clock_point *points, size_t count)
 {
-    *map = (struct hs_clock_map){.is_counter = source->clock != HS_CLOCK_MONOTONIC};
+    *map = (struct hs_clock_map){.is_counter = header->clock_source != HS_CLOCK_MONOTONIC};
     map->segment = malloc((count + 1) * sizeof *map->segment);
     if (!map->segment)
         return -ENOMEM;
-    map->segment[0] = (struct hs_clock_segment){.multiplier = default_slope(source)};
+    map->segment[0] = (struct hs_clock_segment){
+        .multiplier = default_slope(header, ticks_per_second ? strtod(ticks_per_second, NULL) : 0)};
     map->count = 1;
     if (count)
         qsort(points, count, sizeof *points, compare_points);
-    if (source->clock == HS_CLOCK_MONOTONIC)
+    if (!map->is_counter)
         count = 0;
     for (size_t i = 0; i < count; i++) {
         struct hs_clock_segment *last = &map->segment[map->count - 1];
-        uint64_t ns = points[i].monotonic_ns - source->start_monotonic_ns;
+        uint64_t ns = points[i].monotonic_ns - header->start_monotonic_ns;
         if (points[i].time <= last->start || ns < last->ns)
             continue;
         uint64_t slope = slope_between(points[i].time - last->start, ns - last->ns);

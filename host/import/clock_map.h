@@ -4,6 +4,7 @@
 #ifndef HEAPSONDE_IMPORT_CLOCK_MAP_H
 #define HEAPSONDE_IMPORT_CLOCK_MAP_H
 
+#include "format/trace_format.h"
 #include "host/store/layout.h"
 
 #include <stdbool.h>
@@ -22,16 +23,10 @@ struct hs_clock_map {
     bool is_counter; // of the processor
 };
 
-struct hs_clock_source {
-    uint8_t clock; // HS_CLOCK_*
-    uint8_t tick_shift;
-    double ticks_per_second; // raw counter; 0: unknown
-    uint64_t start_monotonic_ns;
-};
-
-// Sorts `points`. Returns 0 or -ENOMEM.
-int hs_clock_map__create(struct hs_clock_map *map, const struct hs_clock_source *source, struct hs_clock_point *points,
-                         size_t count);
+// For a trace with this header. `ticks_per_second`: its info of that name, or NULL. Sorts `points`. Returns 0 or
+// -ENOMEM.
+int hs_clock_map__create(struct hs_clock_map *map, const struct hs_file_header *header, const char *ticks_per_second,
+                         struct hs_clock_point *points, size_t count);
 void hs_clock_map__free(struct hs_clock_map *map);
 
 // Moves to the segment that holds `time`.

@@ -86,12 +86,8 @@ static int create_clock(struct import *import, uint64_t *end_ns)
 {
     const struct hs_file_header *header = &hs_trace__info(import->trace)->header;
     const char *rate = hs_import_tables__info(&import->tables, "ticks-per-second");
-    const struct hs_clock_source source = {.clock = header->clock_source,
-                                           .tick_shift = header->tick_shift,
-                                           .ticks_per_second = rate ? strtod(rate, NULL) : 0,
-                                           .start_monotonic_ns = header->start_monotonic_ns};
     struct hs_clock_map *clock = &import->builder.clock;
-    int failed = hs_clock_map__create(clock, &source, import->tables.clock.data, import->tables.clock.count);
+    int failed = hs_clock_map__create(clock, header, rate, import->tables.clock.data, import->tables.clock.count);
     if (failed)
         return failed;
     size_t count;

@@ -12,7 +12,7 @@
 
 struct trace_clock {
     struct hs_array points; // struct hs_clock_point
-    double rate;
+    char rate[64];
     uint64_t rate_sequence; // of the chunk with the rate: the first one counts
 };
 
@@ -27,11 +27,10 @@ static int add_point(struct trace_clock *clock, const struct hs_meta_record *rec
 
 static void note_rate(struct trace_clock *clock, uint64_t sequence, struct hs_bytes value)
 {
-    char text[64] = "";
-    if (clock->rate_sequence <= sequence || value.length >= sizeof text)
+    if (clock->rate_sequence <= sequence || value.length >= sizeof clock->rate)
         return;
-    memcpy(text, value.data, value.length);
-    clock->rate = strtod(text, NULL);
+    memcpy(clock->rate, value.data, value.length);
+    clock->rate[value.length] = 0;
     clock->rate_sequence = sequence;
 }
 
@@ -65,7 +64,6 @@ static int read_chunk(struct trace_clock *clock, const struct hs_trace *trace, c
 
 int hs_trace_clock__create(struct hs_clock_map *map, const struct hs_trace *trace)
 {
-    const struct hs_file_header *header = &hs_trace__info(trace)->header;
     struct trace_clock clock = {.rate_sequence = UINT64_MAX};
     size_t count;
     const struct hs_trace_chunk *chunks = hs_trace__chunks(trace, &count);
@@ -73,12 +71,9 @@ int hs_trace_clock__create(struct hs_clock_map *map, const struct hs_trace *trac
     for (size_t i = 0; i < count && !failed; i++)
         if (chunks[i].kind == HS_CHUNK_META)
             failed = read_chunk(&clock, trace, &chunks[i]);
-    const struct hs_clock_source source = {.clock = header->clock_source,
-                                           .tick_shift = header->tick_shift,
-                                           .ticks_per_second = clock.rate,
-                                           .start_monotonic_ns = header->start_monotonic_ns};
     if (!failed)
-        failed = hs_clock_map__create(map, &source, clock.points.data, clock.points.count);
+        failed = hs_clock_map__create(map, &hs_trace__info(trace)->header, clock.rate, clock.points.data,
+                                      clock.points.count);
     free(clock.points.data);
     return failed;
 }

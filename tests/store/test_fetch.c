@@ -71,12 +71,12 @@ static void remove_all(const char *directory)
 START_TEST(a_pool_is_no_row)
 {
     char directory[] = "/tmp/heapsonde-fetch-XXXXXX";
-    const struct hs_clock_source clock = {.clock = HS_CLOCK_MONOTONIC};
+    const struct hs_file_header header = {.clock_source = HS_CLOCK_MONOTONIC};
     ck_assert_ptr_nonnull(mkdtemp(directory));
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ck_assert_int_eq(hs_builder__create(&builder, fd, &summary, 1000), 0);
     ck_assert_int_eq(hs_builder__expect(&builder, 16, 1), 0);
-    ck_assert_int_eq(hs_clock_map__create(&builder.clock, &clock, NULL, 0), 0);
+    ck_assert_int_eq(hs_clock_map__create(&builder.clock, &header, NULL, NULL, 0), 0);
     builder.live.seed = 1;
     visit_one((struct hs_step){.kind = HS_EVENT_MALLOC, .address = 16, .size = 8, .usable = 8, .phase = HS_PHASE_END});
     for (uint64_t i = 0; i < POOLS; i++)
