@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_HOST_BOARD_STRIPPED_H
 #define HEAPSONDE_HOST_BOARD_STRIPPED_H
 
-#include "host/store/error.h"
+#include "host/base/error.h"
 
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
 #ifndef HEAPSONDE_HOST_BOARD_WAY_H
 #define HEAPSONDE_HOST_BOARD_WAY_H
 
-#include "host/store/error.h"
+#include "host/base/error.h"
 
 #include <stdbool.h>
 

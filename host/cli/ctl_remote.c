@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/ctl_remote.h"
 
+#include "host/base/json.h"
 #include "host/cli/wire_options.h"
 #include "host/gather/control.h"
 #include "host/gather/gather.h"
-#include "host/report/json.h"
 #include "host/report/text.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/base/json.h"
 #include "host/cli/commands.h"
 #include "host/cli/doctor_on.h"
 #include "host/cli/library.h"
@@ -6,7 +7,6 @@
 #include "host/doctor/doctor.h"
 #include "host/gather/shared_key.h"
 #include "host/inject/inject.h"
-#include "host/report/json.h"
 #include "host/report/text.h"
 
 #include <limits.h>

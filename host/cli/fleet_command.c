@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // heapsonde fleet: many devices in one database.
+#include "host/base/json.h"
 #include "host/cli/commands.h"
 #include "host/cli/subject.h"
 #include "host/filter/nearest.h"
@@ -10,7 +11,6 @@
 #include "host/fleet/schema.h"
 #include "host/fleet/symbolize.h"
 #include "host/fleet/tsv.h"
-#include "host/report/json.h"
 #include "host/report/text.h"
 
 #include <dirent.h>

@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_HOST_CLI_LIBRARY_H
 #define HEAPSONDE_HOST_CLI_LIBRARY_H
 
-#include "host/store/error.h"
+#include "host/base/error.h"
 
 #include <stddef.h>
 

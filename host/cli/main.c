@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/base/memory.h"
 #include "host/cli/commands.h"
 #include "host/cli/documents.h"
-#include "host/store/memory.h"
 #include "host/webui/files.h"
 
 #include <errno.h>

@@ -4,8 +4,8 @@
 #ifndef HEAPSONDE_HOST_CLI_PROGRAM_H
 #define HEAPSONDE_HOST_CLI_PROGRAM_H
 
+#include "host/base/error.h"
 #include "host/cli/emulator.h"
-#include "host/store/error.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/base/json.h"
 #include "host/cli/commands.h"
 #include "host/filter/nearest.h"
-#include "host/report/json.h"
 #include "host/shims/shims.h"
 
 #include <limits.h>

@@ -3,6 +3,7 @@
 
 #include "host/base/path.h"
 #include "host/base/text_stream.h"
+#include "host/base/utf8.h"
 #include "host/report/text.h"
 
 #include <errno.h>

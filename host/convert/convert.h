@@ -5,8 +5,8 @@
 #ifndef HEAPSONDE_HOST_CONVERT_CONVERT_H
 #define HEAPSONDE_HOST_CONVERT_CONVERT_H
 
+#include "host/base/error.h"
 #include "host/convert/trace_file.h"
-#include "host/store/error.h"
 
 enum hs_foreign {
     HS_FOREIGN_NONE,

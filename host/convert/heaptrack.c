@@ -4,9 +4,9 @@
 // ones the youngest is taken. Addresses are made up; times are whole milliseconds, so events get a nanosecond each.
 #include "host/base/array.h"
 #include "host/base/clock.h"
+#include "host/base/memory.h"
 #include "host/base/path.h"
 #include "host/convert/convert.h"
-#include "host/store/memory.h"
 #include "host/symbols/strings.h"
 
 #include <elf.h>

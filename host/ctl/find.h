@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_HOST_CTL_FIND_H
 #define HEAPSONDE_HOST_CTL_FIND_H
 
-#include "host/store/error.h"
+#include "host/base/error.h"
 
 #include <limits.h>
 #include <stddef.h>

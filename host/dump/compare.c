@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/dump/compare.h"
 
+#include "host/base/json.h"
 #include "host/dump/summary.h"
 #include "host/report/frames.h"
-#include "host/report/json.h"
 #include "host/report/sites.h"
 #include "host/report/text.h"
 

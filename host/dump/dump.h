@@ -9,8 +9,8 @@
 #ifndef HEAPSONDE_HOST_DUMP_DUMP_H
 #define HEAPSONDE_HOST_DUMP_DUMP_H
 
+#include "host/base/error.h"
 #include "host/query/samples.h"
-#include "host/store/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

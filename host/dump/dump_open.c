@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Finding out what a file is, and unpacking it.
+#include "host/base/memory.h"
 #include "host/dump/text.h"
-#include "host/store/memory.h"
 #include "host/symbols/strings.h"
 
 #include <fcntl.h>

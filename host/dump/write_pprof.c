@@ -3,6 +3,7 @@
 // profile.proto, compressed, with estimates for values.
 #include "host/base/buffer.h"
 #include "host/base/id_map.h"
+#include "host/base/utf8.h"
 #include "host/dump/write.h"
 #include "host/report/text.h"
 #include "host/symbols/strings.h"

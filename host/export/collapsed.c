@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Folded stacks: the frames from the root to the leaf with ';' between, a space, and a whole number.
+#include "host/base/utf8.h"
 #include "host/export/export.h"
 #include "host/report/call_tree.h"
 #include "host/report/text.h"

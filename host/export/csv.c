@@ -2,6 +2,7 @@
 //
 // A table of blocks or samples in the order of time, as RFC 4180 has it but with plain ends of lines. A block that was
 // never freed has no free time.
+#include "host/base/utf8.h"
 #include "host/export/block.h"
 #include "host/export/export.h"
 #include "host/report/text.h"

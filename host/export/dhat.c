@@ -2,10 +2,10 @@
 //
 // DHAT's own JSON, file version 2. A program point is a group of stacks: what was allocated there, how long it lived,
 // and how much of it was there at its own largest, at the heap's peak and at the end.
+#include "host/base/json.h"
 #include "host/export/export.h"
 #include "host/export/stack_groups.h"
 #include "host/query/events.h"
-#include "host/report/json.h"
 
 #include <errno.h>
 #include <stdlib.h>

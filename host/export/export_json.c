@@ -2,8 +2,8 @@
 //
 // The whole trace as per-stack sums. Frames that occur in many stacks are written once: `stacks[].frames` holds indices
 // into `frames`, innermost first.
+#include "host/base/json.h"
 #include "host/export/export.h"
-#include "host/report/json.h"
 #include "host/report/samples.h"
 
 #include <errno.h>

@@ -3,11 +3,11 @@
 // The Firefox Profiler's processed profile, version 60, which later ones read: one thread that holds all allocations
 // and frees as native allocations, or each thread with its samples, and a counter of the heap's size. Its tables are
 // columns: those of the events are written to temporary files side by side and then put together.
+#include "host/base/json.h"
 #include "host/base/path.h"
 #include "host/export/export.h"
 #include "host/export/stack_table.h"
 #include "host/query/events.h"
-#include "host/report/json.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,6 +2,7 @@
 //
 // The flame graph as one SVG file, callers above callees. All places are percentages, so the picture has the width of
 // the window even without its script; the script adds zoom, search and details.
+#include "host/base/utf8.h"
 #include "host/export/export.h"
 #include "host/report/call_tree.h"
 #include "host/report/frames.h"

@@ -2,9 +2,9 @@
 //
 // The sampling heap profile of Chrome's developer tools: a tree of functions, each with what it holds itself. Browsers
 // read numbers up to 2^53.
+#include "host/base/json.h"
 #include "host/export/export.h"
 #include "host/report/call_tree.h"
-#include "host/report/json.h"
 
 #include <inttypes.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // One object on each line: first the stacks, then the blocks or samples in the order of time.
+#include "host/base/json.h"
 #include "host/export/block.h"
 #include "host/export/export.h"
-#include "host/report/json.h"
 
 #include <inttypes.h>
 

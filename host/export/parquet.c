@@ -4,6 +4,7 @@
 // texts are in dictionaries. The description of it all, in Thrift's compact protocol, ends the file.
 #include "host/base/buffer.h"
 #include "host/base/id_map.h"
+#include "host/base/utf8.h"
 #include "host/export/block.h"
 #include "host/export/export.h"
 #include "host/report/text.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // One sampled profile for each cost, in bytes and in blocks; the one that was asked for is shown first.
+#include "host/base/json.h"
 #include "host/export/export.h"
 #include "host/export/stack_table.h"
-#include "host/report/json.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #ifndef HEAPSONDE_FILTER_LOGIC_H
 #define HEAPSONDE_FILTER_LOGIC_H
 
-#include "host/store/error.h"
+#include "host/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
 #ifndef HEAPSONDE_HOST_FINDINGS_SLOPES_H
 #define HEAPSONDE_HOST_FINDINGS_SLOPES_H
 
+#include "host/base/json.h"
 #include "host/findings/finding.h"
-#include "host/report/json.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_HOST_FLEET_CURL_LIBRARY_H
 #define HEAPSONDE_HOST_FLEET_CURL_LIBRARY_H
 
-#include "host/store/error.h"
+#include "host/base/error.h"
 
 #define CURL_DISABLE_TYPECHECK // its macros name functions that are not linked
 #include <curl/curl.h>

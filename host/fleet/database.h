@@ -5,7 +5,7 @@
 #define HEAPSONDE_HOST_FLEET_DATABASE_H
 
 #include "host/base/buffer.h"
-#include "host/store/error.h"
+#include "host/base/error.h"
 
 struct hs_database;
 

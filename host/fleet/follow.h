@@ -6,8 +6,8 @@
 #ifndef HEAPSONDE_HOST_FLEET_FOLLOW_H
 #define HEAPSONDE_HOST_FLEET_FOLLOW_H
 
+#include "host/base/error.h"
 #include "host/fleet/row_binary.h"
-#include "host/store/error.h"
 
 #include "format/trace_format.h"
 

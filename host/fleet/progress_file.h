@@ -6,7 +6,7 @@
 #ifndef HEAPSONDE_HOST_FLEET_PROGRESS_FILE_H
 #define HEAPSONDE_HOST_FLEET_PROGRESS_FILE_H
 
-#include "host/store/error.h"
+#include "host/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_HOST_GATHER_ADDRESS_H
 #define HEAPSONDE_HOST_GATHER_ADDRESS_H
 
-#include "host/store/error.h"
+#include "host/base/error.h"
 
 #include <netinet/in.h>
 #include <stdbool.h>

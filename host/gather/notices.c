@@ -2,8 +2,8 @@
 #include "host/gather/notices.h"
 
 #include "host/base/clock.h"
+#include "host/base/json.h"
 #include "host/gather/table.h"
-#include "host/report/json.h"
 #include "host/report/text.h"
 
 #include <pthread.h>

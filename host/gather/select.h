@@ -14,7 +14,7 @@
 #ifndef HEAPSONDE_HOST_GATHER_SELECT_H
 #define HEAPSONDE_HOST_GATHER_SELECT_H
 
-#include "host/store/error.h"
+#include "host/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

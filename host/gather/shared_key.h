@@ -5,7 +5,7 @@
 #define HEAPSONDE_HOST_GATHER_SHARED_KEY_H
 
 #include "format/wire.h"
-#include "host/store/error.h"
+#include "host/base/error.h"
 
 struct hs_shared_key {
     size_t length; // 0: no key, no encryption

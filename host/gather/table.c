@@ -2,6 +2,7 @@
 #include "host/gather/table.h"
 
 #include "host/base/clock.h"
+#include "host/base/utf8.h"
 #include "host/report/text.h"
 
 #include <stdlib.h>

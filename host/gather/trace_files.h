@@ -4,8 +4,8 @@
 #ifndef HEAPSONDE_HOST_GATHER_TRACE_FILES_H
 #define HEAPSONDE_HOST_GATHER_TRACE_FILES_H
 
+#include "host/base/error.h"
 #include "host/gather/trace_registry.h"
-#include "host/store/error.h"
 
 #include <sys/uio.h>
 

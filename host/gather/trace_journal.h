@@ -4,8 +4,8 @@
 #ifndef HEAPSONDE_HOST_GATHER_TRACE_JOURNAL_H
 #define HEAPSONDE_HOST_GATHER_TRACE_JOURNAL_H
 
+#include "host/base/error.h"
 #include "host/gather/trace_registry.h"
-#include "host/store/error.h"
 
 // Reads it, removes entries of missing files, and opens it for appending.
 int hs_trace_journal__open(struct hs_traces *traces, struct hs_error *error);

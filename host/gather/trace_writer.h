@@ -4,8 +4,8 @@
 #ifndef HEAPSONDE_HOST_GATHER_TRACE_WRITER_H
 #define HEAPSONDE_HOST_GATHER_TRACE_WRITER_H
 
+#include "host/base/error.h"
 #include "host/gather/trace_registry.h"
-#include "host/store/error.h"
 
 int hs_trace_writer__start(struct hs_traces *traces, struct hs_error *error);
 void hs_trace_writer__stop(struct hs_traces *traces);

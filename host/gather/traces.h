@@ -12,10 +12,10 @@
 #ifndef HEAPSONDE_HOST_GATHER_TRACES_H
 #define HEAPSONDE_HOST_GATHER_TRACES_H
 
+#include "host/base/error.h"
 #include "host/gather/device.h"
 #include "host/gather/refusal.h"
 #include "host/gather/trace_state.h"
-#include "host/store/error.h"
 
 #include <sys/uio.h>
 

@@ -11,7 +11,7 @@
 
 #include "format/event.h"
 #include "format/trace_format.h"
-#include "host/store/error.h"
+#include "host/base/error.h"
 #include "host/store/store.h"
 #include "host/symbols/symbols.h"
 

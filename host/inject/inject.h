@@ -8,7 +8,7 @@
 #ifndef HEAPSONDE_HOST_INJECT_INJECT_H
 #define HEAPSONDE_HOST_INJECT_INJECT_H
 
-#include "host/store/error.h"
+#include "host/base/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>

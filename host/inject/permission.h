@@ -2,8 +2,8 @@
 #ifndef HEAPSONDE_HOST_INJECT_PERMISSION_H
 #define HEAPSONDE_HOST_INJECT_PERMISSION_H
 
+#include "host/base/error.h"
 #include "host/inject/target.h"
-#include "host/store/error.h"
 
 #include <sys/types.h>
 

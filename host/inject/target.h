@@ -4,8 +4,8 @@
 #ifndef HEAPSONDE_HOST_INJECT_TARGET_H
 #define HEAPSONDE_HOST_INJECT_TARGET_H
 
+#include "host/base/error.h"
 #include "host/inject/arch.h"
-#include "host/store/error.h"
 
 #include <limits.h>
 

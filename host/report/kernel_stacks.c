@@ -2,7 +2,7 @@
 #include "host/report/kernel_stacks.h"
 
 #include "format/trace_format.h"
-#include "host/report/json.h"
+#include "host/base/json.h"
 #include "host/report/samples.h"
 #include "host/report/style.h"
 #include "host/report/text.h"

@@ -5,7 +5,7 @@
 #ifndef HEAPSONDE_HOST_REPORT_MISSING_H
 #define HEAPSONDE_HOST_REPORT_MISSING_H
 
-#include "host/report/json.h"
+#include "host/base/json.h"
 #include "host/report/report.h"
 
 struct hs_module_use {

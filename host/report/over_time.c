@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/report/over_time.h"
 
+#include "host/base/json.h"
 #include "host/query/usage.h"
-#include "host/report/json.h"
 #include "host/report/style.h"
 
 #define LETTERS 60

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "format/trace_format.h"
+#include "host/base/json.h"
 #include "host/report/cut_stacks.h"
-#include "host/report/json.h"
 #include "host/report/kernel_stacks.h"
 #include "host/report/missing.h"
 #include "host/report/over_time.h"

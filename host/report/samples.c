@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/report/samples.h"
 
+#include "host/base/json.h"
 #include "host/query/samples.h"
-#include "host/report/json.h"
 #include "host/report/sites.h"
 #include "host/report/text.h"
 

@@ -22,9 +22,6 @@ struct hs_text hs_text__time(uint64_t ns);                      // 12 us, 3.21 s
 struct hs_text hs_text__percent(uint64_t part, uint64_t whole); // 12.3%
 struct hs_text hs_text__rate(uint64_t count, uint64_t ns);      // 1,234 per second
 
-// Length of the UTF-8 sequence at `bytes`, 0 when it is none (also overlong, surrogate, beyond U+10FFFF, no character).
-size_t hs_utf8__length(const char *bytes, size_t left);
-
 // Writes text of unknown origin: bytes that would steer a terminal, or are no text at all, do not reach it.
 void hs_text__print(FILE *out, const char *text, size_t length);
 // The same in place, with a '?' for each byte.

@@ -5,7 +5,7 @@
 #ifndef HEAPSONDE_HOST_REPORT_UNSEEN_H
 #define HEAPSONDE_HOST_REPORT_UNSEEN_H
 
-#include "host/report/json.h"
+#include "host/base/json.h"
 #include "host/report/report.h"
 
 #include <stdbool.h>

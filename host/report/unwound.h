@@ -5,7 +5,7 @@
 #ifndef HEAPSONDE_HOST_REPORT_UNWOUND_H
 #define HEAPSONDE_HOST_REPORT_UNWOUND_H
 
-#include "host/report/json.h"
+#include "host/base/json.h"
 #include "host/report/report.h"
 
 // For people. Writes nothing for traces whose stacks were unwound where they were recorded. 0 or -ENOMEM.

@@ -5,7 +5,7 @@
 #ifndef HEAPSONDE_HOST_REST_CACHE_H
 #define HEAPSONDE_HOST_REST_CACHE_H
 
-#include "host/store/error.h"
+#include "host/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

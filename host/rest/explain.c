@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/explain.h"
 
-#include "host/report/json.h"
+#include "host/base/json.h"
 
 #include <errno.h>
 

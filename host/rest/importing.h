@@ -4,8 +4,8 @@
 #ifndef HEAPSONDE_HOST_REST_IMPORTING_H
 #define HEAPSONDE_HOST_REST_IMPORTING_H
 
+#include "host/base/json.h"
 #include "host/query/query.h"
-#include "host/report/json.h"
 
 struct hs_importing;
 

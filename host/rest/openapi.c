@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // /openapi.json, made from the table of endpoints, that of the filter's parameters, and schemas.json; and the overview.
-#include "host/report/json.h"
+#include "host/base/json.h"
 #include "host/rest/answers.h"
 #include "host/rest/rest.h"
 

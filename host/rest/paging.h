@@ -5,7 +5,7 @@
 #ifndef HEAPSONDE_HOST_REST_PAGING_H
 #define HEAPSONDE_HOST_REST_PAGING_H
 
-#include "host/report/json.h"
+#include "host/base/json.h"
 #include "host/rest/question.h"
 
 // The length after which an answer without a count ends.

@@ -5,8 +5,8 @@
 #ifndef HEAPSONDE_HOST_REST_TIMELINE_SECONDS_H
 #define HEAPSONDE_HOST_REST_TIMELINE_SECONDS_H
 
+#include "host/base/json.h"
 #include "host/query/query.h"
-#include "host/report/json.h"
 
 struct hs_second {
     uint64_t bytes_in, bytes_out, count_in, count_out; // allocated, freed

@@ -2,8 +2,8 @@
 #ifndef HEAPSONDE_HOST_REST_UNKNOWN_H
 #define HEAPSONDE_HOST_REST_UNKNOWN_H
 
+#include "host/base/error.h"
 #include "host/rest/endpoint.h"
-#include "host/store/error.h"
 
 // Checks a parameter that the endpoint does not have. -EINVAL if it looks like a mistyped one. Others are ignored,
 // because some clients send parameters of other servers.

@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_HOST_REST_WRITE_H
 #define HEAPSONDE_HOST_REST_WRITE_H
 
-#include "host/report/json.h"
+#include "host/base/json.h"
 #include "host/rest/question.h"
 
 // {"secs":..,"fract_nsecs":..}: a duration, and a time of the trace since 1970.

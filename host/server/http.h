@@ -7,9 +7,9 @@
 #ifndef HEAPSONDE_HOST_SERVER_HTTP_H
 #define HEAPSONDE_HOST_SERVER_HTTP_H
 
+#include "host/base/error.h"
 #include "host/server/answer.h"
 #include "host/server/uri.h"
-#include "host/store/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
 #ifndef HEAPSONDE_HOST_SERVER_URI_H
 #define HEAPSONDE_HOST_SERVER_URI_H
 
-#include "host/store/error.h"
+#include "host/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
 #ifndef HEAPSONDE_HOST_SHIMS_SHIMS_H
 #define HEAPSONDE_HOST_SHIMS_SHIMS_H
 
-#include "host/store/error.h"
+#include "host/base/error.h"
 #include "host/symbols/elf_probe.h"
 
 #include <stdbool.h>

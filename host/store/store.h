@@ -6,8 +6,8 @@
 #ifndef HEAPSONDE_STORE_STORE_H
 #define HEAPSONDE_STORE_STORE_H
 
+#include "host/base/error.h"
 #include "host/store/contents.h"
-#include "host/store/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/symbols/compressed.h"
 
-#include "host/store/memory.h"
+#include "host/base/memory.h"
 
 #include <gelf.h>
 #include <string.h>

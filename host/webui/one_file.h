@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_HOST_WEBUI_ONE_FILE_H
 #define HEAPSONDE_HOST_WEBUI_ONE_FILE_H
 
-#include "host/store/error.h"
+#include "host/base/error.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 // The commands on heap dumps: what they say of the dumps in data/, that every format can be made of every other one,
 // and what cannot be done.
 #include "command.h"
-#include "host/store/memory.h"
+#include "host/base/memory.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The JSON writer against jansson, and the texts for people.
+#include "host/base/json.h"
 #include "host/report/frames.h"
-#include "host/report/json.h"
 #include "host/report/text.h"
 #include "tests/suite.h"
 

@@ -3,8 +3,8 @@
 // Limits the memory of a command, because its input may be damaged, or made to exhaust the machine. The kernel enforces
 // the limit (RLIMIT_DATA: allocated memory, not mapped files), so it also applies to libraries. An allocation beyond
 // the limit fails, and hs_error__set() names the option in its message.
-#ifndef HEAPSONDE_STORE_MEMORY_H
-#define HEAPSONDE_STORE_MEMORY_H
+#ifndef HEAPSONDE_BASE_MEMORY_H
+#define HEAPSONDE_BASE_MEMORY_H
 
 #include <stdbool.h>
 #include <stdint.h>

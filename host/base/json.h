@@ -2,8 +2,8 @@
 //
 // Writes JSON as it goes: nothing is kept in memory. `key` is NULL inside arrays. Strings may hold any bytes: what is
 // not UTF-8 becomes U+FFFD.
-#ifndef HEAPSONDE_HOST_REPORT_JSON_H
-#define HEAPSONDE_HOST_REPORT_JSON_H
+#ifndef HEAPSONDE_BASE_JSON_H
+#define HEAPSONDE_BASE_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>

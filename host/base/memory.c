@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "host/store/memory.h"
+#include "host/base/memory.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

@@ -2,8 +2,8 @@
 //
 // The error rule of the host half: a function returns 0 or a negative errno. At the boundary of a module it also fills
 // a struct hs_error with one line for the user: the subject, a colon, the problem. `error` may be NULL.
-#ifndef HEAPSONDE_STORE_ERROR_H
-#define HEAPSONDE_STORE_ERROR_H
+#ifndef HEAPSONDE_BASE_ERROR_H
+#define HEAPSONDE_BASE_ERROR_H
 
 struct hs_error {
     char message[1024];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "host/store/error.h"
+#include "host/base/error.h"
 
-#include "host/store/memory.h"
+#include "host/base/memory.h"
 
 #include <errno.h>
 #include <inttypes.h>

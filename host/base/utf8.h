@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#ifndef HEAPSONDE_BASE_UTF8_H
+#define HEAPSONDE_BASE_UTF8_H
+
+#include <stddef.h>
+
+// Length of the UTF-8 sequence at `bytes`, 0 when it is none (also overlong, surrogate, beyond U+10FFFF, no character).
+size_t hs_utf8__length(const char *bytes, size_t left);
+
+#endif
