@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum relation { ABOVE, AT_LEAST, BELOW, AT_MOST, EQUAL, UNEQUAL };
 
@@ -100,14 +101,21 @@ static int find_total(struct hs_reader *reader, struct condition_side *side, con
         return 0;
     }
     reader->at = start;
+    if (*word == '-' && isdigit((unsigned char)word[1]))
+        return hs_reader__complain(reader, "a total is never negative; give a number without a sign");
     return hs_reader__complain(
         reader, "no such total; give one of: live_bytes live_count peak_bytes peak_count max_bytes "
                 "allocated_bytes allocated_count temporary_bytes temporary_count freed_bytes freed_count "
                 "grown_bytes grown_count shrunk_bytes shrunk_count findings");
 }
 
+static bool is_keyword(const char *word, size_t length)
+{
+    return (length == 3 && !strncasecmp(word, "and", 3)) || (length == 2 && !strncasecmp(word, "or", 2));
+}
+
 // The unit of a number, which may stand apart.
-static void take_unit(struct hs_reader *reader, char *number, size_t size)
+static int take_unit(struct hs_reader *reader, char *number, size_t size)
 {
     char with_unit[40];
     uint64_t value;
@@ -119,9 +127,12 @@ static void take_unit(struct hs_reader *reader, char *number, size_t size)
         hs_quantity__size(with_unit, &value)) {
         strcpy(number, with_unit);
         reader->at += length;
-    } else {
-        reader->at = start;
+        return 0;
     }
+    if (length && isalpha((unsigned char)*reader->at) && !is_keyword(reader->at, length))
+        return hs_reader__complain(reader, "no such unit; give K, M or G");
+    reader->at = start;
+    return 0;
 }
 
 // What is in the parentheses of `findings`, with commas and without spaces.
@@ -155,8 +166,7 @@ static int take_side(struct hs_reader *reader, struct condition_side *side)
         return result;
     if (isdigit((unsigned char)*word)) {
         strcpy(side->number, word);
-        take_unit(reader, side->number, sizeof(side->number));
-        return 0;
+        return take_unit(reader, side->number, sizeof(side->number));
     }
     result = find_total(reader, side, word, start);
     if (!result && side->total == HS_CONDITION_FINDINGS)

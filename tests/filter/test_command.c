@@ -169,7 +169,7 @@ START_TEST(conditions_end_with_a_status_and_a_reason)
            "heapsonde report: trace.dat fails: live_bytes > 10M: 20.0 MiB, 10.0 MiB more than 10.0 MiB\n");
     expect(0, "report --fail-if 'live_bytes > 100M' trace.dat", "", "");
     expect(0, "report --fail-if 'live_bytes > 100MB or live_bytes > 100 M' trace.dat", "", "");
-    expect(3, "report --fail-if 'live_bytes > 10 MB and live_bytes < 100 mib and 20 M < live_bytes' trace.dat", "",
+    expect(3, "report --fail-if 'live_bytes > 10 MB and live_bytes < 100 mib AND 20 M < live_bytes' trace.dat", "",
            "fails");
     expect(3, "report --fail-if 'live_count(function=~\"keep\") != 31' trace.dat", "", ": 30, 1 less than 31\n");
     expect(0, "report --fail-if 'live_count(function=~\"keep\") != 30' trace.dat", "", "");
@@ -225,6 +225,8 @@ START_TEST(wrong_conditions_are_refused_with_their_place)
                  {"live_byte > 1", "position 1: no such total"},
                  {"live_bytes > 1 2", "position 16: and, or"},
                  {"live_bytes > 1Q", "not a size"},
+                 {"live_bytes > 1 Q", "position 16: no such unit"},
+                 {"live_bytes > -5M", "position 14: a total is never negative"},
                  {"live_count > 1K", "not a whole number"},
                  {"1 > 2", "one side has to be a total"},
                  {"live_bytes > live_count", "bytes are compared"},
