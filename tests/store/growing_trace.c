@@ -19,6 +19,13 @@ void begin_recording(struct recorder *recorder, const char *path, uint64_t seed,
         recorder->slot[i].size = 1 + random_below(&recorder->random, RECORDER_SLOT_EVENTS);
 }
 
+// Every fifth node is the same as the one before it, as if the recorder had forgotten that one.
+static void write_node(struct hs_meta_writer *meta, uint32_t node)
+{
+    uint32_t same = node % 5 ? node : node - 1;
+    hs_meta_node(meta, node, same / 3, 0x400000 + same * 32);
+}
+
 static void write_meta(struct recorder *recorder, uint32_t nodes)
 {
     uint8_t bytes[8192] = {0};
@@ -30,7 +37,7 @@ static void write_meta(struct recorder *recorder, uint32_t nodes)
         hs_meta_info(&meta, "page-size", 9, "4096", 4);
     while (recorder->nodes < nodes) {
         recorder->nodes++;
-        hs_meta_node(&meta, recorder->nodes, recorder->nodes / 3, 0x400000 + recorder->nodes * 32);
+        write_node(&meta, recorder->nodes);
     }
     recorder->writer.sequence = recorder->sequence++;
     trace_writer__meta(&recorder->writer, bytes, (size_t)(meta.at - bytes), false);
