@@ -40,6 +40,11 @@ const struct hs_finding_kind hs_finding_kinds[] = {
     {"untouched", "Memory that was allocated but never used",
      "Allocate less, or later. Such memory does not take up room in RAM, but a limit of the address space counts it.",
      hs_find__untouched},
+    {"resident", "Resident memory that no live block explains",
+     "Freed blocks: allocate what lives long apart from what lives shortly, or let the allocator give back free pages "
+     "(malloc_trim(3), M_TRIM_THRESHOLD). Other memory: smaller stacks for threads, and mappings that end when they "
+     "are no longer needed.",
+     hs_find__resident},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -21,6 +21,8 @@ enum plant {
     PLANT_HOLES,
     PLANT_UNTOUCHED,
     PLANT_DROPPED,
+    PLANT_RESIDENT,
+    PLANT_NOT_HEAP,
     PLANTS
 };
 

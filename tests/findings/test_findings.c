@@ -26,6 +26,8 @@ static const struct {
     [PLANT_HOLES] = {"holes", "look"},
     [PLANT_UNTOUCHED] = {"untouched", "look"},
     [PLANT_DROPPED] = {"recording", "sure"},
+    [PLANT_RESIDENT] = {"resident", "look"},
+    [PLANT_NOT_HEAP] = {"resident", "look"},
 };
 
 static void set_up(void)
