@@ -221,12 +221,16 @@ static void plant_it(enum plant plant, unsigned more)
         [PLANT_ROUNDS] = plant_rounds,     [PLANT_PEAK] = plant_peak,        [PLANT_CHURN] = plant_churn,
         [PLANT_REALLOC] = plant_realloc,   [PLANT_HOLES] = plant_holes,      [PLANT_UNTOUCHED] = plant_untouched,
         [PLANT_RESIDENT] = plant_resident, [PLANT_NOT_HEAP] = plant_not_heap};
+    if (plant == PLANT_LEAK_AND_CHURN) {
+        plant_churn(2 * more);
+        plant_leak(more);
+    } else if (plants[plant]) {
+        plants[plant](more);
+    }
     if (plant == PLANT_TINY)
         plant_sizes(8, 24, 20000 * more);
     if (plant == PLANT_ROUNDING)
         plant_sizes(1040, 2040, 4000 * more);
-    if (plants[plant])
-        plants[plant](more);
 }
 
 // ---- the trace -----------------------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ enum plant {
     PLANT_DROPPED,
     PLANT_RESIDENT,
     PLANT_NOT_HEAP,
-    PLANTS
+    PLANTS,
+    PLANT_LEAK_AND_CHURN = PLANTS // two faults
 };
 
 // Builds the program's file below the folder, with a function `planted` that allocates what is planted.
