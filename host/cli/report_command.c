@@ -5,26 +5,15 @@
 #include "host/cli/one_page.h"
 #include "host/cli/subject.h"
 #include "host/report/missing.h"
-#include "host/report/text.h"
+#include "host/report/threads.h"
 
-#include <inttypes.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TOP_OF_EACH 5
 #define TOP_OF_ONE  10
-
-static void print_threads(const struct hs_store *store)
-{
-    size_t count = 0;
-    const struct hs_thread *threads = hs_store__threads(store, &count);
-    printf("%10s  %s\n", "tid", "name");
-    for (size_t i = 0; i < count; i++) {
-        printf("%10" PRIu32 "  ", threads[i].tid);
-        hs_text__print(stdout, threads[i].name, strlen(threads[i].name));
-        putchar('\n');
-    }
-}
 
 static unsigned top(const struct hs_arguments *arguments)
 {
@@ -114,6 +103,39 @@ static int write_growth(const struct hs_arguments *arguments, const struct hs_op
     return HS_EXIT_OK;
 }
 
+static int make_thread_totals(struct hs_thread_totals *totals, const struct hs_opened *opened, struct hs_error *error)
+{
+    if (!opened->dump)
+        return hs_thread_totals__make(totals, &opened->subject, error);
+    const struct hs_dump_choice choice = hs_opened__choice(opened);
+    *totals = (struct hs_thread_totals){.threads = opened->dump->thread_count, .are_known = true};
+    totals->total = calloc(totals->threads + 1, sizeof(*totals->total));
+    const int result = totals->total ? hs_dump_view__by_thread(&opened->view, &choice, totals->total) : -ENOMEM;
+    return result ? hs_error__set(error, ENOMEM, "out of memory") : 0;
+}
+
+// Returns the exit status.
+static int write_threads(const struct hs_arguments *arguments, const struct hs_opened *opened, enum hs_cost cost)
+{
+    struct hs_thread_totals totals;
+    struct hs_error error = {.message = "out of memory"};
+    struct hs_json json;
+    int result = make_thread_totals(&totals, opened, &error);
+    if (!result && hs_arguments__flag(arguments, "json")) {
+        hs_json__start(&json, stdout, true);
+        hs_json__open_object(&json, NULL);
+        result = hs_report__threads_json(&json, &opened->subject, &totals, cost);
+        hs_json__close_object(&json);
+        putchar('\n');
+    } else if (!result) {
+        result = hs_report__threads(stdout, &opened->subject, &totals, cost);
+    }
+    hs_thread_totals__free(&totals);
+    if (result)
+        hs_complain(arguments->command, "%s: %s", opened->subject.path, error.message);
+    return result ? HS_EXIT_FAILURE : HS_EXIT_OK;
+}
+
 // Returns the exit status.
 static int write_asked(const struct hs_arguments *arguments, struct hs_opened *opened,
                        const struct hs_suppressions *suppressions)
@@ -128,8 +150,8 @@ static int write_asked(const struct hs_arguments *arguments, struct hs_opened *o
     if (hs_arguments__flag(arguments, "growth"))
         return write_growth(arguments, opened);
     if (hs_arguments__flag(arguments, "threads"))
-        print_threads(opened->subject.store);
-    else if (hs_arguments__flag(arguments, "modules"))
+        return write_threads(arguments, opened, cost);
+    if (hs_arguments__flag(arguments, "modules"))
         result = hs_report__modules(stdout, &opened->subject);
     else
         result = write_report(arguments, opened, cost);
@@ -148,7 +170,7 @@ static const struct {
       "sort", "fail-if", "fail-if-missing", "annotate", "junit"}},
     {"findings", {"growth", "threads", "modules", "tree", "bottom-up", "full-stacks", "min-percent", "top", "sort"}},
     {"growth", {"threads", "modules", "tree", "bottom-up", "full-stacks", "min-percent", "sort"}},
-    {"threads", {"modules", "json", "tree", "bottom-up", "full-stacks", "min-percent", "top"}},
+    {"threads", {"modules", "tree", "bottom-up", "full-stacks", "min-percent", "top"}},
     {"modules", {"json", "tree", "bottom-up", "full-stacks", "min-percent", "top"}},
     {"json", {"tree", "bottom-up", "full-stacks", "min-percent"}},
     {"tree", {"full-stacks", "top"}},
@@ -226,7 +248,7 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_CHOICE,
      .argument = "COST",
      .choices = HS_COST_CHOICES,
-     .help = "show only call sites by this cost"},
+     .help = "show only call sites by this cost; with --threads, the order of the threads"},
     {.name = "full-stacks", .help = "show whole stacks instead of their first frames"},
     {.name = "tree", .help = "show the call tree down to the allocations, with shares"},
     {.name = "bottom-up", .help = "show the functions that allocate, with their callers below them"},
@@ -238,7 +260,10 @@ static const struct hs_option options[] = {
      .help = "say in sentences what looks wrong: memory that keeps growing, waste, holes, and gaps"},
     {.name = "growth", .help = "list the call sites whose memory still grows, the fastest first"},
     {.name = "html", .help = "write a page that is one file, for a browser without a server; at most 5 MiB"},
-    {.name = "threads", .help = "list the threads"},
+    {.name = "threads",
+     .help =
+         "list the threads with what they allocated, by the cost of --sort; what another thread freed counts for the "
+         "one that allocated it"},
     {.name = "modules",
      .help =
          "list the modules in the stacks, the source of their symbols, and the files that would provide missing ones"},

@@ -4,13 +4,16 @@
 #include "host/cli/commands.h"
 #include "host/cli/foreign.h"
 #include "host/cli/subject.h"
+#include "host/cli/wire_options.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #ifdef HEAPSONDE_HAS_NCURSES
+#include "host/base/path.h"
 #include "host/cli/answer_value.h"
+#include "host/cli/top_gather.h"
 #include "host/cli/top_model.h"
 #include "host/cli/top_source.h"
 #include "host/report/text.h"
@@ -38,7 +41,7 @@ struct top {
     bool types, paused, ends; // types: into the filter
     size_t first;             // row that is shown
     uint64_t every_ns, next_ns;
-    char program[128], state[16];
+    char program[128], state[16], device[64];
     uint64_t peak_bytes;
     struct hs_error error; // of the last question; empty: there was an answer
 };
@@ -51,20 +54,23 @@ static uint64_t number_in(const struct hs_answer_value *object, const char *name
     return value && value->text ? strtoull(value->text, NULL, 10) : 0;
 }
 
-static void copy_text(char *to, size_t size, const struct hs_answer_value *object, const char *name)
+static void write_safely(char *to, size_t size, const char *text)
 {
-    const struct hs_answer_value *value = hs_answer_value__member(object, name);
-    const char *text = value && value->text ? value->text : "";
-    const char *slash = strrchr(text, '/');
     char *safe = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&safe, &length);
     if (!out)
         return;
-    hs_text__print(out, slash ? slash + 1 : text, strlen(slash ? slash + 1 : text));
+    hs_text__print(out, text, strlen(text));
     if (!fclose(out))
         snprintf(to, size, "%s", safe);
     free(safe);
+}
+
+static void copy_text(char *to, size_t size, const struct hs_answer_value *object, const char *name)
+{
+    const struct hs_answer_value *value = hs_answer_value__member(object, name);
+    write_safely(to, size, hs_path__name(value && value->text ? value->text : ""));
 }
 
 static int take_summary(struct top *top, char *text, uint64_t *time_ns)
@@ -150,8 +156,11 @@ static void draw_head(const struct top *top)
 {
     const struct hs_top_model *model = &top->model;
     char text[512], grew[32];
-    snprintf(text, sizeof(text), "heapsonde top  %s  %s%s%s", top->program, top->state, top->paused ? ", paused" : "",
-             top->error.message[0] ? ", no answer" : "");
+    char place[64] = "";
+    if (top->source.of > 1)
+        snprintf(place, sizeof(place), ", %zu of %zu (d)", top->source.place, top->source.of);
+    snprintf(text, sizeof(text), "heapsonde top  %s%s%s  %s%s%s%s", top->program, *top->device ? " on " : "",
+             top->device, top->state, place, top->paused ? ", paused" : "", top->error.message[0] ? ", no answer" : "");
     draw_line(0, text, A_BOLD);
     if (top->error.message[0]) {
         draw_line(1, top->error.message, A_NORMAL);
@@ -245,12 +254,33 @@ static void sort_by(struct top *top, enum hs_top_sort sort)
 }
 
 // Other rows: what grew is counted from now on.
-static void change_group(struct top *top)
+static void begin_anew(struct top *top)
 {
-    top->group = (top->group + 1) % (sizeof(groups) / sizeof(groups[0]));
     hs_top_model__free(&top->model);
     top->first = 0;
     top->next_ns = 0;
+}
+
+static void change_group(struct top *top)
+{
+    top->group = (top->group + 1) % (sizeof(groups) / sizeof(groups[0]));
+    begin_anew(top);
+}
+
+static void note_device(struct top *top)
+{
+    top->device[0] = 0;
+    write_safely(top->device, sizeof(top->device), top->source.name ? top->source.name : "");
+}
+
+static void change_device(struct top *top)
+{
+    struct hs_error error = {.message = ""};
+    if (hs_top_source__next(&top->source, &error))
+        return;
+    note_device(top);
+    begin_anew(top);
+    refresh_rows(top); // also when it is paused
 }
 
 static void take_command(struct top *top, int key)
@@ -273,6 +303,9 @@ static void take_command(struct top *top, int key)
         break;
     case 'b':
         change_group(top);
+        break;
+    case 'd':
+        change_device(top);
         break;
     case 'g':
     case 'l':
@@ -343,12 +376,35 @@ static int show(struct top *top)
     return HS_EXIT_OK;
 }
 
-static int watch(const struct hs_arguments *arguments, const struct hs_symbols_options *symbols)
+// Until the first trace is there.
+static int open_gathered(struct top *top, const struct hs_symbols_options *symbols, struct hs_top_gather *gather)
+{
+    int result = 0;
+    fprintf(stderr, "heapsonde top: waiting for %s; Ctrl-C ends\n", top->arguments->operands[0]);
+    do {
+        result = hs_top_gather__wait(gather, &top->error);
+        if (!result && hs_top_source__open(&top->source, gather->folder, NULL, symbols, &top->error))
+            hs_top_source__close(&top->source);
+    } while (!result && !top->source.rest);
+    return result;
+}
+
+static int open_source(struct top *top, const struct hs_symbols_options *symbols, struct hs_top_gather *gather)
+{
+    return gather->folder
+               ? open_gathered(top, symbols, gather)
+               : hs_top_source__open(&top->source, top->arguments->operands[0],
+                                     hs_arguments__text(top->arguments, "device", NULL), symbols, &top->error);
+}
+
+static int watch(const struct hs_arguments *arguments, const struct hs_symbols_options *symbols,
+                 struct hs_top_gather *gather)
 {
     struct top top = {.arguments = arguments, .every_ns = hs_arguments__number(arguments, "interval", 1) * 1000000000u};
-    int result = hs_top_source__open(&top.source, arguments->operands[0], symbols, &top.error);
+    int result = open_source(&top, symbols, gather);
     if (!result)
         result = refresh_rows(&top);
+    note_device(&top);
     top.next_ns = now_ns() + top.every_ns;
     if (result)
         hs_complain(arguments->command, "%s", top.error.message);
@@ -358,21 +414,58 @@ static int watch(const struct hs_arguments *arguments, const struct hs_symbols_o
     return status;
 }
 
+// Before anything else, so that there is one thread.
+static int start_gathering(const struct hs_arguments *arguments, struct hs_top_gather *gather)
+{
+    struct hs_shared_key key;
+    struct hs_error error = {.message = ""};
+    *gather = (struct hs_top_gather){0};
+    if (!hs_arguments__flag(arguments, "gather"))
+        return HS_EXIT_OK;
+    const int status = hs_wire_options__key(arguments, &key);
+    if (status)
+        return status;
+    const int result =
+        hs_top_gather__start(gather, arguments->operands[0], &key, hs_arguments__flag(arguments, "insecure"), &error);
+    hs_shared_key__forget(&key);
+    if (result)
+        hs_complain(arguments->command, "%s", error.message);
+    return result ? HS_EXIT_FAILURE : HS_EXIT_OK;
+}
+
+static bool check_options(const struct hs_arguments *arguments)
+{
+    const bool gathers = hs_arguments__flag(arguments, "gather");
+    const char *idle = gathers && hs_arguments__given(arguments, "device")      ? "device"
+                       : !gathers && hs_arguments__given(arguments, "key-file") ? "key-file"
+                       : !gathers && hs_arguments__given(arguments, "insecure") ? "insecure"
+                                                                                : NULL;
+    if (idle)
+        hs_complain(arguments->command, "--%s has no effect with%s --gather", idle, gathers ? "" : "out");
+    if (hs_arguments__number(arguments, "interval", 1) - 1 < 86400)
+        return !idle;
+    hs_complain(arguments->command, "--interval takes 1 to 86400 seconds");
+    return false;
+}
+
 static int top(const struct hs_arguments *arguments)
 {
     struct hs_symbols_options symbols;
+    struct hs_top_gather gather;
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
         hs_complain(arguments->command, "needs a terminal; 'heapsonde report --growth FILE' writes what grows");
         return HS_EXIT_USAGE;
     }
-    if (hs_refuse_foreign(arguments->command, arguments->operands[0]))
+    if (!hs_arguments__flag(arguments, "gather") && hs_refuse_foreign(arguments->command, arguments->operands[0]))
         return HS_EXIT_FAILURE;
-    if (hs_arguments__number(arguments, "interval", 1) - 1 >= 86400) {
-        hs_complain(arguments->command, "--interval takes 1 to 86400 seconds");
+    if (!check_options(arguments))
         return HS_EXIT_USAGE;
-    }
-    const int status = hs_symbols_options__read(&symbols, arguments) ? HS_EXIT_FAILURE : watch(arguments, &symbols);
+    int status = start_gathering(arguments, &gather);
+    if (status)
+        return status;
+    status = hs_symbols_options__read(&symbols, arguments) ? HS_EXIT_FAILURE : watch(arguments, &symbols, &gather);
     hs_symbols_options__free(&symbols);
+    hs_top_gather__end(&gather);
     return status;
 }
 #else
@@ -389,6 +482,16 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_NUMBER,
      .argument = "SECONDS",
      .help = "ask again after this time; default 1"},
+    {.name = "device",
+     .kind = HS_OPTION_TEXT,
+     .argument = "NAME",
+     .help = "of a folder or a server, show only traces of this device, program or process id"},
+    {.name = "gather",
+     .letter = 'g',
+     .help = "ADDRESS is HOST:PORT of a process that listens (HEAPSONDE_ENABLE_SERVER=1): gather its trace into a "
+             "temporary "
+             "folder and show it"},
+    HS_WIRE_OPTIONS("with --gather: "),
     HS_SYMBOL_OPTIONS,
     HS_MEMORY_OPTION,
     {0},
@@ -396,12 +499,14 @@ static const struct hs_option options[] = {
 
 const struct hs_command hs_command_top = {
     .name = "top",
-    .synopsis = "[OPTIONS] FILE|ADDRESS",
+    .synopsis = "[OPTIONS] FILE|FOLDER|ADDRESS",
     .summary = "watch in a terminal who grows and who churns",
     .description =
         "Shows the functions that request memory, and asks again every second: how much of it is live, how much that "
-        "grew since a mark, and how much they allocate per second. FILE is a trace, which may still grow; ADDRESS is "
-        "that of 'heapsonde server', such as http://127.0.0.1:8080, of which the last trace is shown. Keys: g, l, y, c "
+        "grew since a mark, and how much they allocate per second. FILE is a trace, which may still grow; FOLDER is "
+        "one that 'heapsonde gather' writes, of which the newest trace that has not ended is shown; ADDRESS is that of "
+        "'heapsonde server', such as http://127.0.0.1:8080, of which the last trace is shown. d goes on to the next "
+        "trace of a folder or server. With --gather, ADDRESS is HOST:PORT of a process that listens. Keys: g, l, y, c "
         "and n sort by growth, live memory, bytes per second, calls per second and name; b shows functions, lines, "
         "libraries or threads; / selects rows by a part of their names; m sets the mark; space pauses; arrows and page "
         "keys scroll; q quits.",

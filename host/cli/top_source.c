@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/top_source.h"
 
+#include "host/base/path.h"
+#include "host/cli/answer_value.h"
+#include "host/gather/folder.h"
+
 #include <errno.h>
 #include <netdb.h>
 #include <stdlib.h>
@@ -60,13 +64,14 @@ static int connect_to(const struct hs_top_source *source, struct hs_error *error
     return fd;
 }
 
-static int send_question(int fd, const struct hs_top_source *source, const char *question)
+// `address` is what is behind the name of the server.
+static int send_question(int fd, const struct hs_top_source *source, const char *address)
 {
     char *text = NULL;
     int length = asprintf(&text,
-                          "GET /data/last/%s HTTP/1.0\r\nHost: %s\r\nAccept: application/json\r\n%s%s%s"
+                          "GET %s HTTP/1.0\r\nHost: %s\r\nAccept: application/json\r\n%s%s%s"
                           "Connection: close\r\n\r\n",
-                          question, source->host, *source->token ? "Authorization: Bearer " : "", source->token,
+                          address, source->host, *source->token ? "Authorization: Bearer " : "", source->token,
                           *source->token ? "\r\n" : "");
     if (length < 0)
         return -ENOMEM;
@@ -120,14 +125,14 @@ static int take_body(const struct hs_top_source *source, char *text, size_t leng
     return 0;
 }
 
-static int ask_server(const struct hs_top_source *source, const char *question, char **answer, struct hs_error *error)
+static int ask_server(const struct hs_top_source *source, const char *address, char **answer, struct hs_error *error)
 {
     size_t length = 0;
     char *text = NULL;
     const int fd = connect_to(source, error);
     if (fd < 0)
         return fd;
-    int result = send_question(fd, source, question);
+    int result = send_question(fd, source, address);
     if (!result)
         result = receive(fd, &text, &length);
     close(fd);
@@ -142,12 +147,10 @@ static int ask_server(const struct hs_top_source *source, const char *question, 
 
 // ---- files ----------------------------------------------------------------------------------------------------------
 
-static int ask_file(const struct hs_top_source *source, const char *question, char **answer, struct hs_error *error)
+static int ask_file(const struct hs_top_source *source, const char *address, char **answer, struct hs_error *error)
 {
-    char address[512];
     size_t length = 0;
     *answer = NULL;
-    snprintf(address, sizeof(address), "/data/last/%s", question);
     FILE *out = open_memstream(answer, &length);
     if (!out)
         return hs_error__set(error, ENOMEM, "out of memory");
@@ -163,21 +166,209 @@ static int ask_file(const struct hs_top_source *source, const char *question, ch
 
 int hs_top_source__ask(struct hs_top_source *source, const char *question, char **answer, struct hs_error *error)
 {
-    return source->rest ? ask_file(source, question, answer, error) : ask_server(source, question, answer, error);
+    char address[512];
+    snprintf(address, sizeof(address), "/data/%s/%s", source->trace ? source->trace : "last", question);
+    return source->rest ? ask_file(source, address, answer, error) : ask_server(source, address, answer, error);
+}
+
+// ---- lists ----------------------------------------------------------------------------------------------------------
+
+// Takes the place of what was shown before.
+static int set_shown(struct hs_top_source *source, const char *path, const char *id, const char *name,
+                     struct hs_error *error)
+{
+    char *shown = strdup(path), *trace = id ? strdup(id) : NULL, *device = strdup(name);
+    if (!shown || !device || (id && !trace)) {
+        free(shown);
+        free(trace);
+        free(device);
+        return hs_error__set(error, ENOMEM, "%s: out of memory", path);
+    }
+    free(source->shown);
+    free(source->trace);
+    free(source->name);
+    source->shown = shown;
+    source->trace = trace;
+    source->name = device;
+    return 0;
+}
+
+static int open_file(struct hs_top_source *source, const char *path, struct hs_error *error)
+{
+    struct hs_rest *rest = hs_rest__create(source->symbols, HS_REST_ONE_QUESTION);
+    if (!rest)
+        return hs_error__set(error, ENOMEM, "%s: out of memory", path);
+    const int result = hs_rest__add(rest, path, NULL, error);
+    if (source->rest && !result)
+        hs_rest__destroy(source->rest);
+    if (result)
+        hs_rest__destroy(rest);
+    else
+        source->rest = rest;
+    return result;
+}
+
+// The place of what comes behind the one that is shown, from 0; `is` says whether number i is it, `fits` whether it is
+// chosen. `of` and the place among the chosen ones are set. Returns `count` if none is chosen.
+struct top_list {
+    size_t count;
+    const void *items;
+    bool (*is)(const void *items, size_t i, const char *shown);
+    bool (*fits)(const void *items, size_t i, const char *device); // NULL: any
+};
+
+static size_t choose(struct hs_top_source *source, const struct top_list *list)
+{
+    size_t first = list->count, next = list->count, place = 0, of = 0;
+    bool behind = false;
+    for (size_t i = 0; i < list->count; i++) {
+        if (!list->fits(list->items, i, source->device))
+            continue;
+        of++;
+        first = first == list->count ? i : first;
+        if (behind && next == list->count) {
+            next = i;
+            place = of;
+        }
+        behind = behind || (source->shown && list->is(list->items, i, source->shown));
+    }
+    source->of = of;
+    source->place = place ? place : 1;
+    return next < list->count ? next : first;
+}
+
+static int refuse(const struct hs_top_source *source, struct hs_error *error)
+{
+    if (source->device)
+        return hs_error__set(error, ENOENT, "no device, program or process '%s' is in %s", source->device,
+                             source->target);
+    return hs_error__set(error, ENOENT, "%s has no trace yet", source->target);
+}
+
+static bool is_in_folder(const void *items, size_t i, const char *shown)
+{
+    return !strcmp(((const struct hs_folder_trace *)items)[i].path, shown);
+}
+
+static bool fits_in_folder(const void *items, size_t i, const char *device)
+{
+    return !device || hs_folder_trace__is(&((const struct hs_folder_trace *)items)[i], device);
+}
+
+static int show_of_folder(struct hs_top_source *source, struct hs_error *error)
+{
+    struct hs_folder folder;
+    int result = hs_folder__read(&folder, source->target, error);
+    if (result)
+        return result;
+    const struct top_list list = {folder.count, folder.trace, is_in_folder, fits_in_folder};
+    const size_t number = choose(source, &list);
+    if (number == folder.count) {
+        result = refuse(source, error);
+    } else {
+        const struct hs_folder_trace *trace = &folder.trace[number];
+        result = open_file(source, trace->path, error);
+        if (!result)
+            result = set_shown(source, trace->path, NULL, trace->device, error);
+    }
+    hs_folder__free(&folder);
+    return result;
+}
+
+// The traces of a server are in a list of values: the last one is that of the end.
+static const struct hs_answer_value *listed(const void *items, size_t i)
+{
+    const struct hs_answer_value *list = items, *value = list->first;
+    for (size_t n = list->count - 1; value && n > i; n--)
+        value = value->next;
+    return value;
+}
+
+static const char *text_in(const struct hs_answer_value *object, const char *name)
+{
+    const struct hs_answer_value *value = object ? hs_answer_value__member(object, name) : NULL;
+    return value && value->text ? value->text : "";
+}
+
+static bool is_in_list(const void *items, size_t i, const char *shown)
+{
+    return !strcmp(text_in(listed(items, i), "path"), shown);
+}
+
+static bool fits_in_list(const void *items, size_t i, const char *device)
+{
+    const struct hs_answer_value *value = listed(items, i);
+    const struct hs_answer_value *id = value ? hs_answer_value__member(value, "id") : NULL;
+    if (!id || id->kind != HS_ANSWER_STRING) // it is still being read
+        return false;
+    return !device || !strcmp(hs_path__name(text_in(value, "executable")), device) ||
+           !strcmp(text_in(value, "pid"), device) || !strcmp(text_in(value, "id"), device);
+}
+
+static bool is_plain(const char *id)
+{
+    return *id && !id[strspn(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.")];
+}
+
+static int show_of_list(struct hs_top_source *source, const struct hs_answer_value *answer, struct hs_error *error)
+{
+    const struct top_list list = {answer->count, answer, is_in_list, fits_in_list};
+    const size_t number = choose(source, &list);
+    if (number == answer->count)
+        return refuse(source, error);
+    const struct hs_answer_value *trace = listed(answer, number);
+    const char *id = text_in(trace, "id");
+    return is_plain(id) ? set_shown(source, text_in(trace, "path"), id, "", error)
+                        : hs_error__set(error, EPROTO, "the answer is not what heapsonde's server says");
+}
+
+static int show_of_server(struct hs_top_source *source, struct hs_error *error)
+{
+    struct hs_answer_values *values = NULL;
+    struct hs_answer_value *answer = NULL;
+    char *text = NULL;
+    int result = ask_server(source, "/list", &text, error);
+    if (!result && (hs_answer_values__read(&values, text, &answer) || answer->kind != HS_ANSWER_ARRAY))
+        result = hs_error__set(error, EPROTO, "the answer is not what heapsonde's server says");
+    if (!result)
+        result = show_of_list(source, answer, error);
+    hs_answer_values__free(values);
+    free(text);
+    return result;
+}
+
+int hs_top_source__next(struct hs_top_source *source, struct hs_error *error)
+{
+    if (source->host)
+        return show_of_server(source, error);
+    return source->place ? show_of_folder(source, error) : hs_error__set(error, ENOENT, "there is one trace only");
 }
 
 // ---- opening --------------------------------------------------------------------------------------------------------
 
-int hs_top_source__open(struct hs_top_source *source, const char *target, const struct hs_symbols_options *symbols,
-                        struct hs_error *error)
+// Whether there are traces in the folder: it may also be one of heap dumps.
+static bool is_of_gather(const char *path)
 {
-    *source = (struct hs_top_source){0};
-    if (!strncmp(target, "http://", strlen("http://")))
-        return split_address(source, target, error);
-    source->rest = hs_rest__create(symbols, HS_REST_ONE_QUESTION);
-    if (!source->rest)
-        return hs_error__set(error, ENOMEM, "%s: out of memory", target);
-    return hs_rest__add(source->rest, target, NULL, error);
+    struct hs_folder folder;
+    struct hs_error error;
+    const bool good = !hs_folder__read(&folder, path, &error) && folder.count;
+    hs_folder__free(&folder);
+    return good;
+}
+
+int hs_top_source__open(struct hs_top_source *source, const char *target, const char *device,
+                        const struct hs_symbols_options *symbols, struct hs_error *error)
+{
+    *source = (struct hs_top_source){.target = target, .device = device, .symbols = symbols};
+    if (!strncmp(target, "http://", strlen("http://"))) {
+        const int result = split_address(source, target, error);
+        return result ? result : show_of_server(source, error);
+    }
+    if (is_of_gather(target))
+        return show_of_folder(source, error);
+    if (device)
+        return hs_error__set(error, EINVAL, "--device: %s is neither a folder of gathered traces nor a server", target);
+    return open_file(source, target, error);
 }
 
 void hs_top_source__close(struct hs_top_source *source)
@@ -187,5 +378,8 @@ void hs_top_source__close(struct hs_top_source *source)
     free(source->host);
     free(source->port);
     free(source->token);
+    free(source->trace);
+    free(source->shown);
+    free(source->name);
     *source = (struct hs_top_source){0};
 }

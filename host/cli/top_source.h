@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where `top` gets its answers: a trace file on this machine, or a server.
+// Where `top` gets its answers: a trace file on this machine, a folder that `gather` writes, or a server.
 #ifndef HEAPSONDE_HOST_CLI_TOP_SOURCE_H
 #define HEAPSONDE_HOST_CLI_TOP_SOURCE_H
 
@@ -8,17 +8,29 @@
 #include "host/rest/rest.h"
 
 struct hs_top_source {
+    const char *target, *device; // as they were given
+    const struct hs_symbols_options *symbols;
     struct hs_rest *rest; // NULL: a server answers
     char *host, *port, *token;
+    char *trace; // the id of the one that is shown
+    // Of a folder or a server:
+    size_t place, of; // the place of the trace in the list, from 1; 0: there is no list
+    char *shown;      // the path of the trace
+    char *name;       // of its device; "": not known
 };
 
-// `target` is a file, or the address of a server: http://HOST:PORT, with ?token=TOKEN if it is not in the variable
-// HEAPSONDE_TOKEN. 0, or a negative errno with the error set.
-int hs_top_source__open(struct hs_top_source *source, const char *target, const struct hs_symbols_options *symbols,
-                        struct hs_error *error);
+// `target` is a file; a folder of `gather`, of which the newest trace is shown that has not ended; or the address of a
+// server: http://HOST:PORT, with ?token=TOKEN if it is not in the variable HEAPSONDE_TOKEN, of which the last trace is
+// shown. `device` chooses one of a folder or server by the name of the device or program, or by its process id; NULL:
+// any. 0, or a negative errno with the error set.
+int hs_top_source__open(struct hs_top_source *source, const char *target, const char *device,
+                        const struct hs_symbols_options *symbols, struct hs_error *error);
 void hs_top_source__close(struct hs_top_source *source);
 
-// The answer to a question about the last trace, such as "summary", as text that the caller frees.
+// Goes on to the next trace of the folder or server that `device` chooses, as they are now. -ENOENT: there is none.
+int hs_top_source__next(struct hs_top_source *source, struct hs_error *error);
+
+// The answer to a question about the trace, such as "summary", as text that the caller frees.
 int hs_top_source__ask(struct hs_top_source *source, const char *question, char **answer, struct hs_error *error);
 
 #endif

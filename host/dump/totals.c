@@ -176,3 +176,24 @@ int hs_dump_view__compare(struct hs_dump_view *view)
     finish(&adding);
     return result;
 }
+
+int hs_dump_view__by_thread(const struct hs_dump_view *view, const struct hs_dump_choice *choice,
+                            struct hs_total *totals)
+{
+    const struct hs_dump *dump = view->dumps[0];
+    struct hs_dump_estimate *sum = calloc(dump->thread_count + 1, sizeof(*sum));
+    if (!sum)
+        return -ENOMEM;
+    for (size_t i = 0; i < dump->share_count; i++) {
+        const struct hs_dump_share *share = &dump->share[i];
+        if ((!choice->threads || choice->threads[share->thread]) &&
+            (!choice->stacks || hs_set__has(choice->stacks, view->nodes[0][share->context])))
+            hs_dump_estimate__add(&sum[share->thread], hs_dump__estimate(dump, &share->counts));
+    }
+    for (size_t i = 0; i < dump->thread_count; i++) {
+        round_sums(&totals[i], &sum[i], false);
+        forget(&totals[i], dump->has_blocks, dump->has_all);
+    }
+    free(sum);
+    return 0;
+}

@@ -42,6 +42,10 @@ struct hs_dump_choice {
 // Fills the subject's totals from the first dump.
 int hs_dump_view__add_up(struct hs_dump_view *view, const struct hs_dump_choice *choice);
 
+// The estimated sums of each thread of the dump. Returns 0 or -ENOMEM.
+int hs_dump_view__by_thread(const struct hs_dump_view *view, const struct hs_dump_choice *choice,
+                            struct hs_total *totals);
+
 // For two dumps: live_* is what the second has in use, peak_* what the first one has; allocated_* and temporary_*
 // likewise. Stacks for which nothing differs are left out; the sum counts them.
 int hs_dump_view__compare(struct hs_dump_view *view);

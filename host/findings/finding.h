@@ -12,12 +12,21 @@
 enum hs_confidence { HS_CONFIDENCE_LOOK, HS_CONFIDENCE_LIKELY, HS_CONFIDENCE_SURE };
 const char *hs_confidence__name(enum hs_confidence confidence);
 
+// What a finding costs. Worse ones come first in the list.
+enum hs_harm {
+    HS_HARM_GROWS, // memory that becomes more and more
+    HS_HARM_TAKES, // memory
+    HS_HARM_TIME,  // time, and little memory
+    HS_HARM_NONE   // usually nothing
+};
+
 struct hs_findings_scene;
 
 struct hs_finding_kind {
     const char *id;     // in suppressions, conditions and JSON
     const char *title;  // a few words
     const char *advice; // what people usually do
+    enum hs_harm harm;
     // Adds what it finds. Returns 0 or a negative errno with the error of the scene set.
     int (*find)(struct hs_findings_scene *scene);
 };

@@ -16,11 +16,17 @@ static uint64_t weight(const struct hs_finding *finding)
     return bytes << finding->confidence;
 }
 
+// What is worth a change comes before what may be as intended, but no churn comes before memory that grows.
+static int place(const struct hs_finding *finding)
+{
+    return finding->first ? -1 : 2 * (int)finding->kind->harm + (finding->confidence < HS_CONFIDENCE_LIKELY);
+}
+
 static int compare(const void *left, const void *right)
 {
     const struct hs_finding *a = left, *b = right;
-    if (a->first != b->first)
-        return a->first ? -1 : 1;
+    if (place(a) != place(b))
+        return place(a) < place(b) ? -1 : 1;
     if (weight(a) != weight(b))
         return weight(a) < weight(b) ? 1 : -1;
     if (a->kind != b->kind)

@@ -85,6 +85,7 @@ int hs_find__reallocated(struct hs_findings_scene *scene);
 int hs_find__tiny(struct hs_findings_scene *scene);
 int hs_find__rounding(struct hs_findings_scene *scene);
 int hs_find__holes(struct hs_findings_scene *scene);
+int hs_find__resident(struct hs_findings_scene *scene);
 int hs_find__untouched(struct hs_findings_scene *scene);
 
 #endif

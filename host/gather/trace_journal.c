@@ -79,32 +79,28 @@ static void take_dumps(struct hs_gathered *trace, const char *text)
     }
 }
 
-static void take_line(struct hs_traces *traces, char *line)
+static void visit_line(char *line, hs_trace_journal_visitor visit, void *context)
 {
+    static const char *const words[] = {"began ", "ended ", "dumps "};
     uint8_t id[HS_TRACE_ID_SIZE];
-    bool began = !strncmp(line, "began ", 6), dumps = !strncmp(line, "dumps ", 6);
-    if ((!began && !dumps && strncmp(line, "ended ", 6)) || !read_id(line + 6, id))
+    unsigned kind = 0;
+    while (kind < 3 && strncmp(line, words[kind], 6) != 0)
+        kind++;
+    if (kind == 3 || !read_id(line + 6, id))
         return;
-    struct hs_gathered *trace = hs_trace_registry__find(traces, id);
-    if (!trace)
+    char *text = line + 6 + ID_TEXT;
+    if (kind == HS_TRACE_BEGAN && *text != ' ')
         return;
-    if (dumps) {
-        take_dumps(trace, line + 6 + ID_TEXT);
-    } else if (!began) {
-        trace->ended = true;
-    } else if (line[6 + ID_TEXT] == ' ' && !trace->account) {
-        unescape(line + 6 + ID_TEXT + 1);
-        trace->account = hs_trace_registry__account(traces, line + 6 + ID_TEXT + 1);
-        if (trace->account)
-            atomic_fetch_add(&trace->account->bytes, trace->size);
-    }
+    if (kind == HS_TRACE_BEGAN)
+        unescape(++text);
+    visit(context, (enum hs_trace_journal_kind)kind, id, text);
 }
 
-static void read_all(struct hs_traces *traces)
+void hs_trace_journal__read(int directory, hs_trace_journal_visitor visit, void *context)
 {
     char line[1024];
     struct stat status;
-    int fd = openat(traces->directory, NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = openat(directory, NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     FILE *file = fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) ? fdopen(fd, "r") : NULL;
     if (!file) {
         if (fd >= 0)
@@ -112,8 +108,25 @@ static void read_all(struct hs_traces *traces)
         return;
     }
     while (fgets(line, sizeof(line), file))
-        take_line(traces, line);
+        visit_line(line, visit, context);
     fclose(file);
+}
+
+static void take_line(void *context, enum hs_trace_journal_kind kind, const uint8_t id[HS_TRACE_ID_SIZE], char *text)
+{
+    struct hs_traces *traces = context;
+    struct hs_gathered *trace = hs_trace_registry__find(traces, id);
+    if (!trace)
+        return;
+    if (kind == HS_TRACE_DUMPED) {
+        take_dumps(trace, text);
+    } else if (kind == HS_TRACE_ENDED) {
+        trace->ended = true;
+    } else if (!trace->account) {
+        trace->account = hs_trace_registry__account(traces, text);
+        if (trace->account)
+            atomic_fetch_add(&trace->account->bytes, trace->size);
+    }
 }
 
 // ---- writing --------------------------------------------------------------------------------------------------------
@@ -160,7 +173,7 @@ static bool write_known(struct hs_traces *traces, FILE *file)
 
 int hs_trace_journal__open(struct hs_traces *traces, struct hs_error *error)
 {
-    read_all(traces);
+    hs_trace_journal__read(traces->directory, take_line, traces);
     unlinkat(traces->directory, NEW_NAME, 0);
     int fd = openat(traces->directory, NEW_NAME, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "a");

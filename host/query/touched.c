@@ -92,7 +92,7 @@ struct hs_touching *hs_touching__create(const struct hs_store *store)
     touching->run = calloc(count + 1, sizeof *touching->run);
     touching->reach = calloc(count + 1, sizeof *touching->reach);
     if (touching->run && touching->reach && find_mappings(touching) &&
-        !hs_query__resident_pages(store, &touching->resident, NULL)) {
+        !hs_query__resident_pages(store, HS_NEVER, NULL, &touching->resident, NULL)) {
         collect_runs(touching, samples, count);
         return touching;
     }

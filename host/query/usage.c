@@ -377,17 +377,42 @@ int hs_query__each_residence(const struct hs_store *store, const struct hs_query
     return result;
 }
 
-int hs_query__resident_pages(const struct hs_store *store, struct hs_page_set *pages, struct hs_error *error)
+int hs_query__resident_pages(const struct hs_store *store, uint64_t time, const struct hs_query_control *control,
+                             struct hs_page_set *pages, struct hs_error *error)
 {
     struct changes changes = {.store = store, .page = hs_store__page_size(store)};
     struct memory memory = {0};
     size_t at = 0;
-    int result = collect(&changes, NULL, error);
-    if (!result && !advance(&changes, &at, UINT64_MAX, &memory, NULL))
+    int result = collect(&changes, control, error);
+    if (!result && !advance(&changes, &at, time < UINT64_MAX ? time + 1 : time, &memory, NULL))
         result = hs_error__set(error, ENOMEM, "out of memory");
     free(changes.change);
     hs_page_set__free(&memory.staying);
     *pages = memory.resident;
+    return result;
+}
+
+struct resident_peak {
+    uint64_t time, pages;
+};
+
+static int note_peak(void *context, uint64_t time, uint64_t first, uint64_t end, const struct hs_page_set *resident)
+{
+    struct resident_peak *peak = context;
+    (void)first;
+    (void)end;
+    if (resident->count > peak->pages)
+        *peak = (struct resident_peak){time, resident->count};
+    return 0;
+}
+
+int hs_query__resident_peak(const struct hs_store *store, const struct hs_query_control *control, uint64_t *time,
+                            uint64_t *bytes, struct hs_error *error)
+{
+    struct resident_peak peak = {0, 0};
+    int result = hs_query__each_residence(store, control, note_peak, &peak, error);
+    *time = peak.time;
+    *bytes = peak.pages * hs_store__page_size(store);
     return result;
 }
 

@@ -37,7 +37,12 @@ int hs_query__each_residence(const struct hs_store *store, const struct hs_query
                                           const struct hs_page_set *resident),
                              void *context, struct hs_error *error);
 
-// The pages that are resident at the end. The set is empty before.
-int hs_query__resident_pages(const struct hs_store *store, struct hs_page_set *pages, struct hs_error *error);
+// The pages that are resident when all has happened that happens up to `time`. The set is empty before.
+int hs_query__resident_pages(const struct hs_store *store, uint64_t time, const struct hs_query_control *control,
+                             struct hs_page_set *pages, struct hs_error *error);
+
+// When most was resident for the first time, and how many bytes.
+int hs_query__resident_peak(const struct hs_store *store, const struct hs_query_control *control, uint64_t *time,
+                            uint64_t *bytes, struct hs_error *error);
 
 #endif

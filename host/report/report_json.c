@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "format/trace_format.h"
 #include "host/base/json.h"
+#include "host/report/budget_write.h"
 #include "host/report/cut_stacks.h"
 #include "host/report/kernel_stacks.h"
 #include "host/report/missing.h"
@@ -315,6 +316,8 @@ int hs_report__json(FILE *out, const struct hs_subject *subject, const struct hs
         result = hs_report__samples_json(&json, subject, options->top);
     if (!result && !subject->kind)
         result = hs_report__over_time_json(&json, subject);
+    if (!result && !subject->kind)
+        result = hs_report__budget_json(&json, subject);
     if (subject->store)
         hs_report__kernel_stacks_json(&json, subject);
     if (!result && !subject->kind)

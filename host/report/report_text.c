@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/report/budget_write.h"
 #include "host/report/digest.h"
 #include "host/report/frames.h"
 #include "host/report/kernel_stacks.h"
@@ -92,6 +93,8 @@ static int print_all(FILE *out, const struct hs_subject *subject, const struct h
     hs_report__missing(out, subject, &digest->uses);
     if (!subject->kind && !options->one_cost)
         result = hs_report__over_time(out, subject);
+    if (!result && !subject->kind && !options->one_cost)
+        result = hs_report__budget(out, subject);
     if (!result)
         result = print_all_sites(out, subject, &digest->sites, options);
     return result ? result : print_samples(out, subject, options);

@@ -29,6 +29,10 @@ hs_prepare_function hs_prepare__totals, hs_prepare__summary, hs_prepare__recordi
 hs_answer_function hs_answer__totals, hs_answer__summary, hs_answer__recording;
 // page_report.c
 hs_answer_function hs_answer__page_report;
+// resident.c
+hs_prepare_function hs_prepare__resident;
+hs_answer_function hs_answer__resident;
+
 // findings.c
 extern const struct hs_rest_parameter hs_findings_parameters[];
 hs_prepare_function hs_prepare__findings;

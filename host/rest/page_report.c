@@ -23,6 +23,7 @@ static const struct {
     {"timeline?width=1000", "the memory over time"},
     {"timeline_usage?width=1000", "resident memory"},
     {"findings", "the findings"},
+    {"resident", "what resident memory consists of"},
     {"totals?by=requester&cost=peak&sort_by=self.peak.bytes&order=dsc&count=8", "the functions at the peak"},
     {"totals?by=requester&cost=live&sort_by=self.live.bytes&order=dsc&count=8", "the functions at the end"},
     {"totals?by=requester_library&cost=peak&sort_by=self.peak.bytes&order=dsc&count=8", "the libraries at the peak"},

@@ -52,7 +52,8 @@ START_TEST(test_report)
     expect_output("report.json", "report --json named.heap");
     expect_part("report named.pb.gz", "dump          profile.proto, a sample every 512.0 KiB on average, aarch64");
     expect_part("report stacks.collapsed", "in use        4.00 MiB\n");
-    expect_part("report --threads threads.heap", "         1  worker of sensors\n");
+    expect_part("report --threads threads.heap",
+                "         1    1.00 MiB    5.51 MiB          5,468  worker of sensors\n");
     expect_part("report older.heap", "in use        6.13 MiB in 1,158 blocks");
     expect_part("report exact.heap", "in use        2.00 KiB in 2 blocks\n");
     shell("sed '/^# trigger/a # rss: 16461824\\n# monotonic: 13290652060959' moved.heap > facts.heap");

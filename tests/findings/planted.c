@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define PROGRAM 0x10000000u
 #define SPAN    0x100000u
@@ -144,37 +145,92 @@ static void plant_holes(unsigned more)
     }
 }
 
+static void touch(uint64_t time, uint64_t address, uint64_t pages)
+{
+    struct hs_event *fault = add(time, HS_EVENT_SAMPLE);
+    fault->sampled = HS_SAMPLE_FAULT;
+    fault->tid = 4711;
+    fault->address = address / PAGE * PAGE;
+    fault->size = pages * PAGE;
+}
+
+static void map(uint64_t time, uint64_t address, uint64_t pages)
+{
+    struct hs_event *mapping = add(time, HS_EVENT_MMAP);
+    mapping->address = address;
+    mapping->size = pages * PAGE;
+    mapping->protection = PROT_READ | PROT_WRITE;
+    mapping->map_flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    mapping->fd = -1;
+    mapping->stack = PLANTED;
+}
+
+static void touch_heap(void)
+{
+    touch(0, HEAP, (top - HEAP + PAGE) / PAGE);
+}
+
 static void plant_untouched(unsigned more)
 {
     const uint64_t address = 0x7e0000000010, size = (uint64_t)more << 23;
     allocate_at(round_time(10), address, size, (size + 2 * PAGE) / PAGE * PAGE - 16, PLANTED);
-    for (unsigned i = 0; i < 10; i++) {
-        struct hs_event *fault = add(round_time(20) + i, HS_EVENT_SAMPLE);
-        fault->sampled = HS_SAMPLE_FAULT;
-        fault->tid = 4711;
-        fault->address = address / PAGE * PAGE + i * PAGE;
-        fault->size = PAGE;
-    }
-    struct hs_event *fault = add(0, HS_EVENT_SAMPLE); // everything else was touched
-    fault->sampled = HS_SAMPLE_FAULT;
-    fault->tid = 4711;
-    fault->address = HEAP;
-    fault->size = (top - HEAP + PAGE) / PAGE * PAGE;
+    for (unsigned i = 0; i < 10; i++)
+        touch(round_time(20) + i, address + i * PAGE, 1);
+    touch_heap(); // everything else was touched
     release(round_time(700), address);
+}
+
+// What test_resident.c counts. Other blocks lie in an arena, so that the main heap has no holes.
+static void plant_resident(unsigned more)
+{
+    enum { BLOCKS = 3000, LIVE_EACH = 30, SIZE = 1000, APART = 1008 };
+    touch_heap();
+    const uint64_t arena = 0x7e8000000010, whole = 0x7e0000000010, passing = 0x7e1000000010, size = 400 * PAGE - 16;
+    for (unsigned i = 0; i < BLOCKS * more; i++) {
+        const uint64_t address = arena + i * (uint64_t)APART;
+        allocate_at(round_time(10) + i, address, SIZE, hs_usable_model(SIZE, 8), PLANTED);
+        if (i % LIVE_EACH)
+            release(round_time(700) + i, address);
+    }
+    touch(round_time(20), arena, (BLOCKS * more * APART + PAGE) / PAGE);
+    allocate_at(round_time(30), whole, size, size, PLANTED);
+    touch(round_time(31), whole, 300);
+    release(round_time(700), allocate_at(round_time(30) + 1, passing, size, size, PLANTED));
+    touch(round_time(32), passing, 400);
+    map(round_time(40), 0x7d0000000000, 256);
+    touch(round_time(41), 0x7d0000000000, 100);
+    touch(round_time(42), PROGRAM, 5);
+    touch(round_time(43), 0x7f0000000000, 7);
+    touch(round_time(44), 0x7ffe00000000, 3);
+    touch(round_time(45), 0x7c0000000000, 11);
+}
+
+static void plant_not_heap(unsigned more)
+{
+    touch_heap();
+    map(round_time(40), 0x7d0000000000, 6000 * more);
+    touch(round_time(41), 0x7d0000000000, 5000 * more);
+    add(round_time(700), HS_EVENT_MUNMAP)->address = 0x7d0000000000;
+    event[events - 1].size = 6000 * (uint64_t)more * PAGE;
 }
 
 static void plant_it(enum plant plant, unsigned more)
 {
     static void (*const plants[PLANTS])(unsigned) = {
-        [PLANT_LEAK] = plant_leak,       [PLANT_CACHE] = plant_cache, [PLANT_FREED_AT_END] = plant_freed_at_end,
-        [PLANT_ROUNDS] = plant_rounds,   [PLANT_PEAK] = plant_peak,   [PLANT_CHURN] = plant_churn,
-        [PLANT_REALLOC] = plant_realloc, [PLANT_HOLES] = plant_holes, [PLANT_UNTOUCHED] = plant_untouched};
+        [PLANT_LEAK] = plant_leak,         [PLANT_CACHE] = plant_cache,      [PLANT_FREED_AT_END] = plant_freed_at_end,
+        [PLANT_ROUNDS] = plant_rounds,     [PLANT_PEAK] = plant_peak,        [PLANT_CHURN] = plant_churn,
+        [PLANT_REALLOC] = plant_realloc,   [PLANT_HOLES] = plant_holes,      [PLANT_UNTOUCHED] = plant_untouched,
+        [PLANT_RESIDENT] = plant_resident, [PLANT_NOT_HEAP] = plant_not_heap};
+    if (plant == PLANT_LEAK_AND_CHURN) {
+        plant_churn(2 * more);
+        plant_leak(more);
+    } else if (plants[plant]) {
+        plants[plant](more);
+    }
     if (plant == PLANT_TINY)
         plant_sizes(8, 24, 20000 * more);
     if (plant == PLANT_ROUNDING)
         plant_sizes(1040, 2040, 4000 * more);
-    if (plants[plant])
-        plants[plant](more);
 }
 
 // ---- the trace -----------------------------------------------------------------------------------------------------

@@ -21,7 +21,10 @@ enum plant {
     PLANT_HOLES,
     PLANT_UNTOUCHED,
     PLANT_DROPPED,
-    PLANTS
+    PLANT_RESIDENT,
+    PLANT_NOT_HEAP,
+    PLANTS,
+    PLANT_LEAK_AND_CHURN = PLANTS // two faults
 };
 
 // Builds the program's file below the folder, with a function `planted` that allocates what is planted.

@@ -26,6 +26,8 @@ static const struct {
     [PLANT_HOLES] = {"holes", "look"},
     [PLANT_UNTOUCHED] = {"untouched", "look"},
     [PLANT_DROPPED] = {"recording", "sure"},
+    [PLANT_RESIDENT] = {"resident", "look"},
+    [PLANT_NOT_HEAP] = {"resident", "look"},
 };
 
 static void set_up(void)
@@ -130,6 +132,59 @@ START_TEST(each_plant_gives_its_finding)
 }
 END_TEST
 
+// Although churn has more bytes, as it also does by what they count.
+START_TEST(growth_comes_before_churn)
+{
+    set_up();
+    plant(PLANT_LEAK_AND_CHURN);
+    json_t *said = report(""), *findings = json_object_get(said, "findings");
+    ck_assert_uint_eq(json_array_size(findings), 2);
+    const json_t *first = json_array_get(findings, 0), *second = json_array_get(findings, 1);
+    ck_assert_str_eq(member(first, "id"), "never_freed");
+    ck_assert_str_eq(member(second, "id"), "temporary");
+    ck_assert_int_gt(json_integer_value(json_object_get(second, "bytes")),
+                     2 * json_integer_value(json_object_get(first, "bytes")));
+    json_t *asked = ask("findings");
+    ck_assert(json_equal(asked, said));
+    json_decref(asked);
+    json_decref(said);
+    struct outcome outcome = run("$HEAPSONDE report --sysroot root --findings trace.dat");
+    const char *growth = strstr(outcome.output, "[never_freed, likely]"),
+               *churn = strstr(outcome.output, "[temporary, look]");
+    ck_assert_msg(growth && churn && growth < churn, "%s", outcome.output);
+    free_outcome(&outcome);
+    remove_work();
+}
+END_TEST
+
+// By every way in which a file or lines of one are given.
+START_TEST(files_with_wrong_lines_are_refused)
+{
+    static const char *const ways[] = {"report --findings", "report --fail-if 'findings > 0'", "server --port 0"};
+    set_up();
+    plant(PLANT_LEAK);
+    shell("printf 'leak:good\nbad\n' >wrong");
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        struct outcome outcome = run("$HEAPSONDE %s --suppressions wrong trace.dat", ways[i]);
+        ck_assert_msg(outcome.status == 2, "%s: %d", ways[i], outcome.status);
+        ck_assert_msg(strstr(outcome.errors, "wrong:2: 'bad' has no ':'; a line is leak:PATTERN or KIND:PATTERN") !=
+                          NULL,
+                      "%s", outcome.errors);
+        ck_assert_str_eq(outcome.output, "");
+        free_outcome(&outcome);
+    }
+    struct outcome outcome = run("$HEAPSONDE ask trace.dat 'findings?suppress=leak:good%%0Abad'");
+    ck_assert_int_eq(outcome.status, 2);
+    ck_assert_msg(strstr(outcome.errors, "suppress:2: 'bad' has no ':'") != NULL, "%s", outcome.errors);
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE report --findings --suppressions nowhere trace.dat");
+    ck_assert_int_eq(outcome.status, 2);
+    ck_assert_msg(strstr(outcome.errors, "nowhere") != NULL, "%s", outcome.errors);
+    free_outcome(&outcome);
+    remove_work();
+}
+END_TEST
+
 static void expect_status(int status, const char *options)
 {
     struct outcome outcome = run("$HEAPSONDE report --sysroot root %s trace.dat", options);
@@ -230,6 +285,8 @@ int main(void)
 {
     TCase *cases = tcase_create("findings");
     tcase_add_loop_test(cases, each_plant_gives_its_finding, PLANT_NOTHING, PLANTS);
+    tcase_add_test(cases, growth_comes_before_churn);
+    tcase_add_test(cases, files_with_wrong_lines_are_refused);
     tcase_add_test(cases, conditions_count_findings);
     tcase_add_test(cases, suppressed_findings_are_counted);
     tcase_add_test(cases, filters_restrict_findings);

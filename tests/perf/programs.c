@@ -287,6 +287,21 @@ NOT_INLINE static char *allocate_mapping(size_t size)
     return block;
 }
 
+// Of small blocks every fourth stays, so that no allocator can give their pages back.
+static void free_small_blocks(void)
+{
+    enum { BLOCKS = 8192, SIZE = 1000, STAYS = 4 };
+    static char *block[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) {
+        block[i] = malloc(SIZE);
+        memset(block[i], 1, SIZE);
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        if (i % STAYS)
+            free(block[i]);
+    printf("kept %d freed %d ", BLOCKS / STAYS * SIZE, BLOCKS / STAYS * (STAYS - 1) * SIZE);
+}
+
 // This thread, not the recorder's: each processor has rings of its own.
 static void stay_here(void)
 {
@@ -309,6 +324,7 @@ static int touch_blocks(const char *mebibytes)
     char *sparse = allocate_here_and_there(size);
     char *untouched = allocate_untouched(size);
     char *mapping = allocate_mapping(size);
+    free_small_blocks();
     printf("allocate_half %llu allocate_every_tenth %llu allocate_here_and_there %llu allocate_untouched %llu "
            "allocate_mapping %llu ",
            resident(half, size), resident(tenth, size), resident(sparse, size), resident(untouched, size),

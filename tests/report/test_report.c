@@ -35,6 +35,33 @@ START_TEST(test_json_text)
 }
 END_TEST
 
+// Of each thread, and together those of the report.
+START_TEST(test_threads)
+{
+    static const char *const sums[] = {"peak_bytes", "live_bytes", "live_count", "allocated_bytes", "temporary_count"};
+    json_t *report = output_as_json("report --json golden.dat");
+    json_t *said = output_as_json("report --threads --json --sort live golden.dat");
+    const json_t *threads = json_object_get(said, "threads"), *others = json_object_get(said, "not_known_by_thread");
+    const json_t *first = json_array_get(threads, 0), *second = json_array_get(threads, 1);
+    ck_assert_uint_eq(json_array_size(threads), 2);
+    ck_assert_str_eq(json_string_value(json_object_get(first, "name")), "worker");
+    ck_assert_int_eq(integer(first, "tid"), 4243);
+    ck_assert_int_eq(integer(first, "live_bytes"), 2 * 1000);
+    ck_assert_int_eq(integer(first, "allocated_count"), 22);
+    for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+        ck_assert_int_eq(integer(first, sums[i]) + integer(second, sums[i]), integer(report, sums[i]));
+        ck_assert_int_eq(integer(others, sums[i]), 0);
+    }
+    json_decref(said);
+    said = output_as_json("report --threads --json --min-size 1000 golden.dat");
+    first = json_array_get(json_object_get(said, "threads"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(first, "name")), "golden");
+    ck_assert_int_eq(integer(first, "allocated_bytes"), 10 * 4096);
+    json_decref(said);
+    json_decref(report);
+}
+END_TEST
+
 // The numbers that follow from golden_trace.c by hand.
 START_TEST(test_numbers)
 {
@@ -192,6 +219,7 @@ int main(void)
     tcase_add_test(tests, test_text);
     tcase_add_test(tests, test_filters);
     tcase_add_test(tests, test_json_text);
+    tcase_add_test(tests, test_threads);
     tcase_add_test(tests, test_numbers);
     tcase_add_test(tests, test_no_colour);
     tcase_add_test(tests, test_problems_are_told);

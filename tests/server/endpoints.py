@@ -12,7 +12,7 @@ QUESTIONS = {
     "/data/{id}/diff_tree": {"at": "50%"},
 }
 # What a trace has only when the kernel sampled for it.
-SAMPLED = {f"/data/{{id}}/{name}" for name in ("cpu", "off_cpu", "faults", "touched", "touched_mappings")}
+SAMPLED = {f"/data/{{id}}/{name}" for name in ("cpu", "off_cpu", "faults", "touched", "touched_mappings", "resident")}
 VALUES = {"id": "last", "number": "3", "format": "json", "name": "any.name"}
 
 

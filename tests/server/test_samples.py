@@ -69,7 +69,7 @@ class Samples(TestCase):
                     self.assertIn(next(iter(filters)) + ": is a property of blocks", body.decode())
 
     def test_a_trace_without(self):
-        for what in ("cpu", "off_cpu", "faults", "touched", "touched_mappings", "call_tree?events=cpu", "export/json?events=touched"):
+        for what in ("cpu", "off_cpu", "faults", "touched", "touched_mappings", "resident", "call_tree?events=cpu", "export/json?events=touched"):
             status, _, body = self.server.ask(f"/data/last/{what}")
             self.assertEqual(status, 404, what)
             self.assertIn("record with --events heap,", body.decode())
@@ -124,6 +124,17 @@ class Samples(TestCase):
                 self.assertEqual(lengths, {len(usage["xs"])})
         part = self.data("timeline_usage", width=10, **{"from": "30%", "to": "60%"})
         self.assertTrue(0 < sum(part["cpu_ns"]) < sum(line["cpu_ns"] for line in lines))
+
+    def test_parts_of_resident_memory(self):
+        resident, usage, summary = (self.data(what) for what in ("resident", "timeline_usage", "summary"))
+        for at, size in ((resident["peak"], max(usage["resident_size"])), (resident["end"], usage["resident_size"][-1])):
+            parts = {part["id"]: part["bytes"] for part in at["parts"]}
+            self.assertEqual(sum(parts.values()), at["resident_bytes"])
+            self.assertEqual(at["resident_bytes"], size)
+            self.assertEqual(at["live_bytes"], parts["live_touched"] + at["live_untouched_bytes"])
+        self.assertEqual(resident["end"]["live_bytes"], summary["live_bytes"])
+        self.assertEqual(resident["end"]["time_ns"], summary["duration_ns"])
+        self.assertEqual(self.data("resident", size_min="1000"), resident)  # it takes no filter
 
     def test_usage_of_maps(self):
         maps = self.data("maps", with_usage_history="true", with_regions="true")["maps"]

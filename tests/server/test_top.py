@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """heapsonde top on a terminal: what it shows, its keys, and terminals that are none."""
 import fcntl
+import json
 import os
 import pty
 import re
@@ -9,9 +10,12 @@ import signal
 import struct
 import subprocess
 import termios
+import time
 import unittest
 
 from client import COMMAND, SHIM, TestCase
+
+DEVICES = os.environ["HEAPSONDE_TEST_DEVICES"]  # plays devices that send a trace
 
 GROWS = """$| = 1; my @kept; while (<STDIN>) { push @kept, "x" x 4000000; print "done\\n"; }"""
 LINES, COLUMNS, NAMES = 24, 80, 53  # NAMES: where they begin
@@ -219,6 +223,103 @@ class Top(TestCase):
                 got, lines = self.refused(*words, environment=environment, on_terminal=on_terminal)
                 self.assertEqual((got, len(lines)), (status, 1), lines)
                 self.assertIn(said, lines[0])
+
+    def quit(self, terminal):
+        os.write(terminal.fd, b"q")
+        self.assertEqual(terminal.end(), 0)
+
+    def turn_over(self, terminal, count):
+        """Every trace of the list, and the first one again."""
+        places = [*range(1, count + 1), 1]
+        seen = [next(line for line in terminal.wait(f", {places[0]} of {count} ") if line.startswith("heapsonde top"))]
+        for place in places[1:]:
+            seen.append(next(line for line in terminal.press("d", f", {place} of {count} ") if line.startswith("heapsonde top")))
+        return seen
+
+    def started(self, *words, **more):
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **more)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def gathered(self, folder, count):
+        gather = self.started(COMMAND, "gather", "--json", "--dir", folder, "--listen", "127.0.0.1:0")
+        address = next(event["address"] for event in map(json.loads, gather.stdout) if event["event"] == "listening")
+        subprocess.run([DEVICES, "--connect", address, "--count", str(count), "--file", self.trace], check=True,
+                       stdout=subprocess.DEVNULL)
+
+    def test_a_folder_of_gather(self):
+        folder = self.path("gathered")
+        self.gathered(folder, 3)
+        terminal = Terminal(folder)
+        seen = self.turn_over(terminal, 3)
+        self.assertEqual({re.search(r" on (device-\d) ", line)[1] for line in seen},
+                         {"device-0", "device-1", "device-2"})
+        self.assertEqual(seen[0].split(" of ")[0], seen[3].split(" of ")[0])
+        self.quit(terminal)
+        terminal = Terminal("--device", "device-1", folder)
+        self.assertNotIn(" of ", terminal.wait("^heapsonde top .* on device-1 ")[0])
+        terminal.wait("q: quit")
+        self.quit(terminal)
+        status, lines = self.refused("--device", "nobody", folder)
+        self.assertEqual((status, len(lines)), (1, 1), lines)
+        self.assertIn("nobody", lines[0])
+
+    def test_a_server_with_several(self):
+        server = self.serve(self.trace, self.random_trace("other.dat", 8, 1000, "2"))
+        terminal = Terminal(f"http://127.0.0.1:{server.port}")
+        self.turn_over(terminal, 2)
+        self.quit(terminal)
+        pid = server.data("summary")["pid"]
+        terminal = Terminal("--device", str(pid), f"http://127.0.0.1:{server.port}")
+        terminal.wait("q: quit")
+        self.quit(terminal)
+
+    def listening_device(self, *more):
+        devices = self.started(DEVICES, "--stay", "--file", self.trace, *more)
+        return "127.0.0.1:" + devices.stdout.readline().split()[2]
+
+    def test_a_device(self):
+        folder = self.path("temporary")
+        os.mkdir(folder)
+        terminal = Terminal("--gather", self.listening_device(), environment={"TMPDIR": folder, "HEAPSONDE_KEY_FILE": ""})
+        terminal.wait(" on device-0 ")
+        self.assertTrue(any(self.rows[0]["key"] in line for line in terminal.press("l", "by live memory")))
+        self.assertEqual(len(os.listdir(folder)), 1)
+        self.quit(terminal)
+        self.assertEqual(os.listdir(folder), [])
+
+    def test_nothing_is_left_of_a_killed_one(self):
+        folder = self.path("left")
+        os.mkdir(folder)
+        terminal = Terminal("--gather", self.listening_device(), environment={"TMPDIR": folder, "HEAPSONDE_KEY_FILE": ""})
+        terminal.wait("q: quit")
+        os.kill(terminal.pid, signal.SIGKILL)
+        self.assertEqual(terminal.end(), -signal.SIGKILL)
+        while os.listdir(folder):
+            time.sleep(0.05)
+
+    def test_a_device_with_a_key(self):
+        with open(os.open(self.path("key"), os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
+            file.write("sixteen bytes or more")
+        device = self.listening_device("--key", self.path("key"))
+        got, lines = self.refused("--gather", device, environment={"HEAPSONDE_KEY_FILE": ""})
+        self.assertEqual(got, 1, lines)
+        self.assertRegex(" ".join(lines), "refused 127.0.0.1:.* key")
+        terminal = Terminal("--gather", "--key-file", self.path("key"), device)
+        terminal.wait(" on device-0 ")
+        self.quit(terminal)
+
+    def test_devices_that_are_refused(self):
+        for words, status, said in ((["--gather", "192.0.2.1:9"], 1, "--key-file"), (["--gather", "nowhere"], 1, "nowhere"),
+                                    (["--device", "one", self.trace], 1, "--device"),
+                                    (["--insecure", self.trace], 2, "--insecure has no effect without --gather"),
+                                    (["--gather", "--device", "one", "127.0.0.1:9"], 2, "--device has no effect with --gather")):
+            with self.subTest(words=words):
+                got, lines = self.refused(*words, environment={"HEAPSONDE_KEY_FILE": ""})
+                self.assertEqual(got, status, lines)
+                self.assertIn(said, " ".join(lines))
 
     @unittest.skipUnless(SHIM, "nothing is recorded in this build")
     def test_a_program_that_grows(self):

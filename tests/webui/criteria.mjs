@@ -502,6 +502,11 @@ export function criteria({ page, view, count, programs, command, environment, br
     assert.equal(steps.resident, usage.resident_size.at(-1));
     for (const text of await page.locator("[data-step] .faint").allInnerTexts())
       assert.ok(text.length > 30, text);
+    await page.waitForSelector("[data-part]");
+    const parts = await page.$$eval("[data-part]", (all) => all.map((one) => [one.dataset.part, Number(one.dataset.peak), Number(one.dataset.end)]));
+    const resident = await programs.random.json("/data/last/resident");
+    assert.deepEqual(parts, resident.peak.parts.map((part, i) => [part.id, part.bytes, resident.end.parts[i].bytes]));
+    assert.equal(parts.reduce((sum, part) => sum + part[2], 0), steps.resident);
   }, { of: () => programs.random });
 
   page("A27: rates beside the heap; a bar of sizes or lifetimes filters", async (page, go) => {

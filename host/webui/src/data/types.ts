@@ -49,6 +49,13 @@ export interface Findings {
   findings: Finding[]; small_count: number; small_bytes: number; suppressed_count: number; suppressed_bytes: number;
 }
 
+export interface ResidentAt {
+  time_ns: number; resident_bytes: number; live_bytes: number; live_untouched_bytes: number;
+  parts: { id: string; name: string; meaning: string; bytes: number }[];
+}
+
+export interface Resident { peak: ResidentAt; end: ResidentAt }
+
 export interface Summary {
   program: string; command: string; trace: string; symbol_options: string[]; trace_id: string; arch: string; pid: number; state: string;
   incomplete: string | null; restriction: string | null; attached_after_ns: number | null; older_bytes: number | null; holds: string; duration_ns: number; start_realtime_ns: number;

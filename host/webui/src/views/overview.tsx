@@ -6,6 +6,7 @@ import { useUsage } from "../parts/strip";
 import { FindingsPart } from "../parts/findings";
 import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
+import { ResidentParts } from "../parts/resident";
 import { address, filterOf, question, type Route, toView } from "../state/route";
 import { baseName, bytes, count, counted, duration, exactBytes, plain, share, shortName } from "../text/format";
 import { COSTS } from "../text/words";
@@ -48,6 +49,7 @@ export function OverviewView({ route, summary }: ViewProps) {
         {!knows("live") && <Top route={route} by="requester" cost="allocated" title="Functions by allocated memory" />}
       </div>
       {answer.data && !summary.dumps && <Resident route={route} now={answer.data} summary={summary} />}
+      {!filtered && <ResidentParts route={route} summary={summary} />}
       <p class="faint">{counted(summary.stacks, "different stacks")}.</p>
     </div>
   );
