@@ -14,7 +14,7 @@ bool hs_call_site__in_module(const struct hs_module *module, uintptr_t pc)
            HS_ARCH_DECODER(pc)->ends_with_call(code, (size_t)(code - text.start));
 }
 
-bool hs_call_site__at(uintptr_t pc, bool may_go)
+bool hs_call_site__in_chain(uintptr_t pc, uintptr_t caller, bool may_go)
 {
     enum { LONGEST_CALL = 8 };
     uint8_t copy[LONGEST_CALL];
@@ -25,6 +25,8 @@ bool hs_call_site__at(uintptr_t pc, bool may_go)
         return false;
     if (!module.anonymous)
         return !hs_module_segment(&module, (const void *)code, &text) || hs_call_site__in_module(&module, pc);
+    if (caller && hs_module_find(hs_rule_address(caller, true), &module))
+        return true;
     return !hs_memory_copy(code - sizeof copy, copy, sizeof copy, may_go) ||
            HS_ARCH_DECODER(pc)->ends_with_call(copy + sizeof copy, sizeof copy);
 }

@@ -178,9 +178,18 @@ static HS_COLD int step_by_found(struct hs_full_walk *walk, const struct hs_foun
     return result == HS_END_ROOT && other != result ? HS_END_BAD_STACK : result;
 }
 
+// Where frame pointers go on to; 0: nowhere.
+static HS_COLD uintptr_t next_in_chain(struct hs_full_walk *walk, uintptr_t fp)
+{
+    const uint32_t rule = HS_RULE_FRAME_POINTER_CHAIN;
+    uintptr_t caller, slot = hs_rule_ra_slot(rule, fp, fp + hs_rule_cfa_offset(rule));
+    bool there = fp % HS_WORD_SIZE == 0 && hs_words_read(&walk->memory, slot, &caller);
+    return there ? hs_code_at(hs_arch_strip(caller)) : 0;
+}
+
 // No frame information: the chain of frame pointers, checked; callee-saved registers other than fp are taken to be
 // unchanged.
-static int step_by_guess(struct hs_full_walk *walk)
+static HS_COLD int step_by_guess(struct hs_full_walk *walk)
 {
     const uint32_t rule = HS_RULE_FRAME_POINTER_CHAIN;
     uintptr_t *values = walk->registers.values;
@@ -192,7 +201,9 @@ static int step_by_guess(struct hs_full_walk *walk)
         !hs_words_read(&walk->memory, slot - HS_WORD_SIZE * hs_rule_fp_below_ra(rule), &fp))
         return HS_END_NO_RULE;
     pc = hs_arch_strip(pc);
-    if ((down && walk->switches++ >= HS_SWITCHES_MAX) || !hs_call_site__at(hs_code_at(pc), walk->memory.copy))
+    const uintptr_t caller = down || fp <= base ? 0 : next_in_chain(walk, fp);
+    if ((down && walk->switches++ >= HS_SWITCHES_MAX) ||
+        !hs_call_site__in_chain(hs_code_at(pc), caller, walk->memory.copy))
         return HS_END_NO_RULE;
     values[HS_DWARF_PC] = pc;
     values[HS_DWARF_SP] = cfa;

@@ -142,17 +142,36 @@ static HS_COLD int step_over_signal(struct hs_walk *walk, uintptr_t context)
     return result == HS_STEP_MORE && walk->pc < HS_STACK_PAGE ? step_from_nowhere(walk) : result;
 }
 
+HS_COLD int hs_step_seldom(struct hs_walk *walk, uint32_t rule)
+{
+    return hs_step(walk, rule);
+}
+
+// By a standard rule that nothing vouches for.
+static HS_COLD int step_plainly(struct hs_walk *walk, uint32_t rule)
+{
+    if (rule & HS_RULE_BASE_IS_FP && walk->fp % sizeof(uintptr_t))
+        return HS_END_BAD_STACK;
+    return hs_step_seldom(walk, (rule & ~HS_RULE_KIND_MASK) | HS_RULE_OF_KIND(HS_RULE_STANDARD));
+}
+
 // The same rule where the frame pointer leads to a stack below.
 static HS_COLD int step_down(struct hs_walk *walk, uint32_t rule)
 {
     struct hs_walk next = *walk;
     next.sp = walk->fp - 1;
-    if (!(rule & HS_RULE_BASE_IS_FP) || walk->fp >= walk->sp || walk->fp % sizeof(uintptr_t) ||
-        hs_step_standard(&next, rule) != HS_STEP_MORE || walk->full->switches++ >= HS_SWITCHES_MAX ||
-        !hs_call_site__at(next.pc, true))
+    if (!(rule & HS_RULE_BASE_IS_FP) || walk->fp >= walk->sp || step_plainly(&next, rule) != HS_STEP_MORE ||
+        walk->full->switches++ >= HS_SWITCHES_MAX || !hs_call_site__at(next.pc, true))
         return HS_END_BAD_STACK;
     *walk = next;
     return HS_STEP_MORE;
+}
+
+// Where frame pointers go on to; 0: nowhere.
+static HS_COLD uintptr_t next_in_chain(const struct hs_walk *walk, uint32_t rule)
+{
+    struct hs_walk next = *walk;
+    return rule & HS_RULE_BASE_IS_FP && step_plainly(&next, rule) == HS_STEP_MORE ? next.pc : 0;
 }
 
 // No table vouches for this frame: everything is checked before it is believed.
@@ -160,15 +179,13 @@ static HS_COLD int step_by_guess(struct hs_walk *walk, uint32_t rule)
 {
     struct hs_walk next = *walk;
     bool by_fp = rule & HS_RULE_BASE_IS_FP, down = by_fp && walk->fp < walk->sp;
-    if (by_fp && walk->fp % sizeof(uintptr_t))
-        return HS_END_NO_RULE;
-    int result = down ? step_down(&next, rule) : hs_step_standard(&next, rule);
     // Nor is a zero believed to be the end: most words that are no return address are zeros.
-    if (result != HS_STEP_MORE || (!down && !hs_call_site__at(next.pc, true)))
+    if ((down ? step_down(&next, rule) : step_plainly(&next, rule)) != HS_STEP_MORE ||
+        (!down && !hs_call_site__in_chain(next.pc, next_in_chain(&next, rule), true)))
         return HS_END_NO_RULE;
     *walk = next;
     walk->guessed = true;
-    return result;
+    return HS_STEP_MORE;
 }
 
 HS_COLD int hs_step_odd(struct hs_walk *walk, uint32_t rule)
@@ -202,7 +219,7 @@ void hs_capture_step(struct hs_registers *registers)
     hs_full_start__clear(&full);
     hs_walk_start(&walk, registers, &full);
     hs_stack_memory_start(&walk.memory, walk.sp);
-    if (hs_step(&walk, hs_walk_rule(&walk)) == HS_STEP_MORE)
+    if (hs_step_seldom(&walk, hs_walk_rule(&walk)) == HS_STEP_MORE)
         *registers = (struct hs_registers){walk.pc, walk.sp, walk.fp};
 }
 #endif

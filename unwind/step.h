@@ -42,6 +42,9 @@ int hs_step_odd(struct hs_walk *walk, uint32_t rule);
 // walk->sp, and steps that. Only for the calling thread's stack.
 int hs_step_full(struct hs_walk *walk);
 
+// hs_step() below as one copy, for where it is seldom needed.
+int hs_step_seldom(struct hs_walk *walk, uint32_t rule);
+
 // Walks on from `walk` to the end: the pcs, innermost first. Returns their number, at most `max`.
 uint32_t hs_walk_on(uintptr_t *pcs, uint32_t max, struct hs_walk *walk, enum hs_end *end);
 #pragma GCC visibility pop

@@ -132,7 +132,7 @@ static HS_COLD __attribute__((noinline)) int step_barrier(struct hs_walk *walk)
 {
     uint32_t rule = hs_walk_rule(walk);
     int result;
-    while ((result = hs_step(walk, rule)) == HS_END_BAD_STACK && hs_rule_is(rule, HS_RULE_STANDARD))
+    while ((result = hs_step_seldom(walk, rule)) == HS_END_BAD_STACK && hs_rule_is(rule, HS_RULE_STANDARD))
         rule = hs_rule_downwards(rule);
     return result;
 }

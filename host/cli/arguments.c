@@ -128,6 +128,8 @@ static bool read_value(struct hs_given *given)
         return hs_value__percent(given->text, &given->percent);
     case HS_OPTION_CHOICE:
         return hs_value__choice(given->text, given->option->choices);
+    case HS_OPTION_INPUT:
+        return hs_value__file(given->text);
     case HS_OPTION_DIRECTORY:
         return hs_value__directory(given->text);
     case HS_OPTION_MAPPING:
@@ -144,6 +146,7 @@ static void complain_value(const struct hs_command *command, const struct hs_giv
         [HS_OPTION_SIZE] = "a size such as 4096, 64K or 1.5M",
         [HS_OPTION_DURATION] = "a time such as 2s, 300ms or 1.5min",
         [HS_OPTION_PERCENT] = "a percentage from 0 to 100",
+        [HS_OPTION_INPUT] = "a file that exists and can be read",
         [HS_OPTION_DIRECTORY] = "a folder that exists and can be read",
         [HS_OPTION_MAPPING] =
             "the folder in the debug information, '=' and the folder here, such as /build/src=/home/me/src",

@@ -18,6 +18,7 @@ enum hs_option_kind {
     HS_OPTION_FLAG,
     HS_OPTION_TEXT,
     HS_OPTION_FILE,
+    HS_OPTION_INPUT,     // a file that exists
     HS_OPTION_DIRECTORY, // one that exists
     HS_OPTION_MAPPING,   // FROM=TO, with something before the sign
     HS_OPTION_NUMBER,    // a whole number

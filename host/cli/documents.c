@@ -285,7 +285,7 @@ static void completion_values(FILE *out, const struct hs_option *option)
     fputs(") ", out);
     if (option->choices)
         fprintf(out, "COMPREPLY=($(compgen -W '%s' -- \"$word\")); return ;;\n", option->choices);
-    else if (option->kind == HS_OPTION_FILE)
+    else if (option->kind == HS_OPTION_FILE || option->kind == HS_OPTION_INPUT)
         fputs("COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", out);
     else if (option->kind == HS_OPTION_DIRECTORY)
         fputs("COMPREPLY=($(compgen -d -- \"$word\")); return ;;\n", out);

@@ -141,26 +141,48 @@ static void choose(struct hs_found_traces *found, const struct find_trace_writte
     found->started = found->is_anothers && first ? strdup(first->path) : NULL;
 }
 
+// The paths are those of `names`, which the caller frees. NULL: out of memory.
+static struct find_trace_written *read_all(const char *pattern, const struct timespec *since, glob_t *names,
+                                           size_t *count)
+{
+    struct glob_text text;
+    to_glob(&text, pattern);
+    glob(text.text, GLOB_NOSORT, NULL, names);
+    // If the name exists already, the recorder appends a suffix.
+    size_t plain = names->gl_pathc, length = text.length;
+    add(&text, '.');
+    add(&text, '*');
+    glob(text.text, GLOB_NOSORT | GLOB_APPEND, NULL, names);
+    text.text[length] = 0;
+    struct find_trace_written *all = calloc(names->gl_pathc + 1, sizeof(*all));
+    *count = 0;
+    for (size_t i = 0; all && i < names->gl_pathc; i++) {
+        bool met = i >= plain && !fnmatch(text.text, names->gl_pathv[i], FNM_PATHNAME | FNM_PERIOD);
+        *count += !met && read_written(&all[*count], names->gl_pathv[i], since);
+    }
+    return all;
+}
+
 void hs_find_traces(struct hs_found_traces *found, const char *pattern, pid_t pid, const struct timespec *since,
                     bool largest)
 {
-    struct glob_text text;
     glob_t names;
+    size_t count;
     *found = (struct hs_found_traces){0};
-    to_glob(&text, pattern);
-    glob(text.text, GLOB_NOSORT, NULL, &names);
-    // If the name exists already, the recorder appends a suffix.
-    size_t plain = names.gl_pathc, length = text.length, count = 0;
-    add(&text, '.');
-    add(&text, '*');
-    glob(text.text, GLOB_NOSORT | GLOB_APPEND, NULL, &names);
-    text.text[length] = 0;
-    struct find_trace_written *all = calloc(names.gl_pathc + 1, sizeof(*all));
-    for (size_t i = 0; all && i < names.gl_pathc; i++) {
-        bool met = i >= plain && !fnmatch(text.text, names.gl_pathv[i], FNM_PATHNAME | FNM_PERIOD);
-        count += !met && read_written(&all[count], names.gl_pathv[i], since);
-    }
+    struct find_trace_written *all = read_all(pattern, since, &names, &count);
     choose(found, all, count, pid, largest);
+    free(all);
+    globfree(&names);
+}
+
+void hs_each_ended_trace(const char *pattern, const struct timespec *since, hs_trace_visit *visit, void *context)
+{
+    glob_t names;
+    size_t count;
+    struct find_trace_written *all = read_all(pattern, since, &names, &count);
+    for (size_t i = 0; i < count; i++)
+        if (!all[i].runs)
+            visit(context, all[i].path);
     free(all);
     globfree(&names);
 }

@@ -25,4 +25,8 @@ void hs_find_traces(struct hs_found_traces *found, const char *pattern, pid_t pi
                     bool largest);
 void hs_found_traces__free(struct hs_found_traces *found);
 
+// Calls `visit` for each trace of this pattern that was written since `since` and whose process has ended.
+typedef void hs_trace_visit(void *context, const char *path);
+void hs_each_ended_trace(const char *pattern, const struct timespec *since, hs_trace_visit *visit, void *context);
+
 #endif

@@ -3,6 +3,8 @@
 #include "host/cli/child.h"
 #include "host/cli/commands.h"
 #include "host/cli/find_trace.h"
+#include "host/cli/jit_files.h"
+#include "host/cli/jit_variables.h"
 #include "host/cli/library.h"
 #include "host/cli/program.h"
 #include "host/cli/reach.h"
@@ -183,8 +185,40 @@ static void show_trace(const struct hs_arguments *arguments, const struct hs_rec
     hs_found_traces__free(&found);
 }
 
+static void take_jit_files(void *taken, const char *trace)
+{
+    hs_jit_files__take(trace, taken);
+}
+
+// Names of code that was made at run time go into the traces.
+static void take_names(const struct hs_arguments *arguments, const struct hs_recording *recording)
+{
+    struct hs_jit_taken taken = {0};
+    bool wanted = hs_arguments__flag(arguments, "jit");
+    hs_each_ended_trace(recording->pattern, &recording->started, take_jit_files, &taken);
+    if (taken.problem)
+        hs_complain(arguments->command, "names of run-time code could not be put into the trace: %s",
+                    strerror(-taken.problem));
+    if (taken.cut)
+        hs_complain(
+            arguments->command,
+            "%zu of %zu files with names of run-time code are too large or damaged; a part of the names is not in "
+            "the trace",
+            taken.cut, taken.files);
+    if (wanted && taken.refused)
+        hs_complain(arguments->command,
+                    "%zu file%s with names of run-time code %s not used; it has to be a regular file of the program's "
+                    "user, and newer than the start of the program",
+                    taken.refused, taken.refused == 1 ? "" : "s", taken.refused == 1 ? "was" : "were");
+    else if (wanted && !taken.files && !taken.problem)
+        hs_complain(arguments->command,
+                    "no program wrote names of its run-time code; docs/symbols.md says which runtimes do");
+}
+
 static int after_the_end(const struct hs_arguments *arguments, const struct hs_recording *recording)
 {
+    if (!recording->is_elsewhere)
+        take_names(arguments, recording);
     if (!hs_arguments__flag(arguments, "quiet") && !hs_arguments__flag(arguments, "wrapper"))
         hs_recording__summarize(recording);
     int checked = hs_run_check(arguments, recording, exit_status(recording->status));
@@ -306,13 +340,26 @@ static int run_on_board(const struct hs_arguments *arguments)
     return status;
 }
 
+// The files are taken on this machine.
+static bool prepare_jit(const struct hs_arguments *arguments)
+{
+    if (!hs_arguments__flag(arguments, "jit"))
+        return true;
+    if (!hs_arguments__flag(arguments, "on"))
+        return !hs_jit_variables__set();
+    hs_complain(arguments->command,
+                "--jit does not work with --on; copy /tmp/perf-PID.map from the machine, and give it "
+                "to 'heapsonde report --perf-map'");
+    return false;
+}
+
 static int run(const struct hs_arguments *arguments)
 {
     char library[PATH_MAX] = "";
     if (hs_run_wrapper__has_more(arguments))
         return hs_run_wrapper__with_more(arguments, run);
     if (!names_each_process(arguments, hs_recording_options__output(arguments)) ||
-        !hs_recording_options__are_right(arguments))
+        !hs_recording_options__are_right(arguments) || !prepare_jit(arguments))
         return HS_EXIT_USAGE;
     hs_recording_options__set(arguments);
     if (!hs_variables__check(arguments->command, environ))
@@ -389,6 +436,10 @@ static const struct hs_option options[] = {
      .variable = "TRACK_CHILD_PROCESSES",
      .flag_value = "1",
      .help = "also record programs that it starts, each into its own file (use %p)"},
+    {.name = "jit",
+     .help =
+         "make Node, Java, Python 3.12, .NET, Julia and Erlang write the names of the code that they make at run time "
+         "(it costs some speed), for the trace; files /tmp/perf-PID.map that exist at the end are always taken"},
     {.name = "disabled",
      .variable = "DISABLE_BY_DEFAULT",
      .flag_value = "1",

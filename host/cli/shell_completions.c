@@ -51,7 +51,7 @@ static void zsh_option(FILE *out, const struct hs_option *option)
     }
     if (option->choices)
         fprintf(out, "(%s)", option->choices);
-    else if (option->kind == HS_OPTION_FILE)
+    else if (option->kind == HS_OPTION_FILE || option->kind == HS_OPTION_INPUT)
         fputs("_files", out);
     else if (option->kind == HS_OPTION_DIRECTORY)
         fputs("_files -/", out);
@@ -122,7 +122,7 @@ static void fish_option(FILE *out, const struct hs_command *command, const struc
         fprintf(out, " -s %c", option->letter);
     if (option->choices)
         fprintf(out, " -x -a '%s'", option->choices);
-    else if (option->kind == HS_OPTION_FILE)
+    else if (option->kind == HS_OPTION_FILE || option->kind == HS_OPTION_INPUT)
         fputs(" -r -F", out);
     else if (option->kind == HS_OPTION_DIRECTORY)
         fputs(" -x -a '(__fish_complete_directories)'", out);

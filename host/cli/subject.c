@@ -33,7 +33,8 @@ int hs_symbols_options__read(struct hs_symbols_options *options, const struct hs
     options->sysroots = hs_arguments__texts(arguments, "sysroot", &options->sysroot_count);
     options->debug_dirs = hs_arguments__texts(arguments, "debug-dir", &options->debug_dir_count);
     options->source_maps = hs_arguments__texts(arguments, "source-map", &options->source_map_count);
-    if (options->sysroots && options->debug_dirs && options->source_maps)
+    options->perf_maps = hs_arguments__texts(arguments, "perf-map", &options->perf_map_count);
+    if (options->sysroots && options->debug_dirs && options->source_maps && options->perf_maps)
         return 0;
     hs_symbols_options__free(options);
     return -ENOMEM;
@@ -44,6 +45,7 @@ void hs_symbols_options__free(struct hs_symbols_options *options)
     free((void *)(uintptr_t)options->sysroots);
     free((void *)(uintptr_t)options->debug_dirs);
     free((void *)(uintptr_t)options->source_maps);
+    free((void *)(uintptr_t)options->perf_maps);
     *options = (struct hs_symbols_options){0};
 }
 

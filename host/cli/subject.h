@@ -75,6 +75,12 @@ int hs_opened__open_dump(struct hs_opened *opened, const struct hs_arguments *ar
          .help = "also search this folder for debug information and unstripped files, by build id and by name; files " \
                  "directly in it may have any name",                                                                   \
          .repeatable = true},                                                                                          \
+        {.name = "perf-map",                                                                                           \
+         .kind = HS_OPTION_INPUT,                                                                                      \
+         .argument = "FILE",                                                                                           \
+         .help = "names of code that was made at run time: /tmp/perf-PID.map or jit-PID.dump, as runtimes write them " \
+                 "for perf",                                                                                           \
+         .repeatable = true},                                                                                          \
     {                                                                                                                  \
         .name = "source-map", .kind = HS_OPTION_MAPPING, .argument = "FROM=TO",                                        \
         .help = "replace FROM by TO at the start of paths of source files", .repeatable = true                         \

@@ -48,6 +48,12 @@ bool hs_value__choice(const char *text, const char *choices)
     return false;
 }
 
+bool hs_value__file(const char *text)
+{
+    struct stat status;
+    return !stat(text, &status) && S_ISREG(status.st_mode) && !access(text, R_OK);
+}
+
 bool hs_value__directory(const char *text)
 {
     struct stat status;

@@ -56,6 +56,9 @@ void hs_report__missing(FILE *out, const struct hs_subject *subject, const struc
     const struct hs_style *style = hs_style__for(out);
     size_t count = 0;
     bool files_missing = false;
+    char line[256];
+    if (hs_trace_symbols__run_time_problem(subject->symbols, line, sizeof(line)))
+        fprintf(out, "\n%s\n", line);
     for (size_t i = 0; i < uses->count; i++) {
         if (!uses->use[i].matters || !hs_symbols_reason(&uses->use[i].status))
             continue;

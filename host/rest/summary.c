@@ -147,6 +147,7 @@ static void write_symbol_options(struct hs_json *json, const struct hs_symbols_o
         write_words(json, "--sysroot", options->sysroots, options->sysroot_count);
         write_words(json, "--debug-dir", options->debug_dirs, options->debug_dir_count);
         write_words(json, "--source-map", options->source_maps, options->source_map_count);
+        write_words(json, "--perf-map", options->perf_maps, options->perf_map_count);
     }
     hs_json__close_array(json);
 }

@@ -15,6 +15,8 @@ struct hs_symbols_options {
     size_t debug_dir_count;
     const char *const *source_maps; // FROM=TO: see host/symbols/source_map.h
     size_t source_map_count;
+    const char *const *perf_maps; // names of code that was made at run time: see host/symbols/jit_names.h
+    size_t perf_map_count;
     // From the trace; 0: any. If the trace is of another kind of machine and there is no system root, files of this
     // machine are used only if their build id matches.
     uint16_t machine;     // ELF e_machine

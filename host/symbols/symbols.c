@@ -79,6 +79,13 @@ static int keep_answer(struct hs_symbols *self, uint64_t hash, const struct hs_a
     return 0;
 }
 
+static const struct hs_frames *known_answer(const struct hs_symbols *self, int key, uint64_t address, uint64_t hash)
+{
+    const struct answer_key wanted = {self->answers, address, key};
+    const uint32_t number = hs_hash_index__find(&self->index, hash, is_wanted, &wanted);
+    return number != HS_HASH_NONE ? self->answers[number].frames : NULL;
+}
+
 // ---- names ---------------------------------------------------------------------------------------------------------
 
 static const char *readable_name(struct hs_symbols *self, const char *linked, bool from_table)
@@ -223,14 +230,12 @@ const struct hs_frames *hs_symbols__resolve(struct hs_symbols *self, int module,
         return_address &= ~(uint64_t)1; // says Thumb, and is no part of an address
     bool known = module >= 0 && (size_t)module < self->module_count;
     int key = known ? module : -1;
-    const struct answer_key wanted = {self->answers, return_address, key};
     const uint64_t hash = hs_hash__pair(return_address, (unsigned)key);
-    const uint32_t number = hs_hash_index__find(&self->index, hash, is_wanted, &wanted);
-    if (number != HS_HASH_NONE)
-        return self->answers[number].frames;
-    const struct hs_frames *frames =
-        known ? module_frames(self, self->modules[module], return_address)
-              : single_frame(self, address_name(self, return_address), HS_FRAME_ADDRESS, "", return_address);
+    const struct hs_frames *frames = known_answer(self, key, return_address, hash);
+    if (frames)
+        return frames;
+    frames = known ? module_frames(self, self->modules[module], return_address)
+                   : single_frame(self, address_name(self, return_address), HS_FRAME_ADDRESS, "", return_address);
     const struct hs_answer answer = {return_address, key, frames};
     return frames && !keep_answer(self, hash, &answer) ? frames : NULL;
 }
@@ -257,6 +262,43 @@ const struct hs_frames *hs_symbols__named(struct hs_symbols *self, const struct 
         frame[i].role = hs_frame_role(frame[i].function, frame[i].module);
     }
     return frames;
+}
+
+// Keys that no module has.
+static int key_of_made(uint32_t function)
+{
+    return -2 - (int)function;
+}
+
+const struct hs_frames *hs_symbols__known_made(struct hs_symbols *self, uint32_t function, uint64_t return_address)
+{
+    const int key = key_of_made(function);
+    return known_answer(self, key, return_address, hs_hash__pair(return_address, (unsigned)key));
+}
+
+// What it is called says nothing about its role: any language may have a function `malloc`.
+const struct hs_frames *hs_symbols__add_made(struct hs_symbols *self, uint32_t function, const struct hs_frame *from)
+{
+    char mapped[4096];
+    const struct hs_symbols_options *options = &self->options;
+    const int key = key_of_made(function);
+    struct hs_frames *frames = new_frames(self, 1);
+    if (!frames)
+        return NULL;
+    struct hs_frame *frame = (struct hs_frame *)(frames + 1);
+    *frame = *from;
+    frame->function = readable_name(self, from->function, false);
+    frame->linked = hs_strings__add(self->strings, from->function);
+    frame->module = HS_RUN_TIME_CODE;
+    if (from->file)
+        frame->file =
+            hs_strings__add(self->strings, hs_source_map__apply(options->source_maps, options->source_map_count,
+                                                                from->file, mapped, sizeof(mapped)));
+    frame->identity =
+        frame->function ? identity_of(self, frame->function, frame->file ? frame->file : frame->module) : NULL;
+    const struct hs_answer answer = {from->address, key, frames};
+    const uint64_t hash = hs_hash__pair(from->address, (unsigned)key);
+    return frame->identity && !keep_answer(self, hash, &answer) ? frames : NULL;
 }
 
 // ---- what is wrong -------------------------------------------------------------------------------------------------

@@ -19,6 +19,9 @@
 
 struct hs_symbols;
 
+// In place of a module, of code that was made at run time.
+#define HS_RUN_TIME_CODE "[jit]"
+
 enum hs_frame_kind {
     HS_FRAME_NAMED,  // the function is known
     HS_FRAME_OFFSET, // only the module is known: `function` is module+0xoffset
@@ -73,6 +76,13 @@ const struct hs_frames *hs_symbols__resolve(struct hs_symbols *symbols, int modu
 // linker names. If `identity` equals `function`, the name alone identifies the function; otherwise it need not be set.
 // NULL: out of memory.
 const struct hs_frames *hs_symbols__named(struct hs_symbols *symbols, const struct hs_frames *frames);
+
+// The frame of an address in code that was made at run time, with the function's number. `frame` has the function, its
+// file and line, and the return address; its strings are copied. NULL: out of memory.
+const struct hs_frames *hs_symbols__add_made(struct hs_symbols *symbols, uint32_t function,
+                                             const struct hs_frame *frame);
+// The same if it was added before, else NULL.
+const struct hs_frames *hs_symbols__known_made(struct hs_symbols *symbols, uint32_t function, uint64_t return_address);
 
 // The difference between a return address and the address that is looked up for it. `machine`: ELF e_machine.
 unsigned hs_call_length(uint16_t machine);

@@ -144,15 +144,17 @@ struct hs_trace_symbols *hs_trace_symbols__create_with(const struct hs_store *st
     struct hs_trace_symbols *self = calloc(1, sizeof(*self));
     if (!self)
         return NULL;
-    struct hs_symbols_options used = options ? *options : (struct hs_symbols_options){0};
-    used.machine = hs_store__summary(store)->machine;
-    used.pointer_size = hs_store__summary(store)->pointer_size;
-    used.byte_order = hs_store__summary(store)->byte_order;
+    struct hs_symbols_options *used = &self->options;
+    *used = options ? *options : (struct hs_symbols_options){0};
+    used->machine = hs_store__summary(store)->machine;
+    used->pointer_size = hs_store__summary(store)->pointer_size;
+    used->byte_order = hs_store__summary(store)->byte_order;
+    self->jit = (struct hs_jit_code){.store = store, .options = used};
     pthread_mutex_init(&self->lock, NULL);
     self->store = store;
     self->modules = hs_store__modules(store, &self->module_count);
     self->nodes = hs_store__nodes(store, &self->node_count);
-    self->symbols = hs_symbols__create(&used);
+    self->symbols = hs_symbols__create(used);
     self->place = calloc(self->node_count + 1, sizeof(*self->place));
     self->copies = calloc(self->module_count + 1, sizeof(*self->copies));
     if (self->symbols && self->place && self->copies && !hs_places__init(&self->places) && !add_marks(&self->places) &&
@@ -191,6 +193,7 @@ void hs_trace_symbols__destroy(struct hs_trace_symbols *self)
     if (!self)
         return;
     hs_symbols__destroy(self->symbols);
+    hs_jit_code__free(&self->jit);
     pthread_mutex_destroy(&self->lock);
     free(self->place);
     hs_places__free(&self->places);
@@ -216,6 +219,18 @@ const char *hs_cut_reason(uint64_t reason)
     return reason < sizeof(reasons) / sizeof(reasons[0]) ? reasons[reason] : "unknown reason";
 }
 
+// Under the lock. Which function was at an address may depend on the time: such a place is of this node alone.
+static uint32_t add_place(struct hs_trace_symbols *self, uint32_t node, uint64_t time)
+{
+    struct hs_place place = {.pc = self->nodes[node].pc};
+    const struct hs_module *module = hs_store__module_during(self->store, place.pc, time, &place.from, &place.until);
+    bool depends = false;
+    place.module = module ? (int)(module - self->modules) : -1;
+    if (hs_jit_code__may_be_in(module))
+        place.frames = hs_jit_code__frames(&self->jit, self->symbols, node, &depends);
+    return hs_places__add(&self->places, &place, !depends);
+}
+
 static uint32_t place_of_code(struct hs_trace_symbols *self, uint32_t node)
 {
     const uint64_t pc = self->nodes[node].pc, time = hs_store__node_time(self->store, node);
@@ -224,12 +239,8 @@ static uint32_t place_of_code(struct hs_trace_symbols *self, uint32_t node)
         return number;
     pthread_mutex_lock(&self->lock);
     number = hs_places__find(&self->places, pc, time);
-    if (!number) {
-        struct hs_place place = {.pc = pc};
-        const struct hs_module *module = hs_store__module_during(self->store, pc, time, &place.from, &place.until);
-        place.module = module ? (int)(module - self->modules) : -1;
-        number = hs_places__add(&self->places, &place, true);
-    }
+    if (!number)
+        number = add_place(self, node, time);
     pthread_mutex_unlock(&self->lock);
     return number ? number : PLACE_NOTHING;
 }
@@ -281,10 +292,20 @@ struct hs_symbols *hs_trace_symbols__session(struct hs_trace_symbols *self)
     return self->symbols;
 }
 
+bool hs_trace_symbols__run_time_problem(struct hs_trace_symbols *self, char *line, size_t size)
+{
+    pthread_mutex_lock(&self->lock);
+    bool found = hs_jit_code__problem(&self->jit, line, size);
+    pthread_mutex_unlock(&self->lock);
+    return found;
+}
+
 void hs_trace_symbols__print_problems(struct hs_trace_symbols *self, FILE *out, size_t most)
 {
     char line[4 * 4096]; // a path, and the same in other places
     size_t count = 0;
+    if (hs_trace_symbols__run_time_problem(self, line, sizeof(line)))
+        fprintf(out, "%s\n", line);
     for (size_t i = 0; i < hs_symbols__module_count(self->symbols); i++) {
         if (!hs_symbols__problem(self->symbols, i, line, sizeof(line)))
             continue;

@@ -7,6 +7,7 @@
 #define HEAPSONDE_HOST_SYMBOLS_TRACE_SYMBOLS_H
 
 #include "host/store/store.h"
+#include "host/symbols/jit_code.h"
 #include "host/symbols/places.h"
 
 #include <pthread.h>
@@ -20,6 +21,8 @@ struct hs_trace_symbols {
     uint32_t *place; // by node; 0: not requested yet; accessed atomically
     struct hs_places places;
     struct hs_symbols *symbols;
+    struct hs_symbols_options options;
+    struct hs_jit_code jit; // under the lock
     const struct hs_module *modules;
     size_t module_count;
     pthread_mutex_t lock;          // for the session, and for adding places
@@ -75,6 +78,9 @@ static inline bool hs_trace_symbols__is_guess(const struct hs_trace_symbols *sel
 
 // Texts for the reasons of enum hs_end of unwind/walk.h: "no unwind information", ...
 const char *hs_cut_reason(uint64_t reason);
+
+// What could not be read of the names of run-time code, in one line without an end. False: nothing.
+bool hs_trace_symbols__run_time_problem(struct hs_trace_symbols *self, char *line, size_t size);
 
 // Prints a line for each module with unnamed addresses, at most `most` of them, and how many more there are.
 void hs_trace_symbols__print_problems(struct hs_trace_symbols *self, FILE *out, size_t most);

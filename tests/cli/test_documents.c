@@ -100,6 +100,8 @@ static const char *example_value(const struct hs_option *option)
         return "1.5s";
     case HS_OPTION_PERCENT:
         return "2.5%";
+    case HS_OPTION_INPUT:
+        return "/proc/self/exe";
     case HS_OPTION_DIRECTORY:
         return "/";
     case HS_OPTION_MAPPING:

@@ -48,6 +48,8 @@ START_TEST(test_usage)
     expect_complaint(2, "report --sysroot /dev/null x", "'/dev/null'", "a folder that exists");
     expect_complaint(2, "report --debug-dir '' x", "--debug-dir", "a folder that exists");
     expect_complaint(2, "export --format json --sysroot missing x", "'missing'", "a folder that exists");
+    expect_complaint(2, "report --perf-map missing x", "--perf-map", "a file that exists");
+    expect_complaint(2, "report --perf-map / x", "'/'", "a file that exists");
     expect_complaint(2, "report --source-map /build x", "'/build'", "'='");
     expect_complaint(2, "report --source-map =/home x", "'=/home'", "such as /build/src=/home/me/src");
     expect_complaint(2, "export x", "--format", "collapsed flamegraph json");

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A hundred blocks below a function that the program has made itself: it has a frame pointer, and nobody knows its
-// code.
+// code. With "pushed", an interpreter as Java's: the return address is no call's, code pushes it and jumps.
 #include "program.h"
 
+#include <stdbool.h>
 #include <sys/mman.h>
 
 #if defined __x86_64__
@@ -25,6 +26,20 @@ static const uint32_t code[] = {0x67bdfff0, 0xffbe0000, 0xffbf0008, 0x03a0f025, 
                                 0x00000000, 0xdfbf0008, 0xdfbe0000, 0x03e00008, 0x67bd0010};
 #endif
 
+#if defined __x86_64__
+// push rbp; mov rbp, rsp; lea rax, [back]; push rax; jmp function; eight nops; back: pop rbp; ret; function: as above
+static const unsigned char pushing[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x05, 0x0b, 0x00, 0x00, 0x00,
+                                        0x50, 0xeb, 0x0a, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+                                        0x5d, 0xc3, 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+#elif defined __aarch64__
+// stp x29, x30, [sp, -16]!; mov x29, sp; adr x30, back; b function; nop; nop; back: ldp x29, x30, [sp], 16; ret;
+// function: as above
+static const uint32_t pushing[] = {0xa9bf7bfd, 0x910003fd, 0x1000009e, 0x14000005, 0xd503201f, 0xd503201f, 0xa8c17bfd,
+                                   0xd65f03c0, 0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0};
+#else
+#define pushing code
+#endif
+
 static void *blocks[100];
 
 static void allocate_all(void)
@@ -33,12 +48,13 @@ static void allocate_all(void)
         blocks[i] = allocate(100 + i);
 }
 
-int main(void)
+int main(int count, char **words)
 {
+    const bool pushes = count > 1 && !strcmp(words[1], "pushed");
     char *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     MUST(memory != MAP_FAILED);
-    memcpy(memory, code, sizeof code);
-    __builtin___clear_cache(memory, memory + sizeof code);
+    memcpy(memory, pushes ? (const void *)pushing : (const void *)code, pushes ? sizeof pushing : sizeof code);
+    __builtin___clear_cache(memory, memory + 4096);
     uintptr_t start = (uintptr_t)memory;
 #ifdef __thumb2__
     start |= 1;

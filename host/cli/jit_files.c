@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/jit_files.h"
+
+#include "format/chunk.h"
+#include "host/base/buffer.h"
+#include "host/base/path.h"
+#include "host/symbols/jit_dump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { STEP = 1 << 20 };
+
+struct jit_trace {
+    int fd;
+    struct hs_file_header header;
+    struct stat status;
+    struct hs_jit_taken *taken;
+};
+
+// ---- the trace -----------------------------------------------------------------------------------------------------
+
+static bool read_at(int fd, void *to, size_t length, uint64_t offset)
+{
+    return pread(fd, to, length, (off_t)offset) == (ssize_t)length;
+}
+
+static bool is_chunk(const struct jit_trace *trace, uint64_t offset, struct hs_chunk_header *chunk)
+{
+    uint8_t bytes[HS_CHUNK_HEADER_SIZE];
+    return read_at(trace->fd, bytes, sizeof(bytes), offset) && !hs_chunk_read(bytes, chunk);
+}
+
+// The next chunk header after damage, or the end of the file.
+static uint64_t next_chunk(const struct jit_trace *trace, uint64_t offset)
+{
+    uint64_t words[8192];
+    struct hs_chunk_header chunk;
+    for (;;) {
+        ssize_t got = pread(trace->fd, words, sizeof(words), (off_t)offset);
+        const size_t count = got < 0 ? 0 : (size_t)got / sizeof(words[0]);
+        for (size_t i = 0; i < count; i++)
+            if (words[i] && is_chunk(trace, offset + i * sizeof(words[0]), &chunk))
+                return offset + i * sizeof(words[0]);
+        if (!count)
+            return (uint64_t)trace->status.st_size;
+        offset += count * sizeof(words[0]);
+    }
+}
+
+// Where a chunk may be added: behind the last one, which may be longer than the file.
+static uint64_t end_of_chunks(const struct jit_trace *trace)
+{
+    const uint64_t size = (uint64_t)trace->status.st_size;
+    uint64_t offset = trace->header.header_size;
+    struct hs_chunk_header chunk;
+    while (offset < size)
+        offset = is_chunk(trace, offset, &chunk) ? offset + hs_chunk_size(chunk.stored_length)
+                                                 : next_chunk(trace, offset + HS_CHUNK_ALIGNMENT);
+    return (offset + HS_CHUNK_ALIGNMENT - 1) / HS_CHUNK_ALIGNMENT * HS_CHUNK_ALIGNMENT;
+}
+
+static int write_all(int fd, const uint8_t *bytes, size_t length, uint64_t offset)
+{
+    while (length) {
+        ssize_t written = pwrite(fd, bytes, length, (off_t)offset);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return written ? -errno : -EIO;
+        bytes += written;
+        length -= (size_t)written;
+        offset += (uint64_t)written;
+    }
+    return 0;
+}
+
+// A part of a file would be damage.
+static int append(struct jit_trace *trace, const struct hs_buffer *payload)
+{
+    uint8_t header[HS_CHUNK_HEADER_SIZE];
+    const uint32_t length = (uint32_t)payload->count;
+    struct hs_chunk_header chunk = {.kind = HS_CHUNK_FILE, .stored_length = length, .plain_length = length};
+    const uint64_t offset = end_of_chunks(trace);
+    hs_chunk_seal(&chunk, payload->bytes, header);
+    int result = write_all(trace->fd, payload->bytes, payload->count, offset + sizeof(header));
+    if (!result)
+        result = write_all(trace->fd, header, sizeof(header), offset);
+    if (!result && ftruncate(trace->fd, (off_t)(offset + hs_chunk_size(length))))
+        result = -errno;
+    if (result && ftruncate(trace->fd, trace->status.st_size))
+        result = -errno;
+    return result || !fstat(trace->fd, &trace->status) ? result : -errno;
+}
+
+// ---- files ---------------------------------------------------------------------------------------------------------
+
+// Anybody may have put a file there.
+static bool is_of_process(const struct jit_trace *trace, const struct stat *file)
+{
+    const uint64_t second = 1000000000, started = trace->header.start_realtime_ns;
+    const uint64_t changed = (uint64_t)file->st_mtim.tv_sec * second + (uint64_t)file->st_mtim.tv_nsec;
+    // File systems stamp with the coarse clock, which may lag by a tick.
+    return S_ISREG(file->st_mode) && file->st_nlink == 1 &&
+           (file->st_uid == trace->status.st_uid || file->st_uid == geteuid()) && changed + second / 50 >= started;
+}
+
+// Up to the end of the last line that fits.
+static int read_map(int fd, struct hs_buffer *to, size_t most)
+{
+    const size_t start = to->count;
+    ssize_t got = 1;
+    while (got > 0 && to->count - start < most) {
+        const size_t left = most - (to->count - start), step = left < STEP ? left : STEP;
+        if (!hs_buffer__reserve(to, step))
+            return -ENOMEM;
+        got = read(fd, to->bytes + to->count, step);
+        if (got < 0)
+            return -errno;
+        to->count += (size_t)got;
+    }
+    if (!got)
+        return 0;
+    const uint8_t *end = memrchr(to->bytes + start, '\n', to->count - start);
+    to->count = end ? (size_t)(end + 1 - to->bytes) : start;
+    return -EFBIG;
+}
+
+static void take_contents(struct jit_trace *trace, const char *path, int fd)
+{
+    struct hs_jit_taken *taken = trace->taken;
+    struct hs_buffer payload = {0};
+    uint8_t start[64];
+    hs_buffer__put(&payload, path, strlen(path) + 1);
+    const size_t name = payload.count, most = HS_CHUNK_MAX_LENGTH - name;
+    ssize_t got = pread(fd, start, sizeof(start), 0);
+    int result = payload.failed                                        ? -ENOMEM
+                 : got < 0                                             ? -errno
+                 : hs_jit_dump__is(start, (size_t)(got < 0 ? 0 : got)) ? hs_jit_dump__condense(fd, &payload, most)
+                                                                       : read_map(fd, &payload, most);
+    bool is_cut = result == -EFBIG || result == -EBADMSG;
+    if (is_cut)
+        result = 0;
+    if (!result && payload.count > name) {
+        result = append(trace, &payload);
+        taken->files += !result;
+        taken->cut += !result && is_cut;
+    }
+    taken->problem = result ? result : taken->problem;
+    hs_buffer__free(&payload);
+}
+
+// False: there is no such file.
+static bool take_file(struct jit_trace *trace, const char *path)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0) {
+        trace->taken->refused += errno == ELOOP;
+        return errno == ELOOP;
+    }
+    if (fstat(fd, &status) || !is_of_process(trace, &status))
+        trace->taken->refused++;
+    else
+        take_contents(trace, path, fd);
+    close(fd);
+    return true;
+}
+
+static bool take_map(struct jit_trace *trace, uint32_t pid)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
+    return take_file(trace, path);
+}
+
+// LLVM, and so Julia, makes a folder for each process.
+static bool take_of_llvm(struct jit_trace *trace)
+{
+    const char *top = getenv("JITDUMPDIR");
+    char pattern[PATH_MAX];
+    glob_t found = {0};
+    bool there = false;
+    if (!top || !*top)
+        top = getenv("HOME");
+    if (!top || snprintf(pattern, sizeof(pattern), "%s/.debug/jit/*/jit-%u.dump", top, trace->header.pid) >=
+                    (int)sizeof(pattern))
+        return false;
+    glob(pattern, 0, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        there |= take_file(trace, found.gl_pathv[i]);
+    globfree(&found);
+    return there;
+}
+
+static void take_dumps(struct jit_trace *trace)
+{
+    char path[PATH_MAX + 32], here[PATH_MAX];
+    snprintf(path, sizeof(path), "/tmp/jit-%u.dump", trace->header.pid);
+    if (take_file(trace, path))
+        return;
+    if (!getcwd(here, sizeof(here)))
+        *here = '\0';
+    snprintf(path, sizeof(path), "%s/jit-%u.dump", here, trace->header.pid);
+    if (!*here || !take_file(trace, path))
+        take_of_llvm(trace);
+}
+
+void hs_jit_files__take(const char *path, struct hs_jit_taken *taken)
+{
+    struct jit_trace trace = {.taken = taken};
+    uint8_t bytes[sizeof(struct hs_file_header)];
+    trace.fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (trace.fd < 0) {
+        taken->problem = -errno;
+        return;
+    }
+    // The recorder writes no index of the chunks, in which a new one would have to be. A program that executed another
+    // one in its place has left the files to it.
+    bool is_usable = !fstat(trace.fd, &trace.status) && S_ISREG(trace.status.st_mode) &&
+                     read_at(trace.fd, bytes, sizeof(bytes), 0) &&
+                     hs_file_header_read(bytes, &trace.header) == HS_HEADER_GOOD && !trace.header.live.footer_offset &&
+                     trace.header.live.state != HS_STATE_EXEC;
+    if (is_usable) {
+        if (!take_map(&trace, trace.header.pid) && trace.header.forked_at)
+            take_map(&trace, trace.header.parent_pid);
+        take_dumps(&trace);
+    }
+    close(trace.fd);
+}

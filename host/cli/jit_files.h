@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Takes the files in which runtimes name the code that they make (host/symbols/jit_names.h) into a trace.
+#ifndef HEAPSONDE_HOST_CLI_JIT_FILES_H
+#define HEAPSONDE_HOST_CLI_JIT_FILES_H
+
+#include <stddef.h>
+
+// What was taken into traces, added up.
+struct hs_jit_taken {
+    size_t files;
+    size_t cut;     // of these: files that were too large or damaged, so that a part is missing
+    size_t refused; // files that are no regular file of the process's user, or older than the process
+    int problem;    // 0 or the last negative errno: a file could not be read or a trace could not be written
+};
+
+// Appends to the trace at `path`, whose process has ended, the map and the dump of this process: from /tmp, from the
+// current folder, and from where LLVM writes dumps. A child that was forked and has no map gets that of its parent.
+// Links are not followed.
+void hs_jit_files__take(const char *path, struct hs_jit_taken *taken);
+
+#endif
