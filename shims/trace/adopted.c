@@ -119,10 +119,16 @@ static uint32_t wanted_mode(const struct hs_attach_function *function)
                                                                                    : HS_MODE_ALLOC | HS_MODE_FREE;
 }
 
+static _Atomic bool are_told;
+
+void hs_adopted__after_fork(void)
+{
+    atomic_store(&are_told, false);
+}
+
 // The trace says which allocators these are. It takes a few calls until there is a buffer to write to.
 static void tell_names(void)
 {
-    static _Atomic bool are_told;
     if (HS_UNLIKELY(!atomic_load_explicit(&are_told, memory_order_relaxed)) &&
         hs_journal__info("allocators", hs_adopted__names))
         atomic_store(&are_told, true);

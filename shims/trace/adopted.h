@@ -11,8 +11,15 @@
 // What they jump to.
 void hs_adopted__enter(void) __attribute__((visibility("hidden")));
 
+// In a forked child: its trace has to say, too, which allocators these are.
+void hs_adopted__after_fork(void) __attribute__((visibility("hidden")));
+
 // Filled by the loader.
 extern char hs_adopted__names[] __attribute__((visibility("hidden")));
+#else
+static inline void hs_adopted__after_fork(void)
+{
+}
 #endif
 
 #endif

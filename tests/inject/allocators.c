@@ -4,6 +4,7 @@
 // standard input and answers each with a line:
 //
 //   work N    N rounds of each in this thread and in two new ones; answers what each round function has allocated
+//   fork      forks a child, which does 50 rounds, says the same in the file "child" of its folder, and ends
 //   leave     frees what is still there and ends by exit()
 //
 // Arguments: a number of rounds with which it works at its start, before it says "ready".
@@ -15,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { MORE_THREADS = 2 };
 
@@ -166,12 +169,29 @@ static void work_in_threads(long number)
         pthread_join(threads[i], NULL);
 }
 
-static void say(void)
+static void say(FILE *to)
 {
     for (size_t i = 0; i < ROUNDS; i++)
-        printf("%s=%ld ", rounds[i].name, allocated[i]);
-    printf("\n");
-    fflush(stdout);
+        fprintf(to, "%s=%ld ", rounds[i].name, allocated[i]);
+    fprintf(to, "\n");
+    fflush(to);
+}
+
+static void work_in_child(void)
+{
+    pid_t child = fork();
+    if (child < 0)
+        abort();
+    if (child > 0) {
+        waitpid(child, NULL, 0);
+        return;
+    }
+    memset(allocated, 0, sizeof allocated);
+    work((void *)50L);
+    FILE *file = fopen("child", "w");
+    if (file)
+        say(file);
+    exit(0);
 }
 
 int main(int count, char **arguments)
@@ -186,10 +206,12 @@ int main(int count, char **arguments)
         if (!strncmp(line, "work ", 5)) {
             memset(allocated, 0, sizeof allocated);
             work_in_threads(atol(line + 5));
+        } else if (!strcmp(line, "fork\n")) {
+            work_in_child();
         } else if (!strcmp(line, "leave\n")) {
             break;
         }
-        say();
+        say(stdout);
     }
     exit(3);
 }

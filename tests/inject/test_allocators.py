@@ -85,6 +85,19 @@ def started(program, folder):
         run(program, folder, *wrong, expected=2)
 
 
+def forks(program, folder):
+    """A child's trace has its allocators, and names them."""
+    trace = os.path.join(folder, 't.dat')
+    done = subprocess.run([COMMAND, 'run', '-q', '-o', trace, '--', program, '0'], input='work 5\nfork\nleave\n', text=True,
+                          stdout=subprocess.PIPE, check=False, cwd=folder)
+    assert done.returncode == 3, done.returncode
+    traces = [os.path.join(folder, name) for name in os.listdir(folder) if re.fullmatch(r't\.dat\.[0-9]+', name)]
+    assert len(traces) == 1, os.listdir(folder)
+    with open(os.path.join(folder, 'child'), encoding='utf-8') as file:
+        summary = check(traces[0], counts_of(file.read()), ('round_toy',))
+    assert not summary['unseen'], summary['unseen']
+
+
 def stripped(program, folder):
     """Without symbols, addresses help."""
     copy = os.path.join(folder, 'stripped')
@@ -113,7 +126,7 @@ def rust(source, folder):
     return 0
 
 
-CASES = {case.__name__: case for case in (attached, started, stripped, rust)}
+CASES = {case.__name__: case for case in (attached, started, stripped, forks, rust)}
 
 
 def main():
