@@ -12,9 +12,33 @@
 #include <stdint.h>
 
 #define HS_ATTACH_SYMBOL "heapsonde_attach"
-#define HS_ATTACH_MAGIC  0x3268636174746168u // "hattach2"
+#define HS_ATTACH_MAGIC  0x3368636174746168u // "hattach3"
 
-enum { HS_ATTACH_RESOLVED = 2, HS_ATTACH_INFO = 64 };
+enum { HS_ATTACH_RESOLVED = 2, HS_ATTACH_INFO = 64, HS_ATTACH_NAMES = 256, HS_ATTACH_NONE = 0xff };
+
+// What a function of an allocator does.
+enum hs_attach_what {
+    HS_ATTACH_GIVES,    // returns a block
+    HS_ATTACH_STORES,   // stores a block where argument `block` points, and returns 0
+    HS_ATTACH_TAKES,    // frees
+    HS_ATTACH_MOVES,    // returns the block in place of the old one; NULL: nothing changed, or the size was 0
+    HS_ATTACH_REPLACES, // the same, but frees the old one also if it fails
+    HS_ATTACH_RESIZES,  // changes the block where it is, and returns its size
+};
+
+// A function of an allocator that the library does not know by name. The loader makes its first instruction jump to
+// code that puts the address of such a record into the register that the architecture names (arch/.../hook_entry.h)
+// and jumps to `adopted` of the table.
+struct hs_attach_function {
+    uint64_t original; // does what the function did before
+    uint64_t usable;   // malloc_usable_size of the same allocator; 0: it has none
+    // Of a function that throws: one with the same arguments that returns NULL. Exceptions do not pass the library.
+    uint64_t silent;
+    uint8_t what;               // enum hs_attach_what
+    uint8_t kind;               // HS_RECORD_MALLOC, _CALLOC or _ALIGNED
+    uint8_t size, count, block; // numbers of arguments; HS_ATTACH_NONE: there is none
+    uint8_t reserved[3];
+};
 
 // Pointers are those of the library's machine.
 struct hs_attach_table {
@@ -28,6 +52,8 @@ struct hs_attach_table {
     char *info;              // HS_ATTACH_INFO bytes: value of the trace's info "attached"
     uintptr_t heap_info;     // set it to the allocator's function mallinfo2; 0: it has none
     uintptr_t number_at;     // offset of the owner's tid (32 bits) in a thread's record
+    void (*adopted)(void);   // what functions of further allocators jump to; NULL: not on this machine
+    char *adopted_names;     // HS_ATTACH_NAMES bytes: value of the trace's info "allocators"
     intptr_t thread_self_at; // from the thread pointer to the variable, in the thread that called `begin`
 };
 

@@ -75,6 +75,8 @@ static void say_attached(const struct hs_inject_request *request, const struct h
             (int)request->pid, result->patches, result->allocator, result->threads,
             result->threads == 1 ? "thread was" : "threads were", milliseconds(result->pause_ns),
             trace ? trace : pattern);
+    if (strcmp(result->allocators, "malloc") != 0)
+        fprintf(stderr, "heapsonde: recorded allocators: %s\n", result->allocators);
     if (result->unpatched[0])
         fprintf(stderr, "heapsonde: not recorded, as they cannot be patched: %s\n", result->unpatched);
 }
@@ -157,8 +159,15 @@ static int run_attach(const struct hs_arguments *arguments)
 {
     char library[PATH_MAX];
     struct hs_error error = {.message = ""};
-    struct hs_inject_request request = {
-        .pid = process_number(arguments), .library = library, .force = hs_arguments__flag(arguments, "force")};
+    struct hs_inject_request request = {.pid = process_number(arguments),
+                                        .library = library,
+                                        .force = hs_arguments__flag(arguments, "force"),
+                                        .named = {hs_arguments__text(arguments, "allocator-symbols", NULL),
+                                                  hs_arguments__text(arguments, "allocator-at", NULL)}};
+    if (hs_named_allocators__check(&request.named, &error)) {
+        hs_complain(arguments->command, "%s", error.message);
+        return HS_EXIT_USAGE;
+    }
     if (!request.pid || !hs_recording_options__are_right(arguments))
         return HS_EXIT_USAGE;
     if (hs_library__find(library, sizeof library, &error)) {
@@ -200,6 +209,7 @@ static const struct hs_option attach_options[] = {
          "attach although the process has a filter of system calls (seccomp) that cannot be read; if the filter ends "
          "processes for one of the recorder's calls, it ends this one"},
     {.name = "quiet", .letter = 'q', .help = "print nothing but errors"},
+    HS_ALLOCATOR_OPTIONS,
     HS_RECORDING_OPTIONS,
     {0},
 };

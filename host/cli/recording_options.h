@@ -31,6 +31,20 @@ char *hs_recording_options__absolute_pattern(const char *pattern);
 // Whether the trace can be written there. Returns 0, or a negative errno after a line on standard error.
 int hs_recording_options__check_output(const struct hs_command *command, const char *pattern);
 
+#define HS_ALLOCATOR_OPTIONS                                                                                           \
+    {.name = "allocator-symbols",                                                                                      \
+     .kind = HS_OPTION_TEXT,                                                                                           \
+     .argument = "PREFIX,...",                                                                                         \
+     .help =                                                                                                           \
+         "also record an allocator within the program or a library of it whose functions are PREFIXmalloc, "           \
+         "PREFIXfree and so on; 'none': malloc, free. jemalloc, mimalloc, tcmalloc, rpmalloc, snmalloc and Rust's "    \
+         "are found without this"},                                                                                    \
+    {                                                                                                                  \
+        .name = "allocator-at", .kind = HS_OPTION_TEXT, .argument = "malloc=ADDRESS,free=ADDRESS,...",                 \
+        .help = "the same where the program has no symbols: addresses of malloc, free, calloc, realloc, "              \
+                "posix_memalign, aligned_alloc, memalign and malloc_usable_size, as its file has them"                 \
+    }
+
 #define HS_RECORDING_OPTIONS                                                                                           \
     {.name = "free-stacks",                                                                                            \
      .variable = "GRAB_BACKTRACES_ON_FREE",                                                                            \

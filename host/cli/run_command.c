@@ -102,6 +102,46 @@ static int start_emulated(struct hs_child *child, const struct hs_program *progr
     return result;
 }
 
+// ---- allocators within a program -----------------------------------------------------------------------------------
+
+static struct hs_named_allocators named_allocators(const struct hs_arguments *arguments)
+{
+    return (struct hs_named_allocators){hs_arguments__text(arguments, "allocator-symbols", NULL),
+                                        hs_arguments__text(arguments, "allocator-at", NULL)};
+}
+
+static bool are_named(const struct hs_named_allocators *named)
+{
+    return named->prefixes || named->places;
+}
+
+// Only in a program that is executed itself, on this machine.
+static bool can_adopt(const struct hs_program *program)
+{
+    return hs_inject__is_supported() && program->recorded && !program->wrapper && !program->is_emulated;
+}
+
+static bool allocators_are_right(const struct hs_arguments *arguments)
+{
+    const struct hs_named_allocators named = named_allocators(arguments);
+    struct hs_error error = {.message = ""};
+    if (hs_named_allocators__check(&named, &error)) {
+        hs_complain(arguments->command, "%s", error.message);
+        return false;
+    }
+    if (are_named(&named) && (!hs_inject__is_supported() || hs_arguments__flag(arguments, "on"))) {
+        hs_complain(arguments->command, "--allocator-symbols and --allocator-at work on AMD64, without --on");
+        return false;
+    }
+    return true;
+}
+
+static bool adopts(const struct hs_arguments *arguments, const struct hs_program *program)
+{
+    const struct hs_named_allocators named = named_allocators(arguments);
+    return can_adopt(program) && (are_named(&named) || hs_inject__has_allocators(program->recorded));
+}
+
 // ---- programs without a dynamic linker -----------------------------------------------------------------------------
 
 struct injected {
@@ -122,9 +162,10 @@ static void inject(void *context, pid_t pid)
 static int start_static(const struct hs_arguments *arguments, struct hs_child *child, const struct hs_program *program,
                         const char *library)
 {
-    struct injected injected = {
-        .request = {.library = library, .begins_idle = hs_arguments__flag(arguments, "disabled")},
-        .error = {.message = ""}};
+    struct injected injected = {.request = {.library = library,
+                                            .named = named_allocators(arguments),
+                                            .begins_idle = hs_arguments__flag(arguments, "disabled")},
+                                .error = {.message = ""}};
     for (char **entry = environ; *entry; entry++)
         if (hs_recording_options__is_variable(*entry) && injected.request.variable_count < HS_INJECT_VARIABLES)
             injected.request.variables[injected.request.variable_count++] = *entry;
@@ -134,6 +175,30 @@ static int start_static(const struct hs_arguments *arguments, struct hs_child *c
     hs_complain(arguments->command, "heapsonde cannot record %s: it is statically linked, and %s", program->name,
                 injected.error.message);
     return -ENOTSUP;
+}
+
+static void adopt(void *context, pid_t pid)
+{
+    struct injected *injected = context;
+    struct hs_inject_result result;
+    bool executed;
+    injected->request.pid = pid;
+    injected->has_failed = hs_inject__adopt(&injected->request, &result, &executed, &injected->error) != 0;
+    if (!injected->has_failed && result.unpatched[0])
+        hs_complain(NULL, "not recorded, as they cannot be patched: %s", result.unpatched);
+}
+
+static int start_adopting(const struct hs_arguments *arguments, struct hs_child *child,
+                          const struct hs_program *program)
+{
+    struct injected injected = {.request = {.named = named_allocators(arguments)}, .error = {.message = ""}};
+    int result = hs_child__run_held(child, program->path, program->arguments, environ, adopt, &injected);
+    if (result || !injected.has_failed)
+        return result;
+    bool is_refused = are_named(&injected.request.named);
+    hs_complain(arguments->command, is_refused ? "heapsonde cannot record %s: %s" : "%s has its own allocator, and %s",
+                program->name, injected.error.message);
+    return is_refused ? -ENOTSUP : 0;
 }
 
 static int start(const struct hs_arguments *arguments, struct hs_child *child, const struct hs_program *program,
@@ -151,7 +216,8 @@ static int start(const struct hs_arguments *arguments, struct hs_child *child, c
     if (words)
         result = hs_child__run(child, program->wrapper, words, environ);
     else if (preload && !program->wrapper && !putenv(preload))
-        result = hs_child__run(child, program->path, program->arguments, environ);
+        result = adopts(arguments, program) ? start_adopting(arguments, child, program)
+                                            : hs_child__run(child, program->path, program->arguments, environ);
     free(words);
     if (program->wrapper)
         free(preload); // otherwise it is the environment's
@@ -359,7 +425,7 @@ static int run(const struct hs_arguments *arguments)
     if (hs_run_wrapper__has_more(arguments))
         return hs_run_wrapper__with_more(arguments, run);
     if (!names_each_process(arguments, hs_recording_options__output(arguments)) ||
-        !hs_recording_options__are_right(arguments) || !prepare_jit(arguments))
+        !hs_recording_options__are_right(arguments) || !allocators_are_right(arguments) || !prepare_jit(arguments))
         return HS_EXIT_USAGE;
     hs_recording_options__set(arguments);
     if (!hs_variables__check(arguments->command, environ))
@@ -447,6 +513,7 @@ static const struct hs_option options[] = {
     {.name = "no-sigusr1", .variable = "REGISTER_SIGUSR1", .flag_value = "0", .help = "leave SIGUSR1 to the program"},
     {.name = "no-sigusr2", .variable = "REGISTER_SIGUSR2", .flag_value = "0", .help = "leave SIGUSR2 to the program"},
     {.name = "zero-memory", .variable = "ZERO_MEMORY", .flag_value = "1", .help = "give the program zeroed memory"},
+    HS_ALLOCATOR_OPTIONS,
     HS_RECORDING_OPTIONS,
     {0},
 };

@@ -7,6 +7,7 @@
 #include "host/cli/progress.h"
 #include "host/import/import.h"
 #include "host/report/text.h"
+#include "host/report/unseen.h"
 #include "host/symbols/own_allocator.h"
 
 #include <ctype.h>
@@ -155,15 +156,17 @@ static void print_file(const struct hs_recording *recording, const struct hs_sum
 }
 
 // A program's own malloc may well call the next one, which is recorded; of the others nothing is ever seen.
-static void explain_own_allocator(const struct hs_recording *recording, const struct hs_summary *summary)
+static void explain_own_allocator(const struct hs_recording *recording, const struct hs_store *store)
 {
+    const struct hs_summary *summary = hs_store__summary(store);
     const char *name = recording->path ? hs_own_allocator(recording->path) : NULL;
-    if (!name || summary->state == HS_STATE_EXEC || (summary->allocations && !strcmp(name, "malloc")))
+    if (!name || summary->state == HS_STATE_EXEC || (summary->allocations && !strcmp(name, "malloc")) ||
+        hs_unseen__is_recorded(store, name))
         return;
     hs_complain(NULL,
-                "%s has its own allocator (%s), whose allocations are not in the trace; link the program "
-                "with the system's malloc or with that allocator's shared library",
-                recording->program, name);
+                "%s has its own allocator (%s), whose allocations are not in the trace; on AMD64, record it with %s, "
+                "or link the program with the system's malloc or with that allocator's shared library",
+                recording->program, name, hs_unseen__option(name).text);
 }
 
 // Whether the folder of the trace has less room than a trace begins with.
@@ -209,7 +212,7 @@ static void summarize_trace(const struct hs_recording *recording, const struct h
         return;
     }
     print_numbers(hs_store__summary(store));
-    explain_own_allocator(recording, hs_store__summary(store));
+    explain_own_allocator(recording, store);
     print_file(recording, hs_store__summary(store), found);
     hs_store__close(store);
 }

@@ -18,10 +18,14 @@ static void look_allocator(const char *program, struct hs_doctor_finding *findin
         return;
     }
     hs_doctor__say(finding, HS_DOCTOR_LIMITED, "%s has its own allocator (%s)", program, name);
-    hs_doctor__advise(finding, strcmp(name, "malloc")
-                                   ? "its allocations are not recorded; link the program with the system's malloc"
-                                   : "nothing is recorded unless it calls the next malloc; link the "
-                                     "program with the system's malloc or with an allocator's shared library");
+    hs_doctor__advise(finding,
+                      strcmp(name, "malloc")
+                          ? "on AMD64 it is recorded if all of its functions have symbols; --allocator-symbols "
+                            "and --allocator-at name those of others. Elsewhere link the program with the "
+                            "system's malloc"
+                          : "nothing is recorded unless it calls the next malloc; on AMD64 add "
+                            "--allocator-symbols none, elsewhere link the program with the system's malloc or "
+                            "with an allocator's shared library");
 }
 
 struct sections {

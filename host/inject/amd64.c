@@ -91,6 +91,25 @@ static void land(struct code *code, size_t jump)
     code->start[jump - 1] = (uint8_t)(code->length - jump);
 }
 
+// A new thread may find the record of one that has ended.
+static void put_thread_check(struct code *code, const struct hs_island *island)
+{
+    PUT(code, 0x64, 0x4c, 0x8b, 0x1c, 0x25); // mov %fs:word, %r11
+    put_32(code, island->words.word);
+    PUT(code, 0x4d, 0x85, 0xdb); // test %r11, %r11
+    size_t none = put_short_jump(code, 0x74);
+    PUT(code, 0x64, 0x44, 0x8b, 0x14, 0x25); // mov %fs:tid, %r10d
+    put_32(code, island->words.tid);
+    PUT(code, 0x45, 0x39, 0x93); // cmp %r10d, number_at(%r11)
+    put_32(code, island->number_at);
+    size_t same = put_short_jump(code, 0x74);
+    PUT(code, 0x64, 0x48, 0xc7, 0x04, 0x25); // movq $0, %fs:word
+    put_32(code, island->words.word);
+    put_32(code, 0);
+    land(code, none);
+    land(code, same);
+}
+
 // %r10 and %r11 are free at the entry of a C function.
 static size_t put_island(uint8_t *bytes, const struct hs_island *island)
 {
@@ -105,21 +124,12 @@ static size_t put_island(uint8_t *bytes, const struct hs_island *island)
         put_32(&code, (int64_t)(island->own_end - island->own));
         own = put_short_jump(&code, 0x72); // jb
     }
-    // A new thread may find the record of one that has ended.
-    PUT(&code, 0x64, 0x4c, 0x8b, 0x1c, 0x25); // mov %fs:word, %r11
-    put_32(&code, island->words.word);
-    PUT(&code, 0x4d, 0x85, 0xdb); // test %r11, %r11
-    size_t none = put_short_jump(&code, 0x74);
-    PUT(&code, 0x64, 0x44, 0x8b, 0x14, 0x25); // mov %fs:tid, %r10d
-    put_32(&code, island->words.tid);
-    PUT(&code, 0x45, 0x39, 0x93); // cmp %r10d, number_at(%r11)
-    put_32(&code, island->number_at);
-    size_t same = put_short_jump(&code, 0x74);
-    PUT(&code, 0x64, 0x48, 0xc7, 0x04, 0x25); // movq $0, %fs:word
-    put_32(&code, island->words.word);
-    put_32(&code, 0);
-    land(&code, none);
-    land(&code, same);
+    if (!island->is_loaded)
+        put_thread_check(&code, island);
+    if (island->function) {
+        PUT(&code, 0x49, 0xbb); // mov $function, %r11
+        put_64(&code, island->function);
+    }
     put_far_jump(&code, island->hook);
     if (own) {
         land(&code, own);
@@ -162,11 +172,20 @@ static bool is_conditional(const struct instruction *instruction)
     return (instruction->is_main && high == 0x70) || (instruction->is_second && high == 0x80);
 }
 
-static bool is_call_or_loop(const struct instruction *instruction)
+static bool is_direct_call(const struct instruction *instruction)
 {
-    uint8_t opcode = instruction->parts.opcode;
-    bool is_indirect = opcode == 0xff && (instruction->parts.reg_opcode == 2 || instruction->parts.reg_opcode == 3);
-    return instruction->is_main && (opcode == 0xe8 || is_indirect || (opcode >= 0xe0 && opcode <= 0xe3));
+    return instruction->is_main && instruction->parts.opcode == 0xe8;
+}
+
+static bool is_indirect_call(const struct instruction *instruction)
+{
+    return instruction->is_main && instruction->parts.opcode == 0xff &&
+           (instruction->parts.reg_opcode == 2 || instruction->parts.reg_opcode == 3);
+}
+
+static bool is_loop(const struct instruction *instruction)
+{
+    return instruction->is_main && instruction->parts.opcode >= 0xe0 && instruction->parts.opcode <= 0xe3;
 }
 
 // syscall, sysenter, int, xbegin
@@ -239,8 +258,15 @@ static const char *move_one(struct code *code, const struct instruction *instruc
 {
     if (is_jump(instruction) || is_conditional(instruction))
         return move_branch(code, instruction, moved);
-    if (is_call_or_loop(instruction))
+    if (is_loop(instruction))
+        return "is a loop";
+    if ((is_direct_call(instruction) || is_indirect_call(instruction)) && !moved->may_call)
         return "calls at once";
+    if (is_direct_call(instruction)) {
+        PUT(code, 0xe8);
+        put_distance(code, instruction->target, 0);
+        return NULL;
+    }
     if (is_for_kernel(instruction))
         return "asks the kernel at once";
     if (is_relative(instruction))
@@ -266,7 +292,8 @@ static bool is_jumped_into(const struct hs_moved_code *moved, const uint8_t *cod
             at++;
             continue;
         }
-        if ((is_jump(&instruction) || is_conditional(&instruction) || is_call_or_loop(&instruction)) &&
+        if ((is_jump(&instruction) || is_conditional(&instruction) || is_direct_call(&instruction) ||
+             is_loop(&instruction)) &&
             instruction.target > moved->at && instruction.target < moved->at + moved->consumed)
             return true;
         at += instruction.parts.at;
@@ -303,7 +330,7 @@ static bool move(struct hs_moved_code *moved, uint64_t function, const uint8_t *
                  uint64_t to)
 {
     static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
-    *moved = (struct hs_moved_code){.at = function};
+    *moved = (struct hs_moved_code){.may_call = moved->may_call, .at = function};
     if (length >= sizeof endbr + JUMP && !memcmp(bytes, endbr, sizeof endbr)) {
         moved->at += sizeof endbr;
         bytes += sizeof endbr;
@@ -386,6 +413,14 @@ static int look(pid_t tid, uint64_t *pc, uint64_t *sp, uint64_t *thread_pointer)
 static void call_clone(struct hs_system_call *system_call, unsigned long flags, uint64_t stack, uint64_t thread_pointer)
 {
     *system_call = (struct hs_system_call){SYS_clone, {(long)flags, (long)stack, 0, 0, (long)thread_pointer}};
+}
+
+static int go_to(pid_t tid, uint64_t pc)
+{
+    struct user_regs_struct registers;
+    int failed = get(tid, &registers);
+    registers.rip = pc;
+    return failed ? failed : set(tid, &registers);
 }
 
 // As the kernel would begin an interrupted system call again.
@@ -493,6 +528,8 @@ const struct hs_inject_arch hs_inject_amd64 = {
     .patch = put_patch,
     .island = put_island,
     .return_zero = put_return_zero,
+    .trap = (const uint8_t[]){0xcc},
+    .trap_length = 1,
 #if defined(__x86_64__) && defined(__LP64__)
     .stub = put_stub,
     .stub_values = 8 * WORD_COUNT,
@@ -501,6 +538,7 @@ const struct hs_inject_arch hs_inject_amd64 = {
     .result = result,
     .restore = restore,
     .look = look,
+    .go_to = go_to,
     .mmap = SYS_mmap,
     .mprotect = SYS_mprotect,
     .clone = call_clone,

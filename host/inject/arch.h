@@ -13,6 +13,7 @@ enum { HS_INJECT_PATCH = 8, HS_INJECT_CODE = 256, HS_INJECT_REGISTERS = 512 };
 
 // The first instructions of a function, moved elsewhere.
 struct hs_moved_code {
+    bool may_call;                // given: a call may be moved. No exception may pass the function then
     uint64_t at;                  // where the patch goes: behind a landing pad
     size_t consumed;              // bytes of whole instructions that the patch touches
     uint8_t code[HS_INJECT_CODE]; // what stands for them, and leads behind them
@@ -32,6 +33,8 @@ struct hs_thread_words {
 struct hs_island {
     uint64_t hook;         // function of the library
     uint64_t original;     // the moved code
+    uint64_t function;     // the record that `hook` gets in a register; 0: none
+    bool is_loaded;        // the library was loaded by a dynamic linker: threads are as it expects them
     uint64_t own, own_end; // calls from here are the allocator's own and go to `original`; 0, 0: none
     struct hs_thread_words words;
     uint32_t number_at; // of the owner's tid in a thread's record
@@ -63,6 +66,8 @@ struct hs_inject_arch {
     // Returns the patch's length, 0 if `to` is out of reach.
     size_t (*patch)(uint8_t *code, uint64_t at, uint64_t to);
     size_t (*island)(uint8_t *code, const struct hs_island *island);
+    const uint8_t *trap; // an instruction that stops a thread, which is then behind it
+    size_t trap_length;
     size_t (*return_zero)(uint8_t *code);
 
     // The rest is for threads that ptrace has stopped; NULL on other machines.
@@ -76,6 +81,7 @@ struct hs_inject_arch {
     long (*result)(const struct hs_borrowed *borrowed);
     int (*restore)(const struct hs_borrowed *borrowed);
     int (*look)(pid_t tid, uint64_t *pc, uint64_t *sp, uint64_t *thread_pointer);
+    int (*go_to)(pid_t tid, uint64_t pc);
     void (*clone)(struct hs_system_call *call, unsigned long flags, uint64_t stack, uint64_t thread_pointer);
     long mmap, mprotect; // numbers of system calls
 };

@@ -4,6 +4,7 @@
 #include "host/inject/image.h"
 #include "host/inject/inject.h"
 #include "host/inject/permission.h"
+#include "host/inject/place.h"
 #include "host/inject/region.h"
 #include "host/inject/seccomp.h"
 
@@ -12,15 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
-
-enum { PAGE = 4096, GAP = 0x10000, HOLE_TRIES = 20, STOP_TRIES = 200, BEGIN_SECONDS = 30, FIRST_OFFSET = 0x100 };
+enum { STOP_TRIES = 200, BEGIN_SECONDS = 30, FIRST_OFFSET = 0x100 };
 
 // In the settings, before the variables.
 enum { SETTING_ENVIRON = 8, SETTING_DEBUG = 0x40, SETTING_LIST = 0x100, SETTING_TEXT = 0x400 };
@@ -33,7 +29,7 @@ struct attaching {
     struct hs_inject_modules modules;
     struct hs_inject_image image;
     struct hs_region region;
-    uint8_t islands[HS_REGION_IMAGE - HS_REGION_ISLANDS];
+    struct hs_hooks hooks;
     uint8_t settings[HS_REGION_SETTINGS];
 };
 
@@ -53,113 +49,60 @@ static int no_memory(struct attaching *attaching, int failed)
 
 // ---- places --------------------------------------------------------------------------------------------------------
 
-static uint64_t hole_below(const struct hs_inject_target *target, uint64_t near, uint64_t size)
-{
-    uint64_t at = near > target->arch->reach ? near - target->arch->reach : GAP, found = 0;
-    for (size_t i = 0; i < target->mapping_count && target->mappings[i].start < near; i++) {
-        const struct hs_inject_mapping *mapping = &target->mappings[i];
-        if (mapping->start > at && mapping->start - at >= size + 2 * GAP)
-            found = (mapping->start - size - GAP) & ~(uint64_t)(GAP - 1);
-        if (mapping->end > at)
-            at = mapping->end;
-    }
-    return found;
-}
-
-// Behind the heap there has to be room for it to grow.
-static uint64_t hole_above(const struct hs_inject_target *target, uint64_t near, uint64_t size)
-{
-    for (size_t i = 0; i + 1 < target->mapping_count; i++) {
-        const struct hs_inject_mapping *mapping = &target->mappings[i];
-        uint64_t room = strcmp(mapping->path, "[heap]") ? GAP : target->arch->reach / 2;
-        uint64_t at = (mapping->end + room + GAP - 1) & ~(uint64_t)(GAP - 1), next = mapping[1].start;
-        if (mapping->end <= near)
-            continue;
-        if (at + size + GAP <= next && at + size - near < target->arch->reach)
-            return at;
-    }
-    return 0;
-}
-
-static uint64_t find_hole(const struct hs_inject_target *target, uint64_t near, uint64_t size)
-{
-    uint64_t below = hole_below(target, near, size);
-    return below ? below : hole_above(target, near, size);
-}
-
 static uint64_t region_size(const struct attaching *attaching)
 {
     return HS_REGION_IMAGE + attaching->image.size + HS_REGION_SETTINGS + HS_REGION_LOCAL + HS_REGION_STACK;
 }
 
-// What killed commands have left there is removed where no other bytes are unused.
-static uint64_t find_cave(struct hs_inject_target *target)
-{
-    uint64_t cave = hs_cave__find(target);
-    if (cave)
-        return cave;
-    if (!hs_inject_target__stop_all(target, NULL))
-        hs_cave__empty_all(target);
-    hs_inject_target__let_go(target);
-    return hs_cave__find(target);
-}
-
-// One thread carries out two calls. The others go on, and may take the hole.
 static int map_region(struct attaching *attaching, uint64_t near)
 {
-    struct hs_inject_target *target = &attaching->target;
-    uint64_t size = region_size(attaching), cave = find_cave(target);
-    long mapped = -EEXIST, protected = 0;
-    int failed =
-        cave ? hs_inject_target__stop_one(target, attaching->error)
-             : hs_error__set(attaching->error, ENOTSUP, "process %d has no unused bytes of code", (int)target->pid);
-    for (int tries = 0; !failed && mapped == -EEXIST && tries < HOLE_TRIES; tries++) {
-        failed = hs_inject_target__read_mappings(target, attaching->error);
-        uint64_t hole = find_hole(target, near, size);
-        if (!failed && !hole)
-            failed = hs_error__set(attaching->error, ENOMEM, "process %d has no free addresses near its allocator",
-                                   (int)target->pid);
-        struct hs_system_call map = {
-            target->arch->mmap,
-            {(long)hole, (long)size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0}};
-        if (!failed)
-            failed = hs_inject_target__call(target, cave, 0, &map, &mapped, attaching->error);
-        if (!failed && mapped > 0 && (uint64_t)mapped != hole) // a kernel that does not know the flag
-            failed = hs_error__set(attaching->error, ENOMEM, "process %d has no free addresses near its allocator",
-                                   (int)target->pid);
-    }
-    if (!failed && mapped < 0)
-        failed = hs_error__set(attaching->error, (int)-mapped, "process %d cannot map memory: %s", (int)target->pid,
-                               strerror((int)-mapped));
-    if (!failed) {
-        uint64_t data = (uint64_t)mapped + HS_REGION_IMAGE + attaching->image.writable_at;
-        struct hs_system_call protect = {
-            target->arch->mprotect,
-            {(long)data, (long)((uint64_t)mapped + size - data), PROT_READ | PROT_WRITE, 0, 0, 0}};
-        failed = hs_inject_target__call(target, cave, 0, &protect, &protected, attaching->error);
-    }
-    if (!failed && protected < 0)
-        failed = hs_error__set(attaching->error, (int)-protected, "process %d cannot protect memory: %s",
-                               (int)target->pid, strerror((int)-protected));
-    if (cave)
-        hs_cave__empty(target, cave);
-    hs_inject_target__let_go(target);
-    attaching->region = (struct hs_region){.magic = HS_REGION_MAGIC, .at = (uint64_t)mapped, .size = size};
+    uint64_t size = region_size(attaching), at = 0;
+    int failed = hs_place__map(&attaching->target, near, size, HS_REGION_IMAGE + attaching->image.writable_at, &at,
+                               attaching->error);
+    attaching->region = (struct hs_region){.magic = HS_REGION_MAGIC, .at = at, .size = size};
     return failed;
 }
 
+static uint64_t map_area(void *context, uint64_t near, uint64_t size)
+{
+    struct attaching *attaching = context;
+    uint64_t at = 0;
+    return hs_place__map(&attaching->target, near, size, size, &at, NULL) ? 0 : at;
+}
+
 // ---- thread-local words --------------------------------------------------------------------------------------------
+
+static bool contains(const struct hs_inject_module *module, const char *text)
+{
+    return memmem(module->file.bytes, module->file.size, text, strlen(text)) != NULL;
+}
+
+// A program without symbols has texts of its C library.
+static const char *libc_by_texts(const struct hs_inject_modules *modules)
+{
+    for (size_t i = 0; i < modules->count; i++) {
+        if (!modules->each[i].is_static)
+            continue;
+        if (contains(&modules->each[i], "Fatal glibc error: ") || contains(&modules->each[i], "glibc.malloc."))
+            return "glibc";
+        if (contains(&modules->each[i], "MUSL_LOCPATH"))
+            return "musl";
+    }
+    return NULL;
+}
 
 // Before libc has begun, its own functions say which one it is.
 static int guess_words(struct attaching *attaching)
 {
     static const char *const signs[][2] = {{"glibc", "__libc_memalign"}, {"musl", "__init_tp"}, {"musl", "__init_tls"}};
     const struct hs_thread_words *words = attaching->target.arch->words;
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
-        if (!hs_inject_modules__find(&attaching->modules, NULL, signs[i][1]).module)
-            continue;
-        while (words->libc && strcmp(words->libc, signs[i][0]))
-            words++;
+    const char *libc = libc_by_texts(&attaching->modules);
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (hs_inject_modules__find(&attaching->modules, NULL, signs[i][1]).module)
+            libc = signs[i][0];
+    while (libc && words->libc && strcmp(words->libc, libc))
+        words++;
+    if (libc && words->libc) {
         attaching->region.words = *words;
         attaching->region.words.libc = NULL;
         return 0;
@@ -272,35 +215,48 @@ static double age_of(pid_t pid)
     return age > 0 ? age : 0;
 }
 
+static int prepare_hooks(struct attaching *attaching)
+{
+    struct hs_hooks *hooks = &attaching->hooks;
+    hooks->target = &attaching->target;
+    hooks->modules = &attaching->modules;
+    hooks->image = &attaching->image;
+    hooks->region = &attaching->region;
+    hooks->adopted = (uintptr_t)hs_inject_image__table(&attaching->image)->adopted;
+    hooks->is_starting = attaching->target.is_starting;
+    hooks->unpatched = attaching->result->unpatched;
+    hooks->unpatched_size = sizeof attaching->result->unpatched;
+    hooks->names = attaching->result->allocators;
+    hooks->names_size = sizeof attaching->result->allocators;
+    hooks->map = map_area;
+    hooks->context = attaching;
+    if (hs_hooks__add_area(hooks, attaching->region.at + HS_REGION_ISLANDS))
+        return hs_error__set(attaching->error, ENOMEM, "out of memory");
+    return hs_hooks__prepare(hooks, attaching->error);
+}
+
 static int write_region(struct attaching *attaching)
 {
     const struct hs_inject_target *target = &attaching->target;
     struct hs_region *region = &attaching->region;
-    struct hs_hooks hooks = {.target = target,
-                             .modules = &attaching->modules,
-                             .image = &attaching->image,
-                             .region = region,
-                             .is_starting = target->is_starting,
-                             .islands = attaching->islands,
-                             .unpatched = attaching->result->unpatched,
-                             .unpatched_size = sizeof attaching->result->unpatched};
-    uint64_t malloc_at;
-    hooks.allocator = hs_hooks__allocator(&attaching->modules, &malloc_at);
+    struct hs_hooks *hooks = &attaching->hooks;
     int failed = write_settings(attaching);
     if (!failed)
         failed = hs_inject_image__relocate(&attaching->image, target->arch, region->at + HS_REGION_IMAGE, FIRST_OFFSET,
                                            import, attaching, attaching->error);
     if (!failed)
-        failed = hs_hooks__prepare(&hooks, attaching->error);
+        failed = prepare_hooks(attaching);
     if (failed)
         return failed;
     const struct hs_attach_table *table = hs_inject_image__table(&attaching->image);
     char *info = hs_inject_image__at(&attaching->image, (uintptr_t)table->info, HS_ATTACH_INFO);
     if (info && !target->is_starting)
         snprintf(info, HS_ATTACH_INFO, "%.0f", age_of(target->pid) * 1e9);
+    char *names = hs_inject_image__at(&attaching->image, (uintptr_t)table->adopted_names, HS_ATTACH_NAMES);
+    if (names)
+        snprintf(names, HS_ATTACH_NAMES, "%s", attaching->result->allocators);
     region->end = (uintptr_t)table->end;
-    failed =
-        hs_inject_target__write(target, region->at + HS_REGION_ISLANDS, attaching->islands, sizeof attaching->islands);
+    failed = hs_hooks__write(hooks);
     if (!failed)
         failed = hs_inject_target__write(target, attaching->image.base, attaching->image.bytes, attaching->image.size);
     if (!failed)
@@ -413,6 +369,31 @@ static int take_back(struct attaching *attaching, int failed)
 
 // ---- all of it -----------------------------------------------------------------------------------------------------
 
+// *near becomes the address of a function that gives out memory.
+static int find_allocators(struct attaching *attaching, uint64_t *near)
+{
+    struct hs_hooks *hooks = &attaching->hooks;
+    hooks->allocator = hs_hooks__allocator(&attaching->modules, near);
+    int failed =
+        hs_families__find(&hooks->sets, &attaching->modules, false, &attaching->request->named, attaching->error);
+    if (failed)
+        return failed;
+    const struct hs_inject_module *module = hooks->allocator;
+    if (!module && hooks->sets.count) {
+        module = hooks->sets.each[0].module;
+        *near = hooks->sets.each[0].each[0].function.address;
+    }
+    if (!module)
+        return hs_error__set(attaching->error, ENOTSUP, "process %d has no function malloc that can be found by name%s",
+                             (int)attaching->target.pid,
+                             hs_inject_modules__is_static(&attaching->modules)
+                                 ? " (a statically linked program needs its table of symbols, which strip removes, or "
+                                   "--allocator-at)"
+                                 : "");
+    snprintf(attaching->result->allocator, sizeof attaching->result->allocator, "%s", module->path);
+    return 0;
+}
+
 static int look_at_target(struct attaching *attaching, uint64_t *malloc_at)
 {
     struct hs_region other;
@@ -429,15 +410,7 @@ static int look_at_target(struct attaching *attaching, uint64_t *malloc_at)
         return hs_error__set(attaching->error, EALREADY,
                              "process %d is recorded already; 'heapsonde detach %d' ends that",
                              (int)attaching->target.pid, (int)attaching->target.pid);
-    const struct hs_inject_module *allocator = hs_hooks__allocator(&attaching->modules, malloc_at);
-    if (!allocator)
-        return hs_error__set(attaching->error, ENOTSUP, "process %d has no function malloc that can be found by name%s",
-                             (int)attaching->target.pid,
-                             hs_inject_modules__is_static(&attaching->modules)
-                                 ? " (a statically linked program needs its table of symbols, which strip removes)"
-                                 : "");
-    snprintf(attaching->result->allocator, sizeof attaching->result->allocator, "%s", allocator->path);
-    return 0;
+    return find_allocators(attaching, malloc_at);
 }
 
 static int attach(struct attaching *attaching)
@@ -471,6 +444,7 @@ static int attach(struct attaching *attaching)
 
 static void release(struct attaching *attaching)
 {
+    hs_hooks__free(&attaching->hooks);
     hs_inject_image__close(&attaching->image);
     hs_inject_modules__close(&attaching->modules);
     hs_inject_target__close(&attaching->target);
@@ -525,10 +499,12 @@ int hs_inject__examine(pid_t pid, struct hs_error *error)
 {
     int failed = hs_permission__check(pid, error);
     struct attaching *attaching = failed ? NULL : calloc(1, sizeof *attaching);
+    const struct hs_inject_request request = {.pid = pid};
     struct hs_inject_result result = {0};
     uint64_t malloc_at;
     if (!attaching)
         return failed ? failed : hs_error__set(error, ENOMEM, "out of memory");
+    attaching->request = &request;
     attaching->result = &result;
     attaching->error = error;
     failed = hs_inject_target__open(&attaching->target, pid, error);
@@ -536,8 +512,6 @@ int hs_inject__examine(pid_t pid, struct hs_error *error)
         failed = hs_seccomp__check(&attaching->target, false, error);
     if (!failed)
         failed = look_at_target(attaching, &malloc_at);
-    hs_inject_modules__close(&attaching->modules);
-    hs_inject_target__close(&attaching->target);
-    free(attaching);
+    release(attaching);
     return failed;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LOOKED_AT = 4096, UNIT = 16, ALLOCATOR = 1, NEEDED = 2, LATER = 4 };
@@ -53,11 +54,6 @@ static const struct {
 
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-struct planned {
-    struct hs_function function;
-    uint64_t original; // moved code; 0: not patched
-};
-
 const struct hs_inject_module *hs_hooks__allocator(const struct hs_inject_modules *modules, uint64_t *malloc_at)
 {
     struct hs_function function = hs_inject_modules__find(modules, NULL, "malloc");
@@ -69,13 +65,13 @@ const struct hs_inject_module *hs_hooks__allocator(const struct hs_inject_module
 
 // glibc frees what a thread has kept when the thread ends, by its own `free`. No other function lies between these, as
 // they are one object file.
-static void find_own_code(const struct hs_hooks *hooks, const struct planned *planned, struct hs_island *island)
+static void find_own_code(const struct hs_hooks *hooks, const struct hs_function *found, struct hs_island *island)
 {
     island->own = island->own_end = 0;
     if (!hs_inject_modules__find(hooks->modules, hooks->allocator, "__libc_memalign").module)
         return;
     for (size_t i = 0; i < FUNCTIONS; i++) {
-        const struct hs_function *function = &planned[i].function;
+        const struct hs_function *function = &found[i];
         if (!(functions[i].how & ALLOCATOR) || !function->module)
             continue;
         if (!island->own || function->address < island->own)
@@ -85,23 +81,76 @@ static void find_own_code(const struct hs_hooks *hooks, const struct planned *pl
     }
 }
 
+// ---- areas ---------------------------------------------------------------------------------------------------------
+
+int hs_hooks__add_area(struct hs_hooks *hooks, uint64_t at)
+{
+    uint8_t *bytes = calloc(1, HS_AREA_SIZE);
+    if (!bytes)
+        return -ENOMEM;
+    hooks->areas[hooks->area_count++] = (struct hs_area){.at = at, .bytes = bytes};
+    return 0;
+}
+
+int hs_hooks__write(const struct hs_hooks *hooks)
+{
+    int failed = 0;
+    for (size_t i = 0; i < hooks->area_count && !failed; i++)
+        if (hooks->areas[i].used)
+            failed =
+                hs_inject_target__write(hooks->target, hooks->areas[i].at, hooks->areas[i].bytes, hooks->areas[i].used);
+    return failed;
+}
+
+void hs_hooks__free(struct hs_hooks *hooks)
+{
+    for (size_t i = 0; i < hooks->area_count; i++)
+        free(hooks->areas[i].bytes);
+    hooks->area_count = 0;
+    hs_families__free(&hooks->sets);
+}
+
+// Whether all code and data of the module can be reached from the area, and the other way round.
+static bool is_near(const struct hs_hooks *hooks, const struct hs_area *area, const struct hs_inject_module *module)
+{
+    uint64_t first = area->at, last = area->at + HS_AREA_SIZE;
+    for (size_t i = 0; i < module->file.segment_count; i++) {
+        const Elf64_Phdr *segment = &module->file.segments[i];
+        if (segment->p_type != PT_LOAD)
+            continue;
+        uint64_t start = module->bias + segment->p_vaddr, end = start + segment->p_memsz;
+        first = start < first ? start : first;
+        last = end > last ? end : last;
+    }
+    return last - first < hooks->target->arch->reach;
+}
+
+static struct hs_area *area_for(struct hs_hooks *hooks, const struct hs_function *function)
+{
+    for (size_t i = 0; i < hooks->area_count; i++)
+        if (is_near(hooks, &hooks->areas[i], function->module))
+            return &hooks->areas[i];
+    uint64_t at = hooks->area_count < HS_AREAS ? hooks->map(hooks->context, function->address, HS_AREA_SIZE) : 0;
+    return at && !hs_hooks__add_area(hooks, at) ? &hooks->areas[hooks->area_count - 1] : NULL;
+}
+
+static size_t whole_units(size_t length)
+{
+    return (length + UNIT - 1) & ~(size_t)(UNIT - 1);
+}
+
+static void use(struct hs_area *area, size_t length)
+{
+    area->used += whole_units(length);
+}
+
+static bool has_room(const struct hs_hooks *hooks, const struct hs_area *area)
+{
+    return hooks->region->patch_count < HS_REGION_PATCHES && hooks->planned_count < HS_REGION_PATCHES &&
+           area->used + 3 * HS_INJECT_CODE <= HS_AREA_SIZE;
+}
+
 // ---- one function --------------------------------------------------------------------------------------------------
-
-static uint64_t islands_at(const struct hs_hooks *hooks)
-{
-    return hooks->region->at + HS_REGION_ISLANDS;
-}
-
-static bool has_room(const struct hs_hooks *hooks)
-{
-    return hooks->region->patch_count < HS_REGION_PATCHES &&
-           hooks->islands_used + 2 * HS_INJECT_CODE <= HS_REGION_IMAGE - HS_REGION_ISLANDS;
-}
-
-static void use(struct hs_hooks *hooks, size_t length)
-{
-    hooks->islands_used += (length + UNIT - 1) & ~(size_t)(UNIT - 1);
-}
 
 // What was loaded from the file, so that its table of symbols is that of the program.
 static bool is_of_file(const struct hs_function *function, const uint8_t *code, size_t length)
@@ -118,103 +167,239 @@ static bool is_of_file(const struct hs_function *function, const uint8_t *code, 
     return false;
 }
 
-static const char *plan_patch(struct hs_hooks *hooks, struct planned *planned, struct hs_island *island, uint64_t hook)
+// Adds a patch for the function, whose island is completed here. `is`: it leads to a record.
+static const char *plan_patch(struct hs_hooks *hooks, const struct hs_function *function, struct hs_island *island,
+                              const struct hs_family_function *is)
 {
+    const bool has_record = is != NULL;
     const struct hs_inject_arch *arch = hooks->target->arch;
     uint8_t code[LOOKED_AT];
     size_t length = sizeof code;
-    struct hs_moved_code moved;
-    while (length > 32 && hs_inject_target__read(hooks->target, planned->function.address, code, length))
+    struct hs_moved_code moved = {.may_call = is && !is->silent};
+    struct hs_area *area = area_for(hooks, function);
+    while (length > 32 && hs_inject_target__read(hooks->target, function->address, code, length))
         length /= 2;
-    if (!is_of_file(&planned->function, code, 16))
+    if (!is_of_file(function, code, 16))
         return "is not as in its file";
-    uint64_t original = islands_at(hooks) + hooks->islands_used;
-    if (!has_room(hooks))
+    if (!area || !has_room(hooks, area))
         return "finds no room";
-    if (!arch->move(&moved, planned->function.address, code, length, planned->function.size, original))
+    uint64_t original = area->at + area->used;
+    if (!arch->move(&moved, function->address, code, length, function->size ? function->size : length, original))
         return moved.problem;
-    uint8_t *to = hooks->islands + hooks->islands_used;
-    memcpy(to, moved.code, moved.length);
+    size_t record = area->used + whole_units(moved.length);
+    size_t island_at = record + (has_record ? whole_units(sizeof(struct hs_attach_function)) : 0);
     struct hs_region_patch *patch = &hooks->region->patches[hooks->region->patch_count];
     *patch = (struct hs_region_patch){.at = moved.at, .consumed = (uint32_t)moved.consumed};
-    size_t island_at = hooks->islands_used + ((moved.length + UNIT - 1) & ~(size_t)(UNIT - 1));
-    patch->length = (uint32_t)arch->patch(patch->new, moved.at, islands_at(hooks) + island_at);
+    patch->length = (uint32_t)arch->patch(patch->new, moved.at, area->at + island_at);
     if (!patch->length)
         return "is out of reach";
-    memcpy(patch->old, code + (moved.at - planned->function.address), patch->length);
-    island->hook = hook;
+    memcpy(patch->old, code + (moved.at - function->address), patch->length);
+    memcpy(area->bytes + area->used, moved.code, moved.length);
     island->original = original;
-    use(hooks, moved.length);
-    use(hooks, arch->island(hooks->islands + hooks->islands_used, island));
-    planned->original = original;
+    island->function = has_record ? area->at + record : 0;
+    area->used = island_at;
+    use(area, arch->island(area->bytes + island_at, island));
+    hooks->planned[hooks->planned_count++] =
+        (struct hs_planned){*function, original, has_record ? area : NULL, has_record ? record : 0};
     hooks->region->patch_count++;
     return NULL;
 }
 
-static uint64_t known_original(const struct planned *planned, size_t count, uint64_t address)
+static uint64_t known_original(const struct hs_hooks *hooks, uint64_t address)
 {
-    for (size_t i = 0; i < count; i++)
-        if (planned[i].original && planned[i].function.address == address)
-            return planned[i].original;
+    for (size_t i = 0; i < hooks->planned_count; i++)
+        if (hooks->planned[i].function.address == address)
+            return hooks->planned[i].original;
     return 0;
+}
+
+// What a function did before, whether it is patched or not; 0: there is none.
+static uint64_t original_of(const struct hs_hooks *hooks, uint64_t address)
+{
+    uint64_t original = known_original(hooks, address);
+    return original ? original : address;
+}
+
+static void add_name(char *names, size_t size, const char *name)
+{
+    size_t length = strlen(names);
+    if (length + strlen(name) + 3 <= size)
+        snprintf(names + length, size - length, "%s%s", length ? ", " : "", name);
+}
+
+static bool has_name(const char *names, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = names; at; at = strchr(at, ','), at = at ? at + 2 : NULL)
+        if (!strncmp(at, name, length) && (!at[length] || at[length] == ','))
+            return true;
+    return false;
 }
 
 static void note_unpatched(struct hs_hooks *hooks, const char *name)
 {
-    size_t length = strlen(hooks->unpatched);
-    snprintf(hooks->unpatched + length, hooks->unpatched_size - length, "%s%s", length ? " " : "", name);
+    add_name(hooks->unpatched, hooks->unpatched_size, name);
 }
 
-static int plan(struct hs_hooks *hooks, struct planned *planned, struct hs_error *error)
+static struct hs_island empty_island(const struct hs_hooks *hooks)
 {
-    struct hs_island island = {.words = hooks->region->words,
-                               .number_at = (uint32_t)hs_inject_image__table(hooks->image)->number_at};
-    for (size_t i = 0; i < FUNCTIONS; i++)
-        planned[i].function = hs_inject_modules__find(
-            hooks->modules, functions[i].how & ALLOCATOR ? hooks->allocator : NULL, functions[i].name);
-    struct hs_island own = island;
-    find_own_code(hooks, planned, &own);
+    return (struct hs_island){.is_loaded = !hooks->image,
+                              .words = hooks->region->words,
+                              .number_at =
+                                  hooks->image ? (uint32_t)hs_inject_image__table(hooks->image)->number_at : 0};
+}
+
+// The functions that the library has under the same names.
+static int plan_usual(struct hs_hooks *hooks, struct hs_error *error)
+{
+    struct hs_function found[FUNCTIONS];
+    struct hs_island island = empty_island(hooks), own = island;
     for (size_t i = 0; i < FUNCTIONS; i++) {
-        uint64_t hook = hs_inject_image__function(hooks->image, functions[i].name);
+        bool is_allocators = functions[i].how & ALLOCATOR;
+        found[i] = (struct hs_function){0};
+        if (!is_allocators || hooks->allocator)
+            found[i] =
+                hs_inject_modules__find(hooks->modules, is_allocators ? hooks->allocator : NULL, functions[i].name);
+    }
+    if (hooks->allocator)
+        find_own_code(hooks, found, &own);
+    for (size_t i = 0; i < FUNCTIONS; i++) {
+        unsigned how = functions[i].how;
+        struct hs_island *used = how & ALLOCATOR ? &own : &island;
         const char *problem = NULL;
-        if (hooks->is_starting && functions[i].how & LATER)
+        if ((hooks->is_starting && how & LATER) || (how & ALLOCATOR && !hooks->allocator))
             continue;
-        if (!planned[i].function.module)
-            problem = functions[i].how & NEEDED ? "is not there" : NULL;
-        else if (!(planned[i].original = known_original(planned, i, planned[i].function.address)))
-            problem = plan_patch(hooks, &planned[i], functions[i].how & ALLOCATOR ? &own : &island, hook);
-        if (problem && functions[i].how & NEEDED)
+        used->hook = hs_inject_image__function(hooks->image, functions[i].name);
+        if (!found[i].module)
+            problem = how & NEEDED ? "is not there" : NULL;
+        else if (!known_original(hooks, found[i].address))
+            problem = plan_patch(hooks, &found[i], used, NULL);
+        if (problem && how & NEEDED)
             return hs_error__set(error, ENOTSUP, "%s: its function %s cannot be patched: it %s", hooks->allocator->path,
                                  functions[i].name, problem);
         if (problem)
             note_unpatched(hooks, functions[i].name);
     }
+    if (hooks->allocator)
+        add_name(hooks->names, hooks->names_size, "malloc");
+    return 0;
+}
+
+// ---- further allocators --------------------------------------------------------------------------------------------
+
+static const struct hs_function *function_of(const struct hs_allocator_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (!strcmp(set->each[i].is->name, name))
+            return &set->each[i].function;
+    return NULL;
+}
+
+// What is called in place of a function that throws. 0: there is none.
+static uint64_t silent_function(const struct hs_hooks *hooks, const struct hs_allocator_set *set,
+                                const struct hs_family_function *is)
+{
+    const struct hs_function *function = function_of(set, is->silent);
+    struct hs_function usual = {0};
+    if (!function && is->size == 0 && is->kind == set->each[0].is->kind) {
+        usual = hs_inject_modules__find(hooks->modules, set->module, "malloc");
+        function = &usual;
+    }
+    return function ? original_of(hooks, function->address) : 0;
+}
+
+static const char *fill_record(struct hs_hooks *hooks, const struct hs_allocator_set *set,
+                               const struct hs_family_function *is, const struct hs_planned *planned)
+{
+    struct hs_attach_function record = {.original = planned->original,
+                                        .usable = original_of(hooks, set->usable_size),
+                                        .silent = is->silent ? silent_function(hooks, set, is) : 0,
+                                        .what = is->what,
+                                        .kind = is->kind,
+                                        .size = is->size,
+                                        .count = is->count,
+                                        .block = is->block};
+    memcpy(planned->area->bytes + planned->record, &record, sizeof record);
+    return is->silent && !record.silent ? "throws exceptions" : NULL;
+}
+
+static const char *fill_records(struct hs_hooks *hooks, const struct hs_allocator_set *set, size_t first,
+                                const char **name)
+{
+    const char *problem = NULL;
+    for (size_t i = first; i < hooks->planned_count && !problem; i++)
+        for (size_t j = 0; j < set->count && !problem; j++) {
+            if (set->each[j].function.address != hooks->planned[i].function.address)
+                continue;
+            *name = set->each[j].is->name;
+            problem = fill_record(hooks, set, set->each[j].is, &hooks->planned[i]);
+            break;
+        }
+    return problem;
+}
+
+static const char *plan_functions(struct hs_hooks *hooks, const struct hs_allocator_set *set, const char **name)
+{
+    struct hs_island island = empty_island(hooks);
+    island.hook = hooks->adopted;
+    for (size_t i = 0; i < set->count; i++) {
+        const struct hs_function *function = &set->each[i].function;
+        *name = set->each[i].is->name;
+        if (known_original(hooks, function->address))
+            continue; // two names, or recorded by its usual one
+        const char *problem = plan_patch(hooks, function, &island, set->each[i].is);
+        if (problem && !set->each[i].is->forwards)
+            return problem;
+    }
+    return NULL;
+}
+
+// All of its functions or none: blocks of which only one end is seen are worse than blocks that are not.
+static int plan_set(struct hs_hooks *hooks, const struct hs_allocator_set *set, struct hs_error *error)
+{
+    const uint32_t patches = hooks->region->patch_count;
+    const size_t planned = hooks->planned_count;
+    const char *name = "";
+    const char *problem = plan_functions(hooks, set, &name);
+    if (!problem)
+        problem = fill_records(hooks, set, planned, &name);
+    if (!problem) {
+        if (!has_name(hooks->names, set->name))
+            add_name(hooks->names, hooks->names_size, set->name);
+        return 0;
+    }
+    hooks->region->patch_count = patches;
+    hooks->planned_count = planned;
+    if (set->is_named)
+        return hs_error__set(error, ENOTSUP, "%s: the allocator %s cannot be recorded: its function %s %s",
+                             set->module->path, set->name, name, problem);
+    note_unpatched(hooks, set->name);
     return 0;
 }
 
 // ---- the library's table -------------------------------------------------------------------------------------------
 
-static uint64_t real_function(const struct hs_hooks *hooks, const struct planned *planned, const char *name)
+static uint64_t real_function(const struct hs_hooks *hooks, const char *name)
 {
     bool is_allocators = !strcmp(name, "malloc_usable_size");
     for (size_t i = 0; i < FUNCTIONS; i++)
-        if (!strcmp(functions[i].name, name)) {
-            if (planned[i].original)
-                return planned[i].original;
+        if (!strcmp(functions[i].name, name))
             is_allocators = functions[i].how & ALLOCATOR;
-        }
-    struct hs_function function =
-        hs_inject_modules__find(hooks->modules, is_allocators ? hooks->allocator : NULL, name);
-    uint64_t original = known_original(planned, FUNCTIONS, function.address);
-    return original ? original : function.address;
+    if (is_allocators && !hooks->allocator)
+        return 0;
+    return original_of(hooks,
+                       hs_inject_modules__find(hooks->modules, is_allocators ? hooks->allocator : NULL, name).address);
 }
 
-static int fill_table(struct hs_hooks *hooks, const struct planned *planned, struct hs_error *error)
+static int fill_table(struct hs_hooks *hooks, struct hs_error *error)
 {
+    struct hs_area *area = &hooks->areas[0];
     const struct hs_attach_table *table = hs_inject_image__table(hooks->image);
     uint64_t name_at = (uintptr_t)table->names, real_at = (uintptr_t)table->real;
-    uint64_t zero = islands_at(hooks) + hooks->islands_used;
-    use(hooks, hooks->target->arch->return_zero(hooks->islands + hooks->islands_used));
+    uint64_t zero = area->at + area->used;
+    if (area->used + HS_INJECT_CODE > HS_AREA_SIZE)
+        return hs_error__set(error, ENOSPC, "there are too many functions");
+    use(area, hooks->target->arch->return_zero(area->bytes + area->used));
     for (;; real_at += sizeof(uint64_t)) {
         const char *name = hs_inject_image__at(hooks->image, name_at, 64);
         uint64_t *real = hs_inject_image__at(hooks->image, real_at, sizeof *real);
@@ -222,14 +407,14 @@ static int fill_table(struct hs_hooks *hooks, const struct planned *planned, str
             return hs_error__set(error, ENOEXEC, "the recording library is damaged");
         if (!*name)
             break;
-        *real = real_function(hooks, planned, name);
+        *real = real_function(hooks, name);
         if (!*real && !strcmp(name, "malloc_usable_size"))
             *real = zero;
         name_at += strlen(name) + 1;
     }
     // Of the same allocator: its struct is glibc's. libc itself is not there yet in a program that starts.
     struct hs_attach_table *filled = hs_inject_image__table(hooks->image);
-    if (!hooks->is_starting)
+    if (!hooks->is_starting && hooks->allocator)
         filled->heap_info = hs_inject_modules__find(hooks->modules, hooks->allocator, "mallinfo2").address;
     uint32_t *resolved = hs_inject_image__at(hooks->image, (uintptr_t)table->resolved, sizeof *resolved);
     if (!resolved)
@@ -238,9 +423,19 @@ static int fill_table(struct hs_hooks *hooks, const struct planned *planned, str
     return 0;
 }
 
+static int by_address(const void *a, const void *b)
+{
+    const struct hs_region_patch *left = a, *right = b;
+    return (left->at > right->at) - (left->at < right->at);
+}
+
 int hs_hooks__prepare(struct hs_hooks *hooks, struct hs_error *error)
 {
-    struct planned planned[FUNCTIONS] = {0};
-    int failed = plan(hooks, planned, error);
-    return failed ? failed : fill_table(hooks, planned, error);
+    int failed = hooks->image ? plan_usual(hooks, error) : 0;
+    for (size_t i = 0; i < hooks->sets.count && !failed; i++)
+        failed = plan_set(hooks, &hooks->sets.each[i], error);
+    if (!failed && hooks->image)
+        failed = fill_table(hooks, error);
+    qsort(hooks->region->patches, hooks->region->patch_count, sizeof *hooks->region->patches, by_address);
+    return failed;
 }

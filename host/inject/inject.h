@@ -9,6 +9,7 @@
 #define HEAPSONDE_HOST_INJECT_INJECT_H
 
 #include "host/base/error.h"
+#include "host/inject/named.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,17 +23,19 @@ struct hs_inject_request {
     // NAME=VALUE for the library. The target's own environment is not looked at.
     const char *variables[HS_INJECT_VARIABLES];
     unsigned variable_count;
+    struct hs_named_allocators named;
     bool force;       // also if filters of system calls cannot be read
     bool begins_idle; // the library is told to record nothing at first
 };
 
 struct hs_inject_result {
-    unsigned threads;    // that were stopped
-    unsigned patches;    // functions whose first instructions were replaced, or put back
-    uint64_t pause_ns;   // for which all threads were stopped
-    uint64_t begin_ns;   // that the library took to start, beside the program
-    char allocator[256]; // the file whose functions are recorded
-    char unpatched[256]; // functions that could not be patched, with one space between
+    unsigned threads;     // that were stopped
+    unsigned patches;     // functions whose first instructions were replaced, or put back
+    uint64_t pause_ns;    // for which all threads were stopped
+    uint64_t begin_ns;    // that the library took to start, beside the program
+    char allocators[256]; // the names of the recorded functions: "malloc, je_malloc"
+    char allocator[256];  // the file whose functions are recorded
+    char unpatched[256];  // functions and allocators that could not be patched: "valloc, je_malloc"
 };
 
 // All return 0 or a negative errno. A target that is refused was not changed.
@@ -43,6 +46,15 @@ int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_
 // becomes false if it has ended before; then nothing failed here.
 int hs_inject__start(const struct hs_inject_request *request, struct hs_inject_result *result, bool *executed,
                      struct hs_error *error);
+
+// For a child that has stopped itself in the same way, and into which its dynamic linker loads the library
+// (LD_PRELOAD): allocators in the program itself are recorded, too. This returns when it runs. If `named` names
+// none, a program in which this fails runs on without it.
+int hs_inject__adopt(const struct hs_inject_request *request, struct hs_inject_result *result, bool *executed,
+                     struct hs_error *error);
+
+// Whether a program's file has allocators that hs_inject__adopt finds without help.
+bool hs_inject__has_allocators(const char *path);
 
 // Whether there is an injector for this machine.
 bool hs_inject__is_supported(void);

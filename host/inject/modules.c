@@ -252,14 +252,18 @@ struct hs_function hs_inject_modules__find(const struct hs_inject_modules *modul
     return (struct hs_function){0};
 }
 
+uint64_t hs_inject_modules__value(const struct hs_inject_module *module, const char *name)
+{
+    const Elf64_Sym *symbol = find_symbol(module, name, false);
+    return symbol && ELF64_ST_TYPE(symbol->st_info) != STT_TLS ? module->bias + symbol->st_value : 0;
+}
+
 uint64_t hs_inject_modules__find_any(const struct hs_inject_modules *modules, const char *name)
 {
-    for (size_t i = 0; i < modules->count; i++) {
-        const Elf64_Sym *symbol = find_symbol(&modules->each[i], name, false);
-        if (symbol && ELF64_ST_TYPE(symbol->st_info) != STT_TLS)
-            return modules->each[i].bias + symbol->st_value;
-    }
-    return 0;
+    uint64_t value = 0;
+    for (size_t i = 0; i < modules->count && !value; i++)
+        value = hs_inject_modules__value(&modules->each[i], name);
+    return value;
 }
 
 bool hs_inject_modules__is_static(const struct hs_inject_modules *modules)

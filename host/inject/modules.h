@@ -71,6 +71,9 @@ struct hs_function hs_inject_modules__find(const struct hs_inject_modules *modul
 // The value of a symbol of any kind that is exported, e.g. of data; 0: none.
 uint64_t hs_inject_modules__find_any(const struct hs_inject_modules *modules, const char *name);
 
+// The same in one module.
+uint64_t hs_inject_modules__value(const struct hs_inject_module *module, const char *name);
+
 // Whether the program is linked statically.
 bool hs_inject_modules__is_static(const struct hs_inject_modules *modules);
 

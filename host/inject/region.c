@@ -145,10 +145,15 @@ int hs_region__wait_for_end(struct hs_region *region, const struct hs_inject_tar
 
 static bool is_inside(const struct hs_region *region, uint64_t address)
 {
-    for (uint32_t i = 0; i < region->patch_count; i++)
-        if (address > region->patches[i].at && address < region->patches[i].at + region->patches[i].consumed)
-            return true;
-    return false;
+    uint32_t first = 0, end = region->patch_count; // the last one that begins below `address` is before `end`
+    while (first < end) {
+        uint32_t middle = first + (end - first) / 2;
+        if (region->patches[middle].at < address)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return end && address < region->patches[end - 1].at + region->patches[end - 1].consumed;
 }
 
 // A signal handler that runs in the thread returns to what it has interrupted, and the stack says where that is.
@@ -203,8 +208,13 @@ static void clear_words(const struct hs_region *region, const struct hs_inject_t
 
 int hs_region__patch(const struct hs_region *region, const struct hs_inject_target *target)
 {
-    int failed = 0;
     clear_words(region, target);
+    return hs_region__write_patches(region, target);
+}
+
+int hs_region__write_patches(const struct hs_region *region, const struct hs_inject_target *target)
+{
+    int failed = 0;
     for (uint32_t i = 0; i < region->patch_count && !failed; i++) {
         const struct hs_region_patch *patch = &region->patches[i];
         failed = hs_inject_target__write(target, patch->at, patch->new, patch->length);

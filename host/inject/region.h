@@ -4,7 +4,8 @@
 //
 //   header    this struct: what a later detach has to know. Readable, so that no file is needed for it
 //   stub      instructions for borrowed threads
-//   islands   what patched functions jump to, and their moved instructions
+//   islands   what patched functions jump to, and their moved instructions. Those of a module that is out of reach are
+//             in memory of their own, nearer to it
 //   image     the recording library; its data, and what follows, are writable
 //   settings  the library's environment
 //   local     a thread pointer's surroundings, zero, and the stack of the thread that starts and ends the library
@@ -13,13 +14,13 @@
 
 #include "host/inject/target.h"
 
-#define HS_REGION_MAGIC 0x6e6f69676572736bull // changes with the layout
+#define HS_REGION_MAGIC 0x6f6f69676572736bull // changes with the layout
 
-enum { HS_REGION_ATTACHED = 1, HS_REGION_DETACHED = 2, HS_REGION_ENDING = 3, HS_REGION_PATCHES = 64 };
+enum { HS_REGION_ATTACHED = 1, HS_REGION_DETACHED = 2, HS_REGION_ENDING = 3, HS_REGION_PATCHES = 512 };
 enum {
-    HS_REGION_STUB = 0x2000,
-    HS_REGION_ISLANDS = 0x3000,
-    HS_REGION_IMAGE = 0x8000,
+    HS_REGION_STUB = 0x6000,
+    HS_REGION_ISLANDS = 0x7000,
+    HS_REGION_IMAGE = 0x20000,
     HS_REGION_SETTINGS = 0x8000, // sizes
     HS_REGION_LOCAL = 0x20000,
     HS_REGION_STACK = 0x20000,
@@ -41,8 +42,10 @@ struct hs_region {
     struct hs_thread_words words;
     uint32_t thread;          // the one that was started last, in the target's numbers
     uint32_t follows_another; // stacks of ended threads may still hold pointers of an earlier recording
-    struct hs_region_patch patches[HS_REGION_PATCHES];
+    struct hs_region_patch patches[HS_REGION_PATCHES]; // in the order of their addresses
 };
+
+_Static_assert(sizeof(struct hs_region) <= HS_REGION_STUB, "the header ends before the stub");
 
 static inline uint64_t hs_region__done(const struct hs_region *region)
 {
@@ -83,6 +86,8 @@ int hs_region__wait_for_end(struct hs_region *region, const struct hs_inject_tar
 // Writes the patches, or the bytes that were there before, and clears the word in each thread. Returns 0 or a negative
 // errno.
 int hs_region__patch(const struct hs_region *region, const struct hs_inject_target *target);
+// The patches alone.
+int hs_region__write_patches(const struct hs_region *region, const struct hs_inject_target *target);
 int hs_region__unpatch(const struct hs_region *region, const struct hs_inject_target *target, unsigned *count);
 
 #endif

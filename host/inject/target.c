@@ -502,21 +502,57 @@ int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *ex
                (void *)(uintptr_t)(PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD)))
         return hs_error__set(error, errno,
                              "a child of this command may not be traced (%s): programs without a dynamic "
-                             "linker are recorded that way",
+                             "linker, and allocators within programs, are recorded that way",
                              strerror(errno));
     kill(pid, SIGCONT);
     if (!go_to_program(pid))
         return 0;
     int failed = hs_inject_target__open(target, pid, error);
-    if (failed)
+    target->threads = failed ? NULL : malloc(sizeof *target->threads);
+    if (!failed && !target->threads)
+        failed = hs_error__set(error, ENOMEM, "out of memory");
+    if (failed) {
+        ptrace(PTRACE_DETACH, pid, 0, 0);
         return failed;
-    target->threads = malloc(sizeof *target->threads);
-    if (!target->threads)
-        return hs_error__set(error, ENOMEM, "out of memory");
+    }
     target->threads[0] = (struct hs_thread_stop){.tid = pid};
     target->thread_count = target->thread_room = 1;
     // The first system call from here would be the end of execve.
     *executed = leave_call(target, &target->threads[0]);
     target->is_starting = *executed;
+    return 0;
+}
+
+// To the trap. False: the process has ended, or has executed another program.
+static bool go_to_trap(struct hs_inject_target *target, struct hs_thread_stop *thread, uint64_t behind)
+{
+    int status, signal_number = 0;
+    uint64_t pc = 0, sp, pointer;
+    for (;;) {
+        if (ptrace(PTRACE_CONT, thread->tid, 0, (void *)(intptr_t)signal_number) ||
+            !next_status(target, thread, &status) || !WIFSTOPPED(status) ||
+            status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
+            return false;
+        signal_number = status >> 16 ? 0 : WSTOPSIG(status);
+        if (signal_number == SIGTRAP && !target->arch->look(thread->tid, &pc, &sp, &pointer) && pc == behind)
+            return true;
+    }
+}
+
+int hs_inject_target__run_to(struct hs_inject_target *target, uint64_t address, struct hs_error *error)
+{
+    const struct hs_inject_arch *arch = target->arch;
+    struct hs_thread_stop *thread = &target->threads[0];
+    uint8_t bytes[HS_INJECT_PATCH];
+    int failed = hs_inject_target__read(target, address, bytes, arch->trap_length);
+    if (!failed)
+        failed = hs_inject_target__write(target, address, arch->trap, arch->trap_length);
+    if (failed)
+        return hs_error__set(error, -failed, "memory of process %d cannot be written: %s", (int)target->pid,
+                             strerror(-failed));
+    if (!go_to_trap(target, thread, address + arch->trap_length) ||
+        hs_inject_target__write(target, address, bytes, arch->trap_length) || arch->go_to(thread->tid, address) ||
+        !leave_call(target, thread))
+        return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
     return 0;
 }

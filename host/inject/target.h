@@ -39,6 +39,8 @@ int hs_inject_target__open(struct hs_inject_target *target, pid_t pid, struct hs
 // A stopped child that is about to execute a program: goes to that program's first instruction and stays there.
 // *executed becomes false if the child has ended.
 int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *executed, struct hs_error *error);
+// Has the only thread of a process that starts run to an instruction, and stops it there.
+int hs_inject_target__run_to(struct hs_inject_target *target, uint64_t address, struct hs_error *error);
 void hs_inject_target__close(struct hs_inject_target *target); // also lets go of stopped threads
 
 int hs_inject_target__read_mappings(struct hs_inject_target *target, struct hs_error *error);

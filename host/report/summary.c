@@ -240,12 +240,17 @@ static void print_unseen(const struct report_summary_writer *to, const struct hs
     struct hs_unseen found[HS_UNSEEN_MAX];
     const size_t count = subject->restriction ? 0 : hs_unseen__find(subject, found);
     for (size_t i = 0; i < count; i++) {
+        const struct hs_unseen_option option = hs_unseen__option(found[i].function);
+        const bool is_function = strcmp(found[i].function, "operator new") != 0;
         if (found[i].may_pass)
-            row(to, "unseen", "%s has its own %s: blocks that it does not take from the next malloc are not recorded",
-                found[i].module, found[i].function);
+            row(to, "unseen",
+                "%s has its own %s: blocks that it does not take from the next malloc are not recorded%s%s",
+                found[i].module, found[i].function, is_function ? "; on AMD64, record it with " : "",
+                is_function ? option.text : "");
         else
-            row(to, "unseen", "%s has its own allocator (%s), whose blocks are not recorded", found[i].module,
-                found[i].function);
+            row(to, "unseen",
+                "%s has its own allocator (%s), whose blocks are not recorded; on AMD64, record it with %s",
+                found[i].module, found[i].function, option.text);
     }
 }
 

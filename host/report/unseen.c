@@ -4,6 +4,7 @@
 #include "host/symbols/elf_probe.h"
 #include "host/symbols/own_allocator.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -45,6 +46,26 @@ static bool is_in_stacks(const struct unseen_search *search, const struct hs_mod
     return false;
 }
 
+bool hs_unseen__is_recorded(const struct hs_store *store, const char *function)
+{
+    const char *names = hs_store__info(store, "allocators");
+    size_t length = strlen(function);
+    for (const char *at = names; at && (at = strstr(at, function)); at += length)
+        if ((at == names || at[-1] == ' ') && (at[length] == ',' || !at[length]))
+            return true;
+    return false;
+}
+
+struct hs_unseen_option hs_unseen__option(const char *function)
+{
+    struct hs_unseen_option option;
+    const char *end = strstr(function, "malloc");
+    const int length = end ? (int)(end - function) : 0;
+    snprintf(option.text, sizeof option.text, "--allocator-symbols %.*s", length ? length : 4,
+             length ? function : "none");
+    return option;
+}
+
 static void add(struct unseen_search *search, const struct hs_module *module, const char *function, bool may_pass)
 {
     if (search->count < HS_UNSEEN_MAX)
@@ -57,11 +78,12 @@ static void look_at(struct unseen_search *search, const struct hs_module *module
     struct hs_own_functions own;
     hs_own_functions(module->path, &own);
     const bool is_malloc = own.allocator && !strcmp(own.allocator, "malloc");
-    if (own.allocator && !is_program)
+    if (own.allocator && (!is_program || hs_unseen__is_recorded(search->subject->store, own.allocator)))
         return;
     if (own.allocator && !(is_malloc && is_in_stacks(search, module, own.allocator_address, own.allocator_size)))
         add(search, module, own.allocator, is_malloc);
-    else if (own.new_name && !is_in_stacks(search, module, own.new_address, own.new_size))
+    else if (own.new_name && !hs_unseen__is_recorded(search->subject->store, own.new_name) &&
+             !is_in_stacks(search, module, own.new_address, own.new_size))
         add(search, module, own.new_name, true);
 }
 

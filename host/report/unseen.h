@@ -21,6 +21,15 @@ enum { HS_UNSEEN_MAX = 16 };
 // Those of which no stack shows that they call malloc. Returns their number.
 size_t hs_unseen__find(const struct hs_subject *subject, struct hs_unseen found[HS_UNSEEN_MAX]);
 
+// Whether the trace says that the recorder stood before this function of the program: "je_malloc".
+bool hs_unseen__is_recorded(const struct hs_store *store, const char *function);
+
+// How to record the allocator whose function is "je_malloc": the option of `heapsonde run` and `attach`.
+struct hs_unseen_option {
+    char text[128];
+};
+struct hs_unseen_option hs_unseen__option(const char *function);
+
 // For programs: the array `unseen`.
 void hs_report__unseen_json(struct hs_json *json, const struct hs_subject *subject);
 

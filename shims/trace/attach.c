@@ -9,6 +9,7 @@
 #include "runtime/text.h"
 #include "runtime/threads.h"
 #include "shims/common/real.h"
+#include "shims/trace/adopted.h"
 
 static void begin(void);
 
@@ -21,6 +22,10 @@ HS_EXPORT struct hs_attach_table heapsonde_attach = {
     .end = hs_process__detach,
     .mode = (uint32_t **)&hs_shared,
     .info = hs_process__attached,
+#ifdef HS_ARCH_HOOK_ENTRY
+    .adopted = hs_adopted__enter,
+    .adopted_names = hs_adopted__names,
+#endif
     .number_at = offsetof(struct hs_thread, number),
 };
 

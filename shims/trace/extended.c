@@ -111,7 +111,7 @@ HS_EXPORT void *rallocx(void *old, size_t size, int flags)
     uint64_t began = hs_clock__now();
     uintptr_t known = hs_bootstrap__owns(old) ? 0 : (uintptr_t)old;
     void *block = resize(old, size, flags);
-    hs_trace__reallocated(thread, &caller, known, began, block, size ? size : 1);
+    hs_trace__reallocated(thread, &caller, known, began, block, size ? size : 1, hs_trace__usable(block));
     return block;
 }
 
@@ -134,7 +134,7 @@ HS_EXPORT size_t xallocx(void *block, size_t size, size_t extra, int flags)
     if (now == before)
         hs_record__leave(thread);
     else
-        hs_trace__reallocated(thread, &caller, (uintptr_t)block, began, block, now < size ? now : size);
+        hs_trace__reallocated(thread, &caller, (uintptr_t)block, began, block, now < size ? now : size, now);
     return now;
 }
 

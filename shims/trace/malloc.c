@@ -122,16 +122,15 @@ static HS_COLD void *move_from_bootstrap(void *old, size_t size)
 
 // While recording pauses only the end of the old block is noted.
 void hs_trace__reallocated(struct hs_thread *thread, const struct hs_registers *caller, uintptr_t old, uint64_t began,
-                           void *block, size_t size)
+                           void *block, size_t size, size_t usable)
 {
     bool released = old && (block || size == 0);
     if (released && (!block || !hs_process__is_recording())) {
         hs_record__free_at(thread, caller, old, began);
     } else if (block && !old) {
         if (hs_process__is_recording())
-            hs_trace__allocated(thread, caller, HS_RECORD_MALLOC, block, size);
+            hs_trace__note(thread, caller, HS_RECORD_MALLOC, block, size, usable);
     } else if (block) {
-        size_t usable = hs_real.malloc_usable_size(block);
         thread->last_recorded = (uintptr_t)block;
         hs_record__reallocation(thread, caller, old, began, (uintptr_t)block, size, usable ? usable : size);
     }
@@ -149,7 +148,7 @@ HS_EXPORT void *realloc(void *old, size_t size)
     HS_CAPTURE_CALLER(&caller);
     uint64_t began = hs_clock__now();
     void *block = is_early ? move_from_bootstrap(old, size) : hs_real.realloc(old, size);
-    hs_trace__reallocated(thread, &caller, is_early ? 0 : (uintptr_t)old, began, block, size);
+    hs_trace__reallocated(thread, &caller, is_early ? 0 : (uintptr_t)old, began, block, size, hs_trace__usable(block));
     return block;
 }
 

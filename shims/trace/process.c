@@ -8,6 +8,7 @@
 #include "runtime/record.h"
 #include "shims/common/real.h"
 #include "shims/common/shim.h"
+#include "shims/trace/adopted.h"
 
 // ---- start and end -------------------------------------------------------------------------------------------------
 
@@ -39,8 +40,10 @@ void hs_shim__before_fork(void)
 
 void hs_shim__after_fork(bool child)
 {
-    if (child)
-        hs_process__after_fork();
+    if (!child)
+        return;
+    hs_process__after_fork();
+    hs_adopted__after_fork();
 }
 
 void hs_shim__before_exec(void)

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/inject/place.h"
+
+#include "host/inject/cave.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+enum { GAP = 0x10000, HOLE_TRIES = 20 };
+
+static uint64_t hole_below(const struct hs_inject_target *target, uint64_t near, uint64_t size)
+{
+    uint64_t at = near > target->arch->reach ? near - target->arch->reach : GAP, found = 0;
+    for (size_t i = 0; i < target->mapping_count && target->mappings[i].start < near; i++) {
+        const struct hs_inject_mapping *mapping = &target->mappings[i];
+        if (mapping->start > at && mapping->start - at >= size + 2 * GAP)
+            found = (mapping->start - size - GAP) & ~(uint64_t)(GAP - 1);
+        if (mapping->end > at)
+            at = mapping->end;
+    }
+    return found;
+}
+
+// Behind the heap there has to be room for it to grow.
+static uint64_t hole_above(const struct hs_inject_target *target, uint64_t near, uint64_t size)
+{
+    for (size_t i = 0; i + 1 < target->mapping_count; i++) {
+        const struct hs_inject_mapping *mapping = &target->mappings[i];
+        uint64_t room = strcmp(mapping->path, "[heap]") ? GAP : target->arch->reach / 2;
+        uint64_t at = (mapping->end + room + GAP - 1) & ~(uint64_t)(GAP - 1), next = mapping[1].start;
+        if (mapping->end <= near)
+            continue;
+        if (at + size + GAP <= next && at + size - near < target->arch->reach)
+            return at;
+    }
+    return 0;
+}
+
+static uint64_t find_hole(const struct hs_inject_target *target, uint64_t near, uint64_t size)
+{
+    uint64_t below = hole_below(target, near, size);
+    return below ? below : hole_above(target, near, size);
+}
+
+// What killed commands have left there is removed where no other bytes are unused.
+static uint64_t find_cave(struct hs_inject_target *target)
+{
+    uint64_t cave = hs_cave__find(target);
+    if (cave)
+        return cave;
+    if (!hs_inject_target__stop_all(target, NULL))
+        hs_cave__empty_all(target);
+    hs_inject_target__let_go(target);
+    return hs_cave__find(target);
+}
+
+static int no_room(const struct hs_inject_target *target, struct hs_error *error)
+{
+    return hs_error__set(error, ENOMEM, "process %d has no free addresses near its allocator", (int)target->pid);
+}
+
+// The other threads go on, and may take the hole.
+static int map(struct hs_inject_target *target, uint64_t near, uint64_t size, uint64_t cave, uint64_t *at,
+               struct hs_error *error)
+{
+    long mapped = -EEXIST;
+    int failed = 0;
+    for (int tries = 0; !failed && mapped == -EEXIST && tries < HOLE_TRIES; tries++) {
+        failed = hs_inject_target__read_mappings(target, error);
+        uint64_t hole = find_hole(target, near, size);
+        if (!failed && !hole)
+            failed = no_room(target, error);
+        struct hs_system_call call = {
+            target->arch->mmap,
+            {(long)hole, (long)size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0}};
+        if (!failed)
+            failed = hs_inject_target__call(target, cave, 0, &call, &mapped, error);
+        if (!failed && mapped > 0 && (uint64_t)mapped != hole) // a kernel that does not know the flag
+            failed = no_room(target, error);
+    }
+    if (!failed && mapped < 0)
+        failed = hs_error__set(error, (int)-mapped, "process %d cannot map memory: %s", (int)target->pid,
+                               strerror((int)-mapped));
+    *at = (uint64_t)mapped;
+    return failed;
+}
+
+static int make_writable(struct hs_inject_target *target, uint64_t at, uint64_t size, uint64_t cave,
+                         struct hs_error *error)
+{
+    long protected = 0;
+    struct hs_system_call call = {target->arch->mprotect, {(long)at, (long)size, PROT_READ | PROT_WRITE, 0, 0, 0}};
+    int failed = hs_inject_target__call(target, cave, 0, &call, &protected, error);
+    if (!failed && protected < 0)
+        failed = hs_error__set(error, (int)-protected, "process %d cannot protect memory: %s", (int)target->pid,
+                               strerror((int)-protected));
+    return failed;
+}
+
+int hs_place__map(struct hs_inject_target *target, uint64_t near, uint64_t size, uint64_t writable_at, uint64_t *at,
+                  struct hs_error *error)
+{
+    uint64_t cave = find_cave(target);
+    if (!cave)
+        return hs_error__set(error, ENOTSUP, "process %d has no unused bytes of code", (int)target->pid);
+    int failed = hs_inject_target__stop_one(target, error);
+    if (!failed)
+        failed = map(target, near, size, cave, at, error);
+    if (!failed && writable_at < size)
+        failed = make_writable(target, *at + writable_at, size - writable_at, cave, error);
+    hs_cave__empty(target, cave);
+    hs_inject_target__let_go(target);
+    return failed;
+}

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Allocators within a program, with attach and run. Arguments: a case and a program."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import test_attach  # noqa: E402
+from test_attach import COMMAND, SKIPPED, Target, patience, report  # noqa: E402
+
+THREADS = 3
+
+
+class Allocators(Target):
+    """A process that answers what each of its round functions has allocated."""
+
+    def ask(self, words):
+        self.process.stdin.write(words + '\n')
+        return counts_of(self.answer())
+
+
+def counts_of(line):
+    return {name: int(count) for name, count in (word.split('=') for word in line.split())}
+
+
+def check(trace, counts, unseen=()):
+    """Each count is the program's own; every block was freed by a function that is seen, too."""
+    for name, count in counts.items():
+        rounds = report(trace, '--function', name)
+        expected = 0 if name in unseen else count
+        assert rounds['allocations'] == expected, (name, rounds['allocations'], expected)
+        assert rounds['live_count'] == 0, (name, rounds['live_count'])
+    summary = report(trace)
+    assert not summary['unknown_frees'] and not summary['dropped'], summary
+    return summary
+
+
+def toy_places(program):
+    """Of a toy allocator's functions, as one would find them in a disassembly."""
+    symbols = subprocess.run(['nm', program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    places = {match[2]: match[1] for match in re.finditer(r'^([0-9a-f]+) . toy_(malloc|free|calloc|realloc)$', symbols, re.M)}
+    assert len(places) == 4, places
+    return ','.join(f'{name}=0x{address}' for name, address in places.items())
+
+
+def attached(target, program):
+    """From the attach on, again after a detach; then the text is as before."""
+    before = target.state()
+    for turn, options in enumerate(([], ['--allocator-symbols', 'toy_'], ['--allocator-at', toy_places(program)])):
+        trace = target.attach(f't{turn}.dat', *options)
+        counts = target.ask('work 100')
+        target.detach()
+        target.ask('work 3')
+        assert target.state() == before, (before, target.state())
+        check(trace, counts, () if options else ('round_toy',))
+    target.leave()
+
+
+def run(program, folder, *options, expected=3):
+    trace = os.path.join(folder, 't.dat')
+    done = subprocess.run([COMMAND, 'run', '-o', trace, *options, '--', program, '0'], input='work 100\nleave\n', text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == expected, (done.returncode, done.stderr)
+    return trace, counts_of(done.stdout.splitlines()[1]) if expected == 3 else {}, done.stderr
+
+
+def started(program, folder):
+    """From the start of the program on; what is not recorded is named, with the option that helps."""
+    trace, counts, _ = run(program, folder)
+    summary = check(trace, counts, ('round_toy',))
+    assert not summary['unseen'], summary['unseen']
+    trace, counts, message = run(program, folder, '--allocator-symbols', 'toy_')
+    check(trace, counts)
+    assert 'has its own allocator' not in message, message
+    trace, counts, _ = run(program, folder, '--allocator-at', toy_places(program))
+    check(trace, counts)
+    for wrong in (['--allocator-symbols', 'no_such_'], ['--allocator-at', 'malloc=0x10,free=0x20']):
+        _, _, message = run(program, folder, *wrong, expected=126)
+        assert 'no_such_malloc' in message or 'there is no code' in message, message
+    for wrong in (['--allocator-at', 'malloc=0x10'], ['--allocator-at', 'malloc'], ['--allocator-symbols', ',']):
+        run(program, folder, *wrong, expected=2)
+
+
+def forks(program, folder):
+    """A child's trace has its allocators, and names them."""
+    trace = os.path.join(folder, 't.dat')
+    done = subprocess.run([COMMAND, 'run', '-q', '-o', trace, '--', program, '0'], input='work 5\nfork\nleave\n', text=True,
+                          stdout=subprocess.PIPE, check=False, cwd=folder)
+    assert done.returncode == 3, done.returncode
+    traces = [os.path.join(folder, name) for name in os.listdir(folder) if re.fullmatch(r't\.dat\.[0-9]+', name)]
+    assert len(traces) == 1, os.listdir(folder)
+    with open(os.path.join(folder, 'child'), encoding='utf-8') as file:
+        summary = check(traces[0], counts_of(file.read()), ('round_toy',))
+    assert not summary['unseen'], summary['unseen']
+
+
+def stripped(program, folder):
+    """Without symbols, addresses help."""
+    copy = os.path.join(folder, 'stripped')
+    places = toy_places(program)
+    subprocess.run(['strip', '-o', copy, program], check=True)
+    trace, counts, _ = run(copy, folder, '--allocator-at', places)
+    total = report(trace)['allocations']
+    assert total >= counts['round_toy'], (total, counts)
+    assert report(trace)['live_count'] <= 100
+
+
+def rust(source, folder):
+    """A program in Rust, with the archive of an allocator."""
+    source, archive = source.split('+')
+    compiler = shutil.which('rustc') or shutil.which('rustc', path=os.path.expanduser('~/.cargo/bin'))
+    program, trace = os.path.join(folder, 'rust'), os.path.join(folder, 't.dat')
+    if not compiler:
+        print('rustc is not installed')
+        return SKIPPED
+    subprocess.run([compiler, '-O', '-C', 'link-args=' + archive + ' -lpthread -lm -ldl', '-o', program, source], stderr=subprocess.DEVNULL, check=True)
+    done = subprocess.run([COMMAND, 'run', '-q', '-o', trace, '--', program], text=True, stdout=subprocess.PIPE, check=True)
+    count = int(re.search(r'inside=(\d+)', done.stdout)[1])
+    inside = report(trace, '--function', 'work_inside')
+    assert inside['allocations'] == count, (inside['allocations'], count)
+    assert inside['live_count'] == 0, inside
+    return 0
+
+
+CASES = {case.__name__: case for case in (attached, started, stripped, forks, rust)}
+
+
+def main():
+    case, program = CASES[sys.argv[1]], sys.argv[2]
+    patience.begin()
+    with tempfile.TemporaryDirectory(prefix='heapsonde-allocators-') as folder:
+        if case is rust:
+            return rust(program, folder)
+        target = Allocators(program, folder)
+        try:
+            if not test_attach.is_allowed(target):
+                return SKIPPED
+            if case is attached:
+                attached(target, program)
+            else:
+                case(program, folder)
+        finally:
+            target.process.kill()
+            target.process.wait()
+    patience.end()
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
