@@ -21,6 +21,7 @@ const struct hs_command *const hs_commands[] = {
     &hs_command_gather,
 #ifdef HEAPSONDE_HAS_CURL
     &hs_command_fleet,
+    &hs_command_push,
 #endif
     &hs_command_ctl,
     &hs_command_server,

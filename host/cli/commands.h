@@ -19,6 +19,7 @@ extern const struct hs_command hs_command_extract;
 extern const struct hs_command hs_command_strip;
 extern const struct hs_command hs_command_gather;
 extern const struct hs_command hs_command_fleet; // with libcurl
+extern const struct hs_command hs_command_push;  // with libcurl
 extern const struct hs_command hs_command_ctl;
 extern const struct hs_command hs_command_server;
 extern const struct hs_command hs_command_top;

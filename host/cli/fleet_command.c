@@ -3,6 +3,7 @@
 // heapsonde fleet: many devices in one database.
 #include "host/base/json.h"
 #include "host/cli/commands.h"
+#include "host/cli/fleet_gate.h"
 #include "host/cli/subject.h"
 #include "host/filter/nearest.h"
 #include "host/fleet/load.h"
@@ -21,7 +22,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { FIELDS_MOST = 9, STALE_SECONDS = 300, ROWS = 10, FRAMES = 8 };
+enum { FIELDS_MOST = 9, STALE_SECONDS = 300, ROWS = 10, ROWS_MOST = 1000000, FRAMES = 8 };
 #define LEAST_GROWTH 65536
 
 struct fleet_job {
@@ -185,25 +186,16 @@ static int freshen(struct fleet_job *job, struct hs_error *error)
     return failed;
 }
 
-static bool is_number(const char *column)
-{
-    static const char *const texts[] = {"app", "firmware", "device", "first_time", "last_seen", "stack"};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-        if (!strcmp(texts[i], column))
-            return false;
-    return true;
-}
-
-static void print_json(const struct hs_fleet_question *question, struct hs_tsv table)
+static void print_json(const struct hs_fleet_question *question, struct hs_tsv table, uint64_t most)
 {
     struct hs_json json;
     char *field[FIELDS_MOST];
     hs_json__start(&json, stdout, true);
     hs_json__open_array(&json, NULL);
-    while (hs_tsv__next(&table, field, FIELDS_MOST)) {
+    for (; most && hs_tsv__next(&table, field, FIELDS_MOST); most--) {
         hs_json__open_object(&json, NULL);
         for (size_t i = 0; question->columns[i]; i++) {
-            if (is_number(question->columns[i]))
+            if (hs_fleet_column__is_number(question->columns[i]))
                 hs_json__raw(&json, question->columns[i], field[i], strlen(field[i]));
             else
                 hs_json__string(&json, question->columns[i], field[i]);
@@ -340,7 +332,7 @@ static void print_table(const struct hs_fleet_question *question, const struct f
             for (char *at = head; *at; at++)
                 *at = *at == '_' ? ' ' : *at;
             struct hs_text cell = row ? shown(question->columns[i], rows->field[row - 1][i]) : (struct hs_text){0};
-            printf(is_number(question->columns[i]) ? "%s%*s" : "%s%-*s", i ? "  " : "", (int)width[i],
+            printf(hs_fleet_column__is_number(question->columns[i]) ? "%s%*s" : "%s%-*s", i ? "  " : "", (int)width[i],
                    row ? cell.text : head);
         }
         putchar('\n');
@@ -390,7 +382,7 @@ static int print_answer(struct fleet_job *job, const struct hs_fleet_question *q
         return hs_error__set(error, ENOMEM, "out of memory");
     int failed = 0;
     if (hs_arguments__flag(job->arguments, "json"))
-        print_json(question, table);
+        print_json(question, table, job->slice.top);
     else {
         while (rows.count < job->slice.top && hs_tsv__next(&table, rows.field[rows.count], FIELDS_MOST))
             rows.count++;
@@ -400,22 +392,35 @@ static int print_answer(struct fleet_job *job, const struct hs_fleet_question *q
     return failed;
 }
 
+// Conditions are about all rows, whatever is shown.
+static char *statement_of(const struct fleet_job *job, const struct hs_fleet_question *question, bool all)
+{
+    struct hs_fleet_slice slice = job->slice;
+    slice.top = all ? ROWS_MOST : slice.top;
+    return hs_fleet_question__statement(question, &slice);
+}
+
 static int ask(struct fleet_job *job, const struct hs_fleet_question *question)
 {
     struct hs_error error = {.message = "out of memory"};
     struct hs_buffer answer = {0};
+    struct hs_fleet_gate *gate;
     bool rolled = !strcmp(question->name, "growth") || !strcmp(question->name, "new");
-    int failed = hs_fleet_schema__check(job->database, &error);
-    if (!failed && rolled)
+    int status = hs_fleet_gate__read(&gate, job->arguments, question);
+    int failed = status ? 0 : hs_fleet_schema__check(job->database, &error);
+    if (!status && !failed && rolled)
         failed = freshen(job, &error);
-    char *statement = failed ? NULL : hs_fleet_question__statement(question, &job->slice);
-    if (!failed)
+    char *statement = status || failed ? NULL : statement_of(job, question, gate != NULL);
+    if (!status && !failed)
         failed = statement ? hs_database__ask(job->database, statement, &answer, &error) : -ENOMEM;
     free(statement);
-    if (!failed)
+    if (!status && !failed) {
+        status = hs_fleet_gate__check(gate, &answer);
         failed = print_answer(job, question, &answer, &error);
+    }
     hs_buffer__free(&answer);
-    return failed ? fail(job, &error) : HS_EXIT_OK;
+    hs_fleet_gate__free(gate);
+    return failed ? fail(job, &error) : status;
 }
 
 // ---- the command ---------------------------------------------------------------------------------------------------
@@ -497,8 +502,8 @@ static int run(const struct hs_arguments *arguments)
                                       .than = hs_arguments__text(arguments, "than", NULL),
                                       .least = hs_arguments__number(arguments, "least", LEAST_GROWTH),
                                       .top = hs_arguments__number(arguments, "top", ROWS)}};
-    if (job.slice.top > 1000000)
-        job.slice.top = 1000000;
+    if (job.slice.top > ROWS_MOST)
+        job.slice.top = ROWS_MOST;
     if (hs_database__open(arguments->operands[1], &job.database, &error)) {
         hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_USAGE;
@@ -526,6 +531,12 @@ static const struct hs_option options[] = {
      .argument = "N",
      .help = "at most this many rows; default 10"},
     {.name = "json", .help = "write JSON, sizes in bytes"},
+    {.name = "fail-if",
+     .kind = HS_OPTION_TEXT,
+     .argument = "CONDITION",
+     .help = "end with status 3 and a message if this holds for a row of the answer, such as 'grown_bytes > 1M' or "
+             "'grown_devices >= 10', with the names that --json has; 'rows > 0': if there is a row at all",
+     .repeatable = true},
     {.name = "rollup", .help = "growth, new: make the rollup now, even if it is younger than five minutes"},
     {.name = "labels", .kind = HS_OPTION_TEXT, .argument = "KEY=VALUE,...", .help = "load: the labels of the device"},
     {.name = "firmware-label",

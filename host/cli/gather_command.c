@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
+#include "host/cli/gather_metrics.h"
 #include "host/cli/gather_store.h"
 #include "host/cli/wire_options.h"
 #include "host/gather/gather.h"
@@ -20,9 +21,20 @@ static enum hs_notices_form choose_form(const struct hs_arguments *arguments)
 
 #define SECOND ((uint64_t)1000000000)
 
-static int gather(const struct hs_arguments *arguments)
+static int receive(const struct hs_arguments *arguments, const struct hs_gather_options *options)
 {
     struct hs_error error = {.message = ""};
+    if (options->insecure)
+        hs_complain(arguments->command,
+                    "--insecure: anyone who can reach or watch this network can read, change and command every stream");
+    if (!hs_gather__run(options, &error))
+        return HS_EXIT_OK;
+    hs_complain(arguments->command, "%s", error.message);
+    return HS_EXIT_FAILURE;
+}
+
+static int gather(const struct hs_arguments *arguments)
+{
     struct hs_gather_options options = {.addresses = (const char *const *)arguments->operands,
                                         .address_count = (size_t)arguments->operand_count,
                                         .listen = hs_arguments__text(arguments, "listen", NULL),
@@ -36,19 +48,16 @@ static int gather(const struct hs_arguments *arguments)
                                         .patience = hs_arguments__number(arguments, "patience", 60 * SECOND),
                                         .insecure = hs_arguments__flag(arguments, "insecure"),
                                         .form = choose_form(arguments)};
-    struct hs_gather_store *store;
+    struct hs_gather_store *store = NULL;
+    struct hs_fleet_metrics *metrics = NULL;
     int status = hs_wire_options__key(arguments, &options.key);
     if (!status)
         status = hs_gather_store__prepare(&store, arguments, &options);
-    if (status)
-        return status;
-    if (options.insecure)
-        hs_complain(arguments->command,
-                    "--insecure: anyone who can reach or watch this network can read, change and command every stream");
-    if (hs_gather__run(&options, &error)) {
-        hs_complain(arguments->command, "%s", error.message);
-        status = HS_EXIT_FAILURE;
-    }
+    if (!status)
+        status = hs_gather_metrics__prepare(&metrics, arguments, &options);
+    if (!status)
+        status = receive(arguments, &options);
+    hs_fleet_metrics__free(metrics);
     hs_gather_store__end(store);
     hs_shared_key__forget(&options.key);
     return status;
@@ -97,7 +106,19 @@ static const struct hs_option options[] = {
     {.name = "firmware-label",
      .kind = HS_OPTION_TEXT,
      .argument = "KEY",
-     .help = "with --store: the label that names the firmware; default firmware"},
+     .help = "with --store and --metrics: the label that names the firmware; default firmware"},
+    {.name = "metrics",
+     .kind = HS_OPTION_TEXT,
+     .argument = "ADDRESS:PORT",
+     .help =
+         "answer Prometheus at http://ADDRESS:PORT/metrics: devices, what is received and refused, and from sums of "
+         "aggregate mode live bytes, allocations and the stacks that hold most; with port 0 the kernel chooses one; "
+         "an address that other machines can reach needs --token"},
+    {.name = "token",
+     .kind = HS_OPTION_TEXT,
+     .argument = "TOKEN",
+     .help = "with --metrics: answer only requests with 'Authorization: Bearer TOKEN' or ?token=TOKEN; default "
+             "HEAPSONDE_TOKEN"},
     {.name = "json", .help = "write a line of JSON for each event, and one per second"},
     HS_WIRE_OPTIONS(""),
     {0},

@@ -18,8 +18,9 @@ static void say(void *context, const char *line)
     hs_complain(store->arguments->command, "%s", line);
 }
 
-static int opened(void *context, struct hs_traces *traces, struct hs_error *error)
+static int opened(void *context, struct hs_traces *traces, struct hs_notices *notices, struct hs_error *error)
 {
+    (void)notices;
     struct hs_gather_store *store = context;
     return hs_shipper__start(store->shipper, traces, error);
 }
@@ -53,9 +54,7 @@ int hs_gather_store__prepare(struct hs_gather_store **result, const struct hs_ar
         free(store);
         return HS_EXIT_FAILURE;
     }
-    options->opened = opened;
-    options->closing = closing;
-    options->context = store;
+    options->observers[options->observer_count++] = (struct hs_gather_observer){opened, closing, store};
     *result = store;
     return 0;
 }

@@ -2,7 +2,6 @@
 #include "host/ctl/addresses.h"
 
 #include "host/symbols/elf_probe.h"
-#include "host/symbols/symbols.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -142,13 +141,16 @@ static int number_of(struct hs_addresses *self, struct addresses_module *module)
     return module->number;
 }
 
-void hs_addresses__print(struct hs_addresses *self, FILE *out, uint64_t address)
+const struct hs_frames *hs_addresses__frames(struct hs_addresses *self, uint64_t address)
 {
     struct addresses_module *module = find(self, address);
-    if (!module)
-        return;
-    // The address is inside the call already; the session subtracts one from a return address.
-    const struct hs_frames *frames = hs_symbols__resolve(self->symbols, number_of(self, module), address + 1);
+    // The session subtracts one from a return address.
+    return module ? hs_symbols__resolve(self->symbols, number_of(self, module), address + 1) : NULL;
+}
+
+void hs_addresses__print(struct hs_addresses *self, FILE *out, uint64_t address)
+{
+    const struct hs_frames *frames = hs_addresses__frames(self, address);
     for (uint32_t i = 0; frames && i < frames->count; i++)
         fprintf(out, "%s%s", i ? "--" : "", frames->frame[i].function);
 }

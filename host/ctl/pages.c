@@ -4,6 +4,7 @@
 #include "host/base/text_stream.h"
 #include "host/ctl/addresses.h"
 #include "host/ctl/client.h"
+#include "host/ctl/metrics.h"
 #include "host/ctl/status.h"
 
 #include <errno.h>
@@ -218,6 +219,30 @@ static void pprof_symbol(void *context, const struct hs_http_request *request, s
     *page = (struct hs_http_answer){.status = 200, .type = "text/plain", .body = text, .length = stream.size};
 }
 
+// ---- Prometheus -----------------------------------------------------------------------------------------------------
+
+static void serve_metrics(void *context, const struct hs_http_request *request, struct hs_http_answer *page)
+{
+    struct hs_ctl_pages *pages = context;
+    struct hs_ctl_answer status, dump;
+    struct hs_error error;
+    if (ask(pages, "status", &status, &error)) {
+        hs_http_answer__text(page, 502, "%s\n", error.message);
+        return;
+    }
+    // A process that has never sampled has no dump.
+    bool has_dump = !ask(pages, "get-dump heap_v2", &dump, NULL);
+    bool has_names = has_dump && !refresh_addresses(pages, &error);
+    struct hs_ctl_metrics metrics = {.process = &pages->process,
+                                     .status = &status,
+                                     .dump = has_dump ? &dump : NULL,
+                                     .addresses = has_names ? pages->addresses : NULL};
+    hs_exposition__serve(request, page, hs_ctl_metrics__write, &metrics);
+    hs_ctl_answer__free(&status);
+    if (has_dump)
+        hs_ctl_answer__free(&dump);
+}
+
 static void overview(void *context, const struct hs_http_request *request, struct hs_http_answer *page)
 {
     struct hs_ctl_pages *pages = context;
@@ -230,7 +255,8 @@ static void overview(void *context, const struct hs_http_request *request, struc
                          "/mtev/heap_profile?active=true        switch sampling on; any other value: off\n"
                          "/mtev/heap_profile?trigger_dump=true  a dump\n"
                          "/mtev/memory.json                     statistics\n"
-                         "/pprof/heap                           a dump for jeprof and pprof\n",
+                         "/pprof/heap                           a dump for jeprof and pprof\n"
+                         "/metrics                              metrics for Prometheus\n",
                          (long)pages->process.pid, name);
 }
 
@@ -238,6 +264,8 @@ const struct hs_http_page hs_ctl_page_table[] = {
     {.method = "GET", .path = "/", .serve = overview},
     {.method = "GET", .path = "/mtev/heap_profile", .serve = mtev_heap_profile},
     {.method = "GET", .path = "/mtev/memory.json", .serve = mtev_memory},
+    {.method = "GET", .path = "/metrics", .serve = serve_metrics, .accept = HS_OPEN_METRICS},
+    {.method = "GET", .path = "/metrics", .serve = serve_metrics},
     {.method = "GET", .path = "/pprof/heap", .serve = pprof_heap},
     {.method = "GET", .path = "/pprof/cmdline", .serve = pprof_command_line},
     {.method = "GET", .path = "/pprof/symbol", .serve = pprof_has_symbols},

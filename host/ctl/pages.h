@@ -3,10 +3,15 @@
 // The pages that `heapsonde ctl serve` puts in front of a process: libmtev's, with its texts, and those that jeprof and
 // pprof ask for.
 //
-//   GET  /mtev/heap_profile           three lines of state; ?active=true and any other value switch, ?trigger_dump=true
-//   dumps GET  /mtev/memory.json            what malloc_stats_print() says GET  /pprof/heap                  a dump
-//   that every reader knows; ?format=heap_v2, text, proto, symbolized, collapsed GET  /pprof/cmdline, /pprof/symbol
-//   POST /pprof/symbol                0xa+0xb: the functions there, inlined ones first, with "--" between them
+//   GET  /mtev/heap_profile   three lines of state; ?active=true and any other value switch
+//   GET  /mtev/heap_profile?trigger_dump=true   dumps
+//   GET  /mtev/memory.json    what malloc_stats_print() says
+//   GET  /metrics             for Prometheus
+//   GET  /pprof/heap          a dump that every reader knows
+//   GET  /pprof/heap?format=  heap_v2, text, proto, symbolized, collapsed
+//   GET  /pprof/cmdline
+//   GET  /pprof/symbol
+//   POST /pprof/symbol        0xa+0xb: the functions there, inlined ones first, with "--" between them
 #ifndef HEAPSONDE_HOST_CTL_PAGES_H
 #define HEAPSONDE_HOST_CTL_PAGES_H
 

@@ -6,6 +6,7 @@
 #ifndef HEAPSONDE_HOST_DUMP_WRITE_H
 #define HEAPSONDE_HOST_DUMP_WRITE_H
 
+#include "host/base/buffer.h"
 #include "host/dump/view.h"
 
 #include <stdio.h>
@@ -26,6 +27,16 @@ const char *hs_dump__obstacle(const struct hs_dump *dump, enum hs_dump_output ou
 
 // Returns 0 or -ENOMEM; errors of `out` stick to it.
 int hs_dump__write(FILE *out, const struct hs_dump *dump, enum hs_dump_output output);
+
+// Attributes of the source: names and values, one after another; NULL ends them.
+struct hs_dump_source {
+    const char *const *attributes;
+    uint64_t time_ns, duration_ns; // since 1970, and how long the recording took
+};
+
+// The dump as an ExportProfilesServiceRequest of OpenTelemetry's protocol (OTLP, profiles/v1development as its
+// collector 0.165 reads it): one profile for each kind of value. Returns 0 or -ENOMEM.
+int hs_dump__write_otlp(struct hs_buffer *to, const struct hs_dump *dump, const struct hs_dump_source *source);
 
 // Gives the locations that have no name the names that the first dump's symbols know, which have to outlive the dump.
 // With `offsets`, what has none is called module+0xoffset. The dump is that of the view.

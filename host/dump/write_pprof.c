@@ -3,45 +3,16 @@
 // profile.proto, compressed, with estimates for values.
 #include "host/base/buffer.h"
 #include "host/base/id_map.h"
-#include "host/base/utf8.h"
+#include "host/dump/value_types.h"
 #include "host/dump/write.h"
 #include "host/report/text.h"
-#include "host/symbols/strings.h"
 
-#include <math.h>
 #include <string.h>
 #include <zlib.h>
 
 // Functions that are left out with what they call.
 static const char dropped[] = "(calloc|cfree|malloc|free|memalign|do_memalign|(__)?posix_memalign|aligned_alloc|valloc|"
                               "pvalloc|realloc|reallocarray|mallocx|rallocx|operator new(\\[\\])?(\\(.*\\))?)";
-
-// The values of a sample in their order: of all blocks and of live ones.
-enum { VALUES = 4 };
-static const struct {
-    struct value_type {
-        const char *type, *unit; // NULL: there are no more
-    } value[VALUES], period;
-    const char *shown_first;
-} value_types[HS_EVENTS_COUNT] = {
-    [HS_EVENTS_HEAP] =
-        {{{"alloc_objects", "count"}, {"alloc_space", "bytes"}, {"inuse_objects", "count"}, {"inuse_space", "bytes"}},
-         {"space", "bytes"},
-         "inuse_space"},
-    [HS_EVENTS_CPU] = {{{"samples", "count"}, {"cpu", "nanoseconds"}}, {"cpu", "nanoseconds"}, "cpu"},
-    [HS_EVENTS_OFF_CPU] = {{{"samples", "count"}, {"off_cpu", "nanoseconds"}}, {"off_cpu", "nanoseconds"}, "off_cpu"},
-    [HS_EVENTS_FAULTS] = {{{"samples", "count"}, {"page_faults", "count"}}, {"page_faults", "count"}, "page_faults"},
-    [HS_EVENTS_TOUCHED] = {{{"alloc_objects", "count"},
-                            {"touched_space", "bytes"},
-                            {"inuse_objects", "count"},
-                            {"resident_space", "bytes"}},
-                           {"space", "bytes"},
-                           "resident_space"},
-    [HS_EVENTS_TOUCHED_MAPPINGS] =
-        {{{"mappings", "count"}, {"touched_space", "bytes"}, {"inuse_mappings", "count"}, {"resident_space", "bytes"}},
-         {"space", "bytes"},
-         "resident_space"},
-};
 
 // Bytes that are compressed at once.
 #define PART (64u << 10)
@@ -51,13 +22,10 @@ struct write_pprof_writing {
     const struct hs_dump *dump;
     z_stream stream;
     struct hs_buffer profile; // what of it is not compressed yet, without the strings
-    struct hs_buffer texts;
     struct hs_buffer scratch[2];
-    struct hs_strings *strings;
-    struct hs_id_map string_of;   // by address of the kept string
+    struct hs_string_table strings;
     struct hs_id_map function_of; // by name and file
-    uint32_t string_count;
-    uint8_t *used; // by location
+    uint8_t *used;                // by location
     bool failed;
 };
 
@@ -95,32 +63,9 @@ static void end_message(struct write_pprof_writing *writing, uint32_t field, str
 
 // ---- parts ---------------------------------------------------------------------------------------------------------
 
-// Strings of profile.proto are UTF-8.
-static char *sound(const char *text, size_t length)
-{
-    char *copy = strdup(text);
-    for (size_t i = 0; copy && i < length;) {
-        size_t sequence = hs_utf8__length(copy + i, length - i);
-        if (!sequence)
-            copy[i] = '?';
-        i += sequence ? sequence : 1;
-    }
-    return copy;
-}
-
 static uint64_t string(struct write_pprof_writing *writing, const char *text)
 {
-    const char *kept = hs_strings__add(writing->strings, text);
-    uint32_t known = hs_id_map__find(&writing->string_of, (uintptr_t)kept);
-    if (known != UINT32_MAX)
-        return known;
-    if (!kept || hs_id_map__set(&writing->string_of, (uintptr_t)kept, writing->string_count))
-        writing->failed = true;
-    char *copy = sound(text, strlen(text));
-    writing->failed |= !copy;
-    hs_buffer__put_bytes_field(&writing->texts, 6, copy ? copy : "", copy ? strlen(copy) : 0);
-    free(copy);
-    return writing->string_count++;
+    return hs_string_table__add(&writing->strings, text);
 }
 
 static void put_type(struct write_pprof_writing *writing, uint32_t field, const char *type, const char *unit)
@@ -131,25 +76,10 @@ static void put_type(struct write_pprof_writing *writing, uint32_t field, const 
     end_message(writing, field, message);
 }
 
-// Values that the dump does not have are left out.
-static unsigned first_value(const struct hs_dump *dump)
-{
-    return dump->has_all ? 0 : 2;
-}
-
-static unsigned end_of_values(const struct hs_dump *dump)
-{
-    unsigned end = 0;
-    while (end < (dump->lacks_live ? 2 : VALUES) && value_types[dump->events].value[end].type)
-        end++;
-    return end;
-}
-
 static void put_sample(struct write_pprof_writing *writing, const struct hs_dump_context *context)
 {
     const struct hs_dump *dump = writing->dump;
-    struct hs_dump_estimate estimate = hs_dump__estimate(dump, &context->counts);
-    const double values[] = {estimate.all_blocks, estimate.all_bytes, estimate.live_blocks, estimate.live_bytes};
+    int64_t values[HS_DUMP_VALUES];
     struct hs_buffer *message = &writing->scratch[0];
     struct hs_buffer *packed = &writing->scratch[1];
     struct hs_dump_walk walk = hs_dump__walk(dump, context);
@@ -159,8 +89,10 @@ static void put_sample(struct write_pprof_writing *writing, const struct hs_dump
         hs_buffer__put_number(packed, location + 1);
     }
     hs_buffer__put_message(message, 1, packed);
-    for (unsigned i = first_value(dump); i < end_of_values(dump); i++)
-        hs_buffer__put_number(packed, values[i] < 0x1p63 ? (uint64_t)llround(values[i]) : INT64_MAX);
+    // Values that the dump does not have are left out.
+    hs_dump__values(dump, &context->counts, values);
+    for (unsigned i = hs_dump__first_value(dump); i < hs_dump__end_of_values(dump); i++)
+        hs_buffer__put_number(packed, (uint64_t)values[i]);
     hs_buffer__put_message(message, 2, packed);
     end_message(writing, 2, message);
 }
@@ -254,15 +186,14 @@ static void put_comments(struct write_pprof_writing *writing)
 
 static void put_types(struct write_pprof_writing *writing)
 {
-    const struct value_type *value = value_types[writing->dump->events].value;
-    for (unsigned i = first_value(writing->dump); i < end_of_values(writing->dump); i++)
+    const struct hs_value_type *value = hs_value_types[writing->dump->events].value;
+    for (unsigned i = hs_dump__first_value(writing->dump); i < hs_dump__end_of_values(writing->dump); i++)
         put_type(writing, 1, value[i].type, value[i].unit);
 }
 
 static void put_profile(struct write_pprof_writing *writing)
 {
     const struct hs_dump *dump = writing->dump;
-    string(writing, "");
     put_types(writing);
     for (size_t i = 0; i < dump->context_count; i++) {
         const struct hs_dump_counts *counts = &dump->context[i].counts;
@@ -274,11 +205,11 @@ static void put_profile(struct write_pprof_writing *writing)
         hs_buffer__put_field(&writing->profile, 7, string(writing, dropped));
     hs_buffer__put_field(&writing->profile, 9, dump->time_ns);
     hs_buffer__put_field(&writing->profile, 10, dump->duration_ns);
-    put_type(writing, 11, value_types[dump->events].period.type, value_types[dump->events].period.unit);
+    put_type(writing, 11, hs_value_types[dump->events].period.type, hs_value_types[dump->events].period.unit);
     hs_buffer__put_field(&writing->profile, 12, dump->period);
     put_comments(writing);
     hs_buffer__put_field(&writing->profile, 14,
-                         string(writing, dump->lacks_live ? "alloc_space" : value_types[dump->events].shown_first));
+                         string(writing, dump->lacks_live ? "alloc_space" : hs_value_types[dump->events].shown_first));
 }
 
 static int write_packed(struct write_pprof_writing *writing)
@@ -287,7 +218,7 @@ static int write_packed(struct write_pprof_writing *writing)
         return -ENOMEM;
     put_profile(writing);
     pack(writing, &writing->profile, Z_NO_FLUSH);
-    pack(writing, &writing->texts, Z_FINISH);
+    pack(writing, &writing->strings.fields, Z_FINISH);
     deflateEnd(&writing->stream);
     return writing->failed ? -ENOMEM : 0;
 }
@@ -295,16 +226,15 @@ static int write_packed(struct write_pprof_writing *writing)
 int hs_dump_write__pprof(FILE *out, const struct hs_dump *dump)
 {
     struct write_pprof_writing writing = {.out = out, .dump = dump};
-    writing.strings = hs_strings__create();
+    int result = hs_string_table__start(&writing.strings, 6);
     writing.used = calloc(dump->location_count + 1, 1);
-    int result = writing.strings && writing.used ? write_packed(&writing) : -ENOMEM;
+    if (!result)
+        result = writing.used ? write_packed(&writing) : -ENOMEM;
     hs_buffer__free(&writing.profile);
-    hs_buffer__free(&writing.texts);
     hs_buffer__free(&writing.scratch[0]);
     hs_buffer__free(&writing.scratch[1]);
     free(writing.used);
-    hs_strings__destroy(writing.strings);
-    hs_id_map__free(&writing.string_of);
+    hs_string_table__free(&writing.strings);
     hs_id_map__free(&writing.function_of);
     return result;
 }

@@ -2,12 +2,12 @@
 #include "host/fleet/database.h"
 
 #include "host/fleet/curl_library.h"
+#include "host/fleet/gzip.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 enum {
     CONNECT_SECONDS = 5,
@@ -232,33 +232,12 @@ int hs_database__ask_server(struct hs_database *database, const char *statement,
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
-enum { GZIP_WINDOW = 15 + 16, GZIP_LEVEL = 1, GZIP_MEMORY = 8 };
-
-static int pack(const struct hs_buffer *rows, struct hs_buffer *packed)
-{
-    z_stream stream = {0};
-    if (deflateInit2(&stream, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
-        return -ENOMEM;
-    uLong most = deflateBound(&stream, (uLong)rows->count);
-    int result = Z_MEM_ERROR;
-    if (hs_buffer__reserve(packed, most)) {
-        stream.next_in = rows->bytes;
-        stream.avail_in = (uInt)rows->count;
-        stream.next_out = packed->bytes;
-        stream.avail_out = (uInt)most;
-        result = deflate(&stream, Z_FINISH);
-        packed->count = stream.total_out;
-    }
-    deflateEnd(&stream);
-    return result == Z_STREAM_END ? 0 : -ENOMEM;
-}
-
 int hs_database__insert(struct hs_database *database, const char *into, const struct hs_buffer *rows,
                         struct hs_error *error)
 {
     struct hs_buffer packed = {0}, answer = {0};
     char *statement = NULL, *escaped = NULL, *query = NULL;
-    int failed = rows->failed ? -ENOMEM : pack(rows, &packed);
+    int failed = rows->failed ? -ENOMEM : hs_gzip__pack(rows, &packed);
     if (!failed && asprintf(&statement, "INSERT INTO %s FORMAT RowBinary", into) >= 0)
         escaped = database->lib->curl_easy_escape(database->curl, statement, 0);
     if (!failed && (!escaped || asprintf(&query, "database=%s&query=%s", database->name, escaped) < 0))

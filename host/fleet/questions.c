@@ -4,6 +4,7 @@
 #include "host/base/text_stream.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 // A text in a statement, whatever is in it.
 static void put_text(FILE *out, const char *text)
@@ -181,4 +182,13 @@ char *hs_fleet_question__statement(const struct hs_fleet_question *question, con
     if (out)
         question->write(out, slice);
     return hs_text_stream__close(&stream);
+}
+
+bool hs_fleet_column__is_number(const char *column)
+{
+    static const char *const texts[] = {"app", "firmware", "device", "first_time", "last_seen", "stack"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        if (!strcmp(texts[i], column))
+            return false;
+    return true;
 }

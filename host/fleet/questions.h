@@ -35,6 +35,9 @@ struct hs_fleet_question {
 // stacks: all stacks of the slice.
 extern const struct hs_fleet_question hs_fleet_questions[]; // a NULL name ends them
 
+// Whether the values of a column are numbers to compare or to add up; names, times and numbers of stacks are not.
+bool hs_fleet_column__is_number(const char *column);
+
 // Brings the table `growth` up to date. A device grew when a stack has at least `least` bytes and a tenth more at the
 // end than after the first hour or, in sessions of less than an hour, than at the beginning. It has no answer.
 extern const struct hs_fleet_question hs_fleet_rollup;

@@ -5,6 +5,7 @@
 #include "host/base/clock.h"
 #include "host/base/id_map.h"
 #include "host/base/path.h"
+#include "host/fleet/keys.h"
 #include "host/store/store.h"
 
 #include <errno.h>
@@ -85,47 +86,12 @@ void hs_sender__forget(struct hs_sender_stacks *stacks)
     free(stacks);
 }
 
-// ---- keys ----------------------------------------------------------------------------------------------------------
-
-// The finaliser of SplitMix64, which mixes all bits.
-static uint64_t mixed(uint64_t x)
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-uint64_t hs_sender__session(const struct hs_file_header *header)
-{
-    return mixed(header->trace_id[0] + mixed(header->trace_id[1] + 1));
-}
-
-static uint64_t build_hash(const uint8_t build[HS_FLEET_BUILD])
-{
-    uint64_t words[3] = {0};
-    memcpy(words, build, HS_FLEET_BUILD);
-    return mixed(words[0] + mixed(words[1] + mixed(words[2] + 1)));
-}
-
-static const uint8_t no_build[HS_FLEET_BUILD];
-
-static const uint8_t *build_of(const struct hs_follow *follow, const struct hs_follow_frame *frame)
-{
-    return frame->module == UINT32_MAX ? no_build : hs_follow__module(follow, frame->module)->build;
-}
-
-// Addresses in no module differ from run to run: all of them are one frame. Reasons for a cut are kept.
-static uint64_t offset_of(const struct hs_follow_frame *frame)
-{
-    if (frame->module != UINT32_MAX || frame->offset < HS_CUT_LIMIT)
-        return frame->offset;
-    return HS_CUT_LIMIT;
-}
+// ---- stacks --------------------------------------------------------------------------------------------------------
 
 static int add_build(struct hs_sender *sender, const struct hs_follow *follow, uint32_t module)
 {
     const struct hs_follow_module *shown = hs_follow__module(follow, module);
-    uint64_t hash = build_hash(shown->build);
+    uint64_t hash = hs_fleet_key__build(shown->build);
     if (hs_id_map__find(&sender->builds, hash) != UINT32_MAX)
         return 0;
     struct hs_buffer *rows = &sender->rows[TABLE_BUILD];
@@ -141,19 +107,17 @@ static int key_of(struct hs_sender *sender, const struct hs_follow *follow, uint
 {
     struct hs_follow_frame frames[HS_FOLLOW_FRAMES];
     size_t count = hs_follow__frames(follow, stack, frames);
-    *key = 0;
-    for (size_t i = 0; i < count; i++)
-        *key = mixed(*key + build_hash(build_of(follow, &frames[i])) + mixed(offset_of(&frames[i]) + 1));
+    *key = hs_fleet_key__stack(follow, frames, count);
     if (!count || hs_id_map__find(&sender->stacks, *key) != UINT32_MAX)
         return 0;
     struct hs_buffer *rows = &sender->rows[TABLE_STACK];
     hs_row__u64(rows, *key);
     hs_row__array(rows, count);
     for (size_t i = 0; i < count; i++)
-        hs_buffer__put(rows, build_of(follow, &frames[i]), HS_FLEET_BUILD);
+        hs_buffer__put(rows, hs_fleet_key__build_of(follow, &frames[i]), HS_FLEET_BUILD);
     hs_row__array(rows, count);
     for (size_t i = 0; i < count; i++)
-        hs_row__u64(rows, offset_of(&frames[i]));
+        hs_row__u64(rows, hs_fleet_key__offset_of(&frames[i]));
     int failed = hs_id_map__set(&sender->stacks, *key, 0);
     for (size_t i = 0; i < count && !failed; i++)
         if (frames[i].module != UINT32_MAX)
@@ -274,7 +238,7 @@ int hs_sender__add(struct hs_sender *sender, const struct hs_follow *follow, con
     }
     if (!rows)
         return 0;
-    uint64_t session = hs_sender__session(hs_follow__header(follow));
+    uint64_t session = hs_fleet_key__session(hs_follow__header(follow));
     uint32_t time = seconds(tick->realtime_ns + device->clock_ns), age = seconds(tick->age_ns);
     const uint32_t *changed = stacks->changed.data;
     const struct sender_group *groups = stacks->groups.data;
@@ -333,7 +297,7 @@ int hs_sender__add_session(struct hs_sender *sender, const struct hs_follow *fol
             firmware_length = labels[i].value_length;
         }
     }
-    hs_row__u64(rows, hs_sender__session(header));
+    hs_row__u64(rows, hs_fleet_key__session(header));
     put_text(rows, name, strlen(name));
     put_text(rows, app, strlen(app));
     put_text(rows, firmware, firmware_length);

@@ -30,9 +30,6 @@ enum {
 struct hs_sender *hs_sender__create(struct hs_database *database);
 void hs_sender__free(struct hs_sender *sender);
 
-// The session of a trace: the same on every gatherer.
-uint64_t hs_sender__session(const struct hs_file_header *header);
-
 // Adds the rows of a tick; of one that is in the database already (`rows` false), only its state is noted. The state of
 // one session is kept by `stacks`, which begins as NULL and is freed with hs_sender__forget. 0 or -ENOMEM.
 struct hs_sender_stacks;

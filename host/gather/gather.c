@@ -95,7 +95,9 @@ static int start_traces(struct gather *gather, struct hs_error *error)
                                        .stored = stored,
                                        .context = gather};
     int failed = hs_traces__open(&gather->traces, &traces, error);
-    return failed || !options->opened ? failed : options->opened(options->context, gather->traces, error);
+    for (size_t i = 0; i < options->observer_count && !failed; i++)
+        failed = options->observers[i].opened(options->observers[i].context, gather->traces, gather->notices, error);
+    return failed;
 }
 
 static int create_door(struct gather *gather, struct hs_error *error)
@@ -152,8 +154,8 @@ static void stop(struct gather *gather)
         hs_workers__stop(gather->workers);
     if (gather->traces && gather->workers)
         hs_notices__summary(gather->notices, gather->traces);
-    if (gather->traces && gather->options->closing)
-        gather->options->closing(gather->options->context);
+    for (size_t i = 0; gather->traces && i < gather->options->observer_count; i++)
+        gather->options->observers[i].closing(gather->options->observers[i].context);
     // The folder's thread may still report to the workers.
     if (gather->traces)
         hs_traces__close(gather->traces);

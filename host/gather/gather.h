@@ -13,6 +13,16 @@
 #include "host/gather/shared_key.h"
 #include "host/gather/traces.h"
 
+// Someone else who reads what is gathered. `opened` is called when the folder is open. `closing` is called before it is
+// closed, after the last byte was written, also if `opened` failed or was not called.
+struct hs_gather_observer {
+    int (*opened)(void *context, struct hs_traces *traces, struct hs_notices *notices, struct hs_error *error);
+    void (*closing)(void *context);
+    void *context;
+};
+
+enum { HS_GATHER_OBSERVERS = 2 };
+
 struct hs_gather_options {
     const char *const *addresses; // HOST:PORT to dial
     size_t address_count;
@@ -26,11 +36,8 @@ struct hs_gather_options {
     bool insecure;
     struct hs_shared_key key; // length 0: no encryption
     enum hs_notices_form form;
-    // For someone else who reads what is gathered: called when the folder is open, and before it is closed, after the
-    // last byte was written. NULL: nobody.
-    int (*opened)(void *context, struct hs_traces *traces, struct hs_error *error);
-    void (*closing)(void *context);
-    void *context;
+    struct hs_gather_observer observers[HS_GATHER_OBSERVERS];
+    size_t observer_count;
 };
 
 // Runs until SIGINT or SIGTERM, or until it is done. 0, or a negative errno with the reason in `error`. -ETIMEDOUT:

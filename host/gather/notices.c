@@ -109,6 +109,21 @@ void hs_notices__listening(struct hs_notices *notices, const struct hs_address *
     pthread_mutex_unlock(&notices->mutex);
 }
 
+void hs_notices__metrics(struct hs_notices *notices, const char *url)
+{
+    struct hs_json json;
+    pthread_mutex_lock(&notices->mutex);
+    if (notices->form == HS_NOTICES_JSON) {
+        begin_object(notices, &json, "metrics");
+        hs_json__string(&json, "url", url);
+        end_object(notices, &json);
+    } else {
+        fprintf(line_to(notices, notices->out), "metrics at %s\n", url);
+        fflush(notices->out);
+    }
+    pthread_mutex_unlock(&notices->mutex);
+}
+
 void hs_notices__heard(struct hs_notices *notices, const struct hs_device *device, const struct hs_address *address,
                        bool selected)
 {
@@ -226,6 +241,11 @@ void hs_notices__refused(struct hs_notices *notices, enum hs_refusal refusal, co
             refused_line(notices, refusal, text, device, detail);
     }
     pthread_mutex_unlock(&notices->mutex);
+}
+
+uint64_t hs_notices__refused_count(struct hs_notices *notices, enum hs_refusal refusal)
+{
+    return atomic_load(&notices->refused[refusal]);
 }
 
 // ---- progress -------------------------------------------------------------------------------------------------------

@@ -17,6 +17,8 @@ struct hs_notices *hs_notices__create(enum hs_notices_form form, FILE *out, FILE
 void hs_notices__destroy(struct hs_notices *notices);
 
 void hs_notices__listening(struct hs_notices *notices, const struct hs_address *address);
+// `url`: where metrics are served.
+void hs_notices__metrics(struct hs_notices *notices, const char *url);
 void hs_notices__heard(struct hs_notices *notices, const struct hs_device *device, const struct hs_address *address,
                        bool selected);
 
@@ -26,6 +28,8 @@ void hs_notices__stream(struct hs_notices *notices, const char *word, const stru
 // `device` and `detail` may be NULL.
 void hs_notices__refused(struct hs_notices *notices, enum hs_refusal refusal, const struct hs_address *peer,
                          const struct hs_device *device, const char *detail);
+
+uint64_t hs_notices__refused_count(struct hs_notices *notices, enum hs_refusal refusal);
 
 // Redraws the table, or writes a line of JSON; without either it does nothing.
 void hs_notices__progress(struct hs_notices *notices, struct hs_traces *traces);

@@ -156,6 +156,24 @@ def check_growth(database, devices):
     return row
 
 
+def check_gate(database, row):
+    """--fail-if: the release gate."""
+    address = database.address
+    text = run('fleet', 'growth', address, '--fail-if', 'grown_bytes > 1K', status=3)
+    expect(f"grown_bytes is {row['grown_bytes']}" in text and row['stack'] in text, text)
+    text = run('fleet', 'growth', address, '--fail-if', 'grown_devices>=3', '--fail-if', 'rows != 1')
+    expect('holds' not in text, text)
+    run('fleet', 'growth', address, '--json', '--fail-if', 'grown_devices == 2', status=3)
+    new = ['fleet', 'new', address, '--than', '1.4', '--firmware']
+    expect('1 row' in run(*new, '1.5', '--fail-if', 'rows > 0', status=3), 'a new stack')
+    run(*new, '1.4', '--fail-if', 'rows > 0')
+    # All rows count, whatever is shown.
+    text = run('fleet', 'stacks', address, '--top', '1', '--json', '--fail-if', 'rows > 1', status=3)
+    expect(text.count('"stack"') == 1 and 'rows; the first' in text, text)
+    for wrong in ('grown_bytes', 'bytes > 1', 'grown_bytes > x', 'stack > 1', 'rows >', ''):
+        expect('NAME OPERATOR NUMBER' in run('fleet', 'growth', address, '--fail-if', wrong, status=2), wrong)
+
+
 def loaded():
     database = Database()
     run('fleet', 'init', database.address)
@@ -175,6 +193,8 @@ def loaded():
     expect(holders == {'gw-2': 800000, 'gw-3': 800000}, f'{holders}')
     firmwares = {each['firmware']: each['devices'] for each in asked('firmwares', database.address)}
     expect(firmwares == {'1.4': 1, '1.5': 2}, f'{firmwares}')
+
+    check_gate(database, row)
 
     def all_rows():
         return [database.ask(f'SELECT * FROM {table} FINAL ORDER BY session, time') for table in ('sample', 'total')]
