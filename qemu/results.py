@@ -16,7 +16,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 STACKS = re.compile(r"^stacks: (\d+) allocations, (\d+) cut (\{.*\}), (\d+) with a guessed frame, (\d+) show the start")
-TARGET_TESTS = re.compile(r"^(recorder\.|profiled\.|aggregate\.|prof\.|stream\.|target\.|unwind_|runtime_|sampler_|format_|system\.|board\.|perf\.|doctor_command)")
+TARGET_TESTS = re.compile(r"^(recorder\.|profiled\.|aggregate\.|prof\.|stream\.|target\.|unwind_|runtime_|sampler_|format_|wire_|system\.|board\.|perf\.|doctor_command)")
 
 
 class Row:
@@ -71,10 +71,13 @@ def print_skips(rows):
     where = collections.defaultdict(list)
     for row in rows:
         for name, reason in row.skips.items():
-            where[f"{name}: {reason}"].append(f"{row.architecture} {row.libc}")
+            where[(name, reason)].append(f"{row.architecture} {row.libc}")
+    together = collections.defaultdict(list)
+    for (name, reason), places in where.items():
+        together[(reason, ", ".join(places))].append(name)
     print()
-    for text, places in sorted(where.items()):
-        print(f"skipped: {text} ({', '.join(places)})")
+    for (reason, places), names in sorted(together.items()):
+        print(f"skipped ({places}): {reason}: {' '.join(names)}")
 
 
 def print_programs(rows, share, results):

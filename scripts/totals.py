@@ -10,6 +10,7 @@ import textwrap
 import xml.etree.ElementTree as ElementTree
 
 SLOWEST = 15  # tests that are named
+NAMED = 12  # of the tests that are passed over for one reason
 KEPT_LINES = 25  # of a failure's output; the rest is in the build's log
 
 root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -51,7 +52,8 @@ together = collections.defaultdict(list)  # what is passed over for one reason i
 for (name, why), builds in skips.items():
     together[(why, ", ".join(builds))].append(name)
 for (why, builds), names in sorted(together.items()):
-    print(textwrap.fill(f"skipped ({builds}): {why}: {' '.join(names)}", width=200, subsequent_indent="    "))
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    print(textwrap.fill(f"skipped ({builds}): {why}: {' '.join(names[:NAMED])}{more}", width=200, subsequent_indent="    "))
 by_build = ", ".join(f"{build} {took:.0f}" for build, took in sorted(seconds.items(), key=lambda pair: -pair[1]))
 print(textwrap.fill(f"seconds of tests, some beside others: {by_build}", width=200, subsequent_indent="    "))
 by_test = ", ".join(f"{name} ({build}) {took:.0f}" for took, name, build in sorted(slowest, reverse=True)[:SLOWEST])

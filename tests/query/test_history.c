@@ -5,6 +5,7 @@
 #include "host/query/order.h"
 #include "tests/format/check_random.h"
 #include "tests/query/random_store.h"
+#include "tests/rounds.h"
 #include "tests/suite.h"
 
 #include <check.h>
@@ -120,7 +121,7 @@ static void check_history(uint64_t coarseness, struct random_state *random)
     open_trace(random_next(random), coarseness);
     uint32_t *row = malloc((rows + 1) * sizeof(*row));
     struct happening *happening = malloc((2 * rows + 1) * sizeof(*happening));
-    for (unsigned round = 0; round < 10; round++) {
+    for (unsigned round = 0; round < test_rounds(10); round++) {
         struct hs_filter filter;
         choose_filter(&filter, random);
         size_t count = slow_history(row, slow_rows(&filter, row), happening);
@@ -205,7 +206,7 @@ static void check_log(uint64_t coarseness, bool by_stacks, struct random_state *
     const struct hs_query_control control = {.threads = (unsigned)random_below(random, 4), .indexes = &indexes};
     uint32_t *row = malloc((rows + 1) * sizeof(*row));
     struct happening *happening = malloc((2 * rows + 1) * sizeof(*happening));
-    for (unsigned round = 0; round < 12; round++) {
+    for (unsigned round = 0; round < test_rounds(12); round++) {
         struct hs_filter filter;
         choose_known_filter(&filter, random);
         ck_assert(hs_dictionary__knows(dictionary, store, &filter) == (by_stacks || !filter.stacks.words));
@@ -271,7 +272,7 @@ START_TEST(parts_of_the_pyramid_are_exact)
     hs_order_limits.exact = 0;
     hs_filter__init(&all);
     open_trace(random_next(&random), 1);
-    for (unsigned round = 0; round < 20; round++) {
+    for (unsigned round = 0; round < test_rounds(20); round++) {
         struct hs_timeline part, exact;
         uint64_t from = random_below(&random, end_time / 2), to = from + end_time / 2;
         size_t points = 1 + random_below(&random, 40);

@@ -6,6 +6,7 @@
 #include "host/query/stack_totals_column.h"
 #include "tests/format/check_random.h"
 #include "tests/query/random_store.h"
+#include "tests/rounds.h"
 #include "tests/suite.h"
 
 #include <check.h>
@@ -160,7 +161,7 @@ START_TEST(sums_are_those_of_all_rows)
     struct random_state random = {test_seed(__func__)};
     open_trace(random_next(&random), 100);
     uint32_t *row = malloc((rows + 1) * sizeof(*row));
-    for (unsigned round = 0; round < 25; round++) {
+    for (unsigned round = 0; round < test_rounds(25); round++) {
         struct hs_filter filter;
         choose_filter(&filter, &random);
         uint64_t count = slow_rows(&filter, row), counted;
@@ -219,7 +220,7 @@ START_TEST(sums_of_rollups_are_those_of_all_rows)
     struct hs_indexes indexes = {.store = store, .sorted_index[HS_ROW_BY_LIFETIME] = lifetimes};
     const struct hs_query_control control = {.indexes = &indexes};
     uint32_t *row = malloc((rows + 1) * sizeof(*row));
-    for (unsigned round = 0; round < 40; round++) {
+    for (unsigned round = 0; round < test_rounds(40); round++) {
         struct hs_filter filter;
         const bool classed = round % 4;
         const bool by_streams = round % 3;

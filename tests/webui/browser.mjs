@@ -42,7 +42,7 @@ export async function open(browser, server, { refused = [], ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
   const page = await context.newPage();
   const wrong = [];
-  page.setDefaultTimeout(Number(process.env.HEAPSONDE_TEST_PATIENCE ?? 60000));
+  page.setDefaultTimeout(Number(process.env.HEAPSONDE_TEST_PATIENCE ?? 180000));
   page.on("pageerror", (error) => wrong.push(`error: ${error.stack}`));
   page.on("console", (message) => {
     if (message.type() === "error" && !/Failed to load resource/.test(message.text()))

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""qemu/said_elsewhere.txt: its rows and patterns, and what becomes of tests that a row leaves out."""
+import json
+import os
+import re
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../..")
+sys.path.insert(0, os.path.join(ROOT, "qemu"))
+import said_elsewhere  # noqa: E402
+
+
+def table():
+    with open(said_elsewhere.TABLE, encoding="utf-8") as file:
+        return [line.rstrip("\n") for line in file if line.strip() and not line.startswith("#")]
+
+
+class Table(unittest.TestCase):
+    def test_lines(self):
+        with open(os.path.join(ROOT, "CMakePresets.json"), encoding="utf-8") as file:
+            rows = {preset["name"] for preset in json.load(file)["configurePresets"]}
+        rows |= {"system-" + name for name in ("amd64", "arm64", "armhf", "mips64el")}
+        lines = table()
+        self.assertEqual(len(lines), len(set(lines)))
+        for line in lines:
+            fields = line.split(" | ")
+            self.assertEqual(len(fields), 3, line)
+            self.assertLessEqual(set(fields[0].split()), rows, line)
+            for pattern in fields[1].split():
+                re.compile(pattern)
+
+    def test_whole_rows(self):
+        """What others leave out is said by these."""
+        for row in ("host", "armhf"):
+            self.assertEqual(list(said_elsewhere.lines_of(row)), [])
+
+    def test_what_stays(self):
+        names = ["recorder.plain", "recorder.real.python3", "single_step.O2", "single_step.Os_bare", "format_codec"]
+        self.assertEqual([name for name, _ in said_elsewhere.left_out("armel", names)], ["single_step.O2", "format_codec"])
+
+    def test_they_count_as_skipped(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "results.xml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write('<testsuite><testcase name="a" status="run"/></testsuite>')
+            said_elsewhere.add(path, [("b", "a says it")])
+            case = ElementTree.parse(path).getroot()[1]
+        self.assertEqual((case.get("name"), case.get("status"), case.find("skipped") is None), ("b", "notrun", False))
+        self.assertEqual(case.findtext("system-out"), "SKIPPED: a says it")
+
+
+if __name__ == "__main__":
+    unittest.main()
