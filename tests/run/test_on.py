@@ -2,6 +2,7 @@
 """`heapsonde run --on`: the machine here is a shell of this one, a busybox's, or another user's."""
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -493,6 +494,73 @@ class Here(Board):
         self.assertEqual((done.returncode, done.stdout.split(":")[-1]), (1, " 1000 blocks\n"), done.stderr)
         self.assertIn("cannot be written on this machine: No space left", done.stderr)
         self.assertIn("its end is missing", done.stderr)
+        self.assert_nothing_left()
+
+
+# A root folder as boards have them, in a mount namespace of its own, which lasts until the input ends: nothing in it can be written but
+# what is mounted there, and there is no /tmp.
+BOARD_ROOT = """set -e
+mount --bind "$0" "$0"
+mount --rbind /proc "$0/proc"
+mount -t tmpfs -o noexec none "$0/var/tmp"
+mount --bind /dev/null "$0/dev/null"
+mount -t tmpfs "$@" none "$0/run"
+mount -o remount,bind,ro "$0"
+echo $$
+read line
+"""
+
+
+@unittest.skipUnless(MAY_MOUNT, "nothing may be mounted here")
+class SmallBoard(Board):
+    """Busybox is its shell and all its commands, the root folder is read-only, /tmp is missing, and /var/tmp is noexec."""
+
+    def setUp(self):
+        super().setUp()
+        self.root = os.path.join(self.folder, "root")
+        for name in ("bin", "dev", "proc", "run", "var/tmp"):
+            os.makedirs(os.path.join(self.root, name))
+        open(os.path.join(self.root, "dev/null"), "wb").close()
+        programs = (os.path.realpath(shutil.which("busybox")), PLAIN)
+        for path in programs:
+            shutil.copy(path, os.path.join(self.root, "bin"))
+            needed = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
+            for library in re.findall(r"(/\S+) \(", needed):
+                os.makedirs(self.root + os.path.dirname(library), exist_ok=True)
+                shutil.copy(library, self.root + library)
+        applets = subprocess.run(["busybox", "--list"], capture_output=True, text=True, check=True).stdout.split()
+        for name in applets:
+            if name != "busybox":
+                os.symlink("busybox", os.path.join(self.root, "bin", name))
+
+    def enter(self, *options):
+        """Makes the board; the rest are options of the mount of /run."""
+        holder = subprocess.Popen(["unshare", "-m", "sh", "-c", BOARD_ROOT, self.root, *options], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        self.addCleanup(holder.communicate)
+        number = int(holder.stdout.readline())
+        self.enter_root = f"nsenter -t {number} -m chroot {self.root} /bin/"
+        self.way = f"exec:env -i PATH=/usr/sbin:/usr/bin:/bin {self.enter_root}sh -c {{}}"
+
+    def assert_nothing_left(self):
+        words = (self.enter_root + "find /run /var/tmp -mindepth 1").split()
+        self.assertEqual(subprocess.run(words, capture_output=True, text=True, check=True).stdout, "")
+
+    def test_one_folder_will_do(self):
+        self.enter()
+        done = self.run_on("plain")
+        self.assertEqual((done.returncode, done.stdout.split(":")[-1]), (0, " 1000 blocks\n"), done.stderr)
+        self.report("t.dat", "--sysroot", self.root, "--fail-if",
+                    'allocated_count(size_min=100, size_max=1099, function=~"outer") != 1000')
+        self.assert_nothing_left()
+
+    def test_no_folder_will_do(self):
+        self.enter("-o", "ro")
+        done = self.run_on("plain")
+        self.assert_one_line(done, 126, "/var/tmp")
+        for words in ("(noexec)", "/run is not writable", "--board-folder"):
+            self.assertIn(words, done.stderr)
+        self.assertIn("(noexec)", self.command("doctor", "--on", self.way, "--", "plain").stdout)
         self.assert_nothing_left()
 
 
