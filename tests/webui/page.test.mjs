@@ -11,6 +11,7 @@ import { axe, launch, open, serve, settled } from "./browser.mjs";
 import { criteria } from "./criteria.mjs";
 import { dumps } from "./dumps.mjs";
 import { failures } from "./failures.mjs";
+import { looks } from "./looks.mjs";
 import { numbers } from "./numbers.mjs";
 import { reports } from "./report.mjs";
 
@@ -749,6 +750,7 @@ test("every export that is offered is there", async () => {
 dumps({ browser: () => browser, inFolder });
 reports({ views: VIEWS, command, browser: () => browser, inFolder, server: () => server, hostile: () => hostile });
 numbers({ view, count, programs, inFolder, browser: () => browser });
+looks({ page, view, programs });
 criteria({ page, view, count, programs, command, browser: () => browser, environment: process.env });
 
 test("the command beside a view says the same", async () => {

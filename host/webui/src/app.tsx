@@ -139,7 +139,7 @@ function Trace({ route, row, rows }: { route: Route; row: ListRow; rows: ListRow
       <main id="main" tabIndex={-1} aria-label={view.title}>
         {report && <p class="note report-note">A report in one file. It contains what the views show at first, without filters{report.left_out.length > 0 && <>, but not {report.left_out.join(", ")}</>}.
           For everything else: <code>heapsonde server {plain(report.about.file)}</code></p>}
-        <h1 class="unseen">{view.title} of {baseName(row.executable) || baseName(row.path)}</h1>
+        <div class="about"><h1>{view.title}<span class="unseen"> of {baseName(row.executable) || baseName(row.path)}</span></h1><p class="faint">{typeof view.about === "string" ? view.about : view.about(route)}</p></div>
         <div class="top-line"><Chips route={route} threads={answer.data?.thread_list ?? []} /><Keys place={answer.data && { route, summary: answer.data }} /></div>
         <Pane answer={answer} path={path}>
           {(summary) => <>

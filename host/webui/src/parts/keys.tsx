@@ -115,7 +115,10 @@ export function Keys({ place }: { place: Place | undefined }) {
 function List({ close }: { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [on, set] = useState(single.on);
-  useLayoutEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => {
+    dialog.current!.showModal();
+    dialog.current!.scrollTop = 0;
+  }, []);
   return (
     <dialog ref={dialog} onClose={close} aria-label="Keys">
       <h2>Keys</h2>

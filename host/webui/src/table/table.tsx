@@ -31,6 +31,7 @@ interface Props<Row> {
   onSort: (sort: string, order: string) => void;
   onOpen?: (row: Row) => void;
   onMenu?: (row: Row, x: number, y: number) => void;
+  isOpen?: (row: Row) => boolean;    // shown beside the table
   functionOf?: (row: Row) => string; // the function of a row, which other parts of the page mark
   empty: ComponentChildren;
 }
@@ -181,7 +182,7 @@ export function Table<Row>(props: Props<Row>) {
   for (let i = first; i < last && i < rows; i++) {
     const row = pages.get(Math.floor(i / PAGE))?.[i % PAGE];
     list.push(
-      <tr key={i} aria-rowindex={i + 2} class={(i === at ? "at" : "") + (row && hovered && props.functionOf?.(row) === hovered ? " hovered" : "")}
+      <tr key={i} aria-rowindex={i + 2} class={(i === at ? "at" : "") + (row && props.isOpen?.(row) ? " open" : "") + (row && hovered && props.functionOf?.(row) === hovered ? " hovered" : "")}
           onMouseEnter={() => row && props.functionOf && hover(props.functionOf(row))} onMouseLeave={() => props.functionOf && hover(undefined)}
           onClick={() => (setAt(i), row && props.onOpen?.(row))}
           onContextMenu={(event) => {
@@ -192,6 +193,8 @@ export function Table<Row>(props: Props<Row>) {
           {row ? column.cell(row, i) : <span class="missing" />}</td>)}
       </tr>);
   }
+  // Two columns may show the same number; one arrow says what sorts.
+  const sorts = props.columns.findIndex((column) => column.sort === props.sort);
   const offset = scale > 1 ? (pane.current?.scrollTop ?? 0) - (top - first) * HIGH : first * HIGH;
   return (
     <div class={"table" + (got && !fresh && !problem ? " stale" : "")} data-state={problem ? "problem" : fresh && !seen.length ? "ready" : "loading"}>
@@ -201,11 +204,11 @@ export function Table<Row>(props: Props<Row>) {
       <div class="table-pane" ref={pane} tabIndex={0} role="group" aria-label={props.label} onScroll={scrolled} onKeyDown={key}>
         <table aria-rowcount={total === undefined ? -1 : total + 1}>
           <thead>
-            <tr aria-rowindex={1}>{props.columns.map((column) => <th class={column.number ? "number" : column.wide ? "wide" : ""} key={column.name} scope="col"
-              aria-sort={column.sort && column.sort === props.sort ? (props.order === "dsc" ? "descending" : "ascending") : undefined}>
+            <tr aria-rowindex={1}>{props.columns.map((column, i) => <th class={column.number ? "number" : column.wide ? "wide" : ""} key={column.name} scope="col"
+              aria-sort={i === sorts ? (props.order === "dsc" ? "descending" : "ascending") : undefined}>
               {column.sort ? <button type="button" title={column.title}
                 onClick={() => props.onSort(column.sort!, column.sort === props.sort && props.order === "dsc" ? "asc" : "dsc")}>
-                {column.name}{column.sort === props.sort ? (props.order === "dsc" ? " \u25bc" : " \u25b2") : ""}
+                {column.name}{i === sorts ? (props.order === "dsc" ? " \u25bc" : " \u25b2") : ""}
               </button> : <span title={column.title}>{column.name}</span>}</th>)}</tr>
           </thead>
           <tbody>

@@ -94,7 +94,7 @@ export function TreeView({ route, summary }: ViewProps) {
       <Pane answer={answer} path={path} empty={(data) => data.size[0] || data.count[0] ? undefined : <Nothing route={route} summary={summary} />}>
         {() => model && rows && <div class="scroll">
           <table class="plain-table" ref={table} data-bytes={model.columns.size[0]} data-count={model.columns.count[0]}>
-            <thead><tr><th class="number">With calls</th><th class="number" title="of all matching blocks">Share</th><th class="number">Itself</th>
+            <thead><tr><th class="number" title="the function and what it calls">With callees</th><th class="number" title="of all matching blocks">Share</th><th class="number">Itself</th>
               <th class="number">{speech.unit === "count" ? "Bytes" : speech.thing === "blocks" ? "Blocks" : "Samples"}</th><th class="wide">Function</th><th>Library</th></tr></thead>
             <tbody>
               {rows.map((node, i) => {
