@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The actions for a function, in all parts of the page.
-import { libraryOf, type Model, nameOf, pathOf, stackOf } from "../canvas/model";
+import { libraryOf, type Model, nameOf, pathOf, sourceOf, stackOf } from "../canvas/model";
 import { changed, exactly, go, type Route, toView, type Transform, transformed } from "../state/route";
 import { baseName, isUnnamed } from "../text/format";
 import { copy, type MenuItem } from "./menu";
@@ -24,10 +24,15 @@ export function partActions(route: Route, by: string, name: string): MenuItem[] 
   ];
 }
 
+// The rows of a source file among the lines of all files.
+function linesOf(route: Route, source: string): MenuItem[] {
+  return source ? [{ name: "Show the lines of its file", key: "v", run: () => go(toView(route, "functions", { by: "line", contains: source.replace(/:\d+$/, "") })) }] : [];
+}
+
 function throughIt(route: Route, name: string): MenuItem[] {
   return [
     { name: "Keep only stacks with it", group: "Filter", run: () => go(changed(route, { function_regex: exactly(name), "ui.zoom": undefined })) },
-    { name: "Hide stacks with it (Alt-click)", group: "Filter", hides: true, run: () => go(changed(route, { negative_function_regex: exactly(name), "ui.zoom": undefined })) },
+    { name: "Hide stacks with it (Alt-click)", group: "Filter", hides: true, key: "d", run: () => go(changed(route, { negative_function_regex: exactly(name), "ui.zoom": undefined })) },
     { name: "Show its stacks", run: () => go(toView(route, "stacks", { function_regex: exactly(name) })) },
   ];
 }
@@ -49,8 +54,8 @@ export function transformActions(route: Route, model: Model, node: number): Menu
 
 export function nodeActions(route: Route) {
   return (model: Model, node: number): MenuItem[] => [
-    { name: "Zoom in", run: () => go(changed(route, { "ui.zoom": pathOf(model, node).join(".") || undefined })) },
-    ...(node ? [...functionActions(route, nameOf(model, node)), ...transformActions(route, model, node)] : []),
+    { name: "Zoom in", key: "F", run: () => go(changed(route, { "ui.zoom": pathOf(model, node).join(".") || undefined })) },
+    ...(node ? [...functionActions(route, nameOf(model, node)), ...linesOf(route, sourceOf(model, node)), ...transformActions(route, model, node)] : []),
     { name: "Copy the stack", group: "Copy", run: () => copy(stackOf(model, node).join("\n") + "\n") },
     { name: "Copy a link", group: "Copy", run: () => copy(location.href) },
   ];

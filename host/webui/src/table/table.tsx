@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ask, askOrKept, keptAnswer, Refusal, useBack } from "../data/ask";
 import { report } from "../data/report";
+import { useRowHigh } from "../parts/density";
 import { high } from "../parts/high";
 import { hover, useHover } from "../parts/hover";
 import { copy } from "../parts/menu";
@@ -38,7 +39,7 @@ interface Props<Row> {
 
 // A page is little more than what is visible, so that it comes fast; AHEAD screens are prefetched. One screen ahead and
 // BEHIND rows are drawn. A report in one file has one page of each table.
-const HIGH = 24, PAGE = report ? 100 : 40, AHEAD = 4, BEHIND = 8, MOST_HIGH = 12_000_000, PAGES = 40, SAVED = 1000;
+const PAGE = report ? 100 : 40, AHEAD = 4, BEHIND = 8, MOST_HIGH = 12_000_000, PAGES = 40, SAVED = 1000;
 
 function pagesOf(from: number, to: number, total: number): number[] {
   const begin = Math.floor(Math.max(0, from) / PAGE), end = Math.floor((Math.min(total, to) - 1) / PAGE);
@@ -57,7 +58,7 @@ export function pagesWanted(top: number, visible: number, down: boolean, total: 
 
 export function Table<Row>(props: Props<Row>) {
   const pane = useRef<HTMLDivElement>(null);
-  const hovered = useHover();
+  const hovered = useHover(), HIGH = useRowHigh();
   const [top, setTop] = useState(0); // the first visible row
   const [visible, setVisible] = useState(20);
   // The previous rows stay until those of the next request arrive.
@@ -81,7 +82,7 @@ export function Table<Row>(props: Props<Row>) {
     const watcher = new ResizeObserver(([entry]) => setVisible(Math.ceil(entry!.contentRect.height / HIGH)));
     watcher.observe(pane.current!);
     return () => watcher.disconnect();
-  }, []);
+  }, [HIGH]);
 
   const take = (page: number, answer: unknown): void => {
     const { rows, total: all } = props.rows(answer);
@@ -155,6 +156,10 @@ export function Table<Row>(props: Props<Row>) {
     else if (scale === 1)
       setTop(now);
   };
+  // With rows of another height, the first row stays the first.
+  useLayoutEffect(() => {
+    pane.current!.scrollTop = top * HIGH / scale;
+  }, [HIGH]);
   const key = (event: KeyboardEvent): void => {
     const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: visible - 2, PageUp: 2 - visible, Home: -rows, End: rows };
     const row = pages.get(Math.floor(at / PAGE))?.[at % PAGE];

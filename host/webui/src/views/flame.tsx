@@ -2,17 +2,18 @@
 import { useEffect, useState } from "preact/hooks";
 import { theme } from "../canvas/colours";
 import { Flame } from "../canvas/flame";
-import { nodeAt, nameOf, pathOf, readPath, searchFilter, valueOf } from "../canvas/model";
+import { nodeAt, readPath, searchFilter, valueOf } from "../canvas/model";
 import { useAnswer } from "../data/ask";
 import type { Summary, TreeColumns } from "../data/types";
 import { nodeActions } from "../parts/actions";
+import { Crumbs } from "../parts/crumbs";
 import { Choice, Look, lookedAt, Nothing, StackSwitches, Transforms } from "../parts/controls";
 import { captionOf } from "../parts/caption";
 import { Inspector } from "../parts/inspector";
 import { copy } from "../parts/menu";
 import { Pane } from "../parts/pane";
 import { address, changed, exportedTransformsOf, go, narrowed, question, type Route, toView, transformsOf } from "../state/route";
-import { count, counted, exactBytes, share, shortName } from "../text/format";
+import { count, counted, exactBytes, share } from "../text/format";
 import { COSTS } from "../text/words";
 import { useTree } from "./tree_answer";
 import type { ViewProps } from "./view";
@@ -120,19 +121,4 @@ function SavePicture({ caption, svg, table, turn }: { caption: string; svg: stri
     {svg && <a class="button" href={svg} download="flame.svg">Save SVG</a>}
     <button type="button" onClick={() => copy(location.href)}>Copy link</button>
     <a class="button" href={table}>As table</a></span>;
-}
-
-function Crumbs({ model, zoom, to }: { model: Parameters<typeof nodeAt>[0]; zoom: number[]; to: (path: number[]) => string }) {
-  if (!zoom.length)
-    return null;
-  const nodes: number[] = [];
-  for (let at = nodeAt(model, zoom); at >= 0; at = model.columns.parent[at]!)
-    nodes.unshift(at);
-  const shown = nodes.length > 6 ? [nodes[0]!, ...nodes.slice(-4)] : nodes;
-  return (
-    <nav class="crumbs" aria-label="Zoomed in">
-      {shown.map((node, i) => <span key={node}>{i ? " \u203a " : ""}{i === 1 && shown.length < nodes.length ? "\u2026 \u203a " : ""}
-        <a href={to(pathOf(model, node))} aria-current={i === shown.length - 1 ? "true" : undefined}>{shortName(nameOf(model, node))}</a></span>)}
-    </nav>
-  );
 }
