@@ -11,6 +11,8 @@ import { axe, launch, open, serve, settled } from "./browser.mjs";
 import { criteria } from "./criteria.mjs";
 import { dumps } from "./dumps.mjs";
 import { failures } from "./failures.mjs";
+import { keys } from "./keys.mjs";
+import { looks } from "./looks.mjs";
 import { numbers } from "./numbers.mjs";
 import { reports } from "./report.mjs";
 
@@ -691,6 +693,14 @@ test("a trace that grows says so, and one that goes away is said to be gone", as
     await settled(page);
     assert.match(await page.locator("main .note").first().innerText(), /running|growing|killed|end/i);
     await page.getByRole("button", { name: "Refresh" }).waitFor();
+    // Space leaves out what comes later.
+    const { duration_ns: now } = await other.json(`/data/${growing.id}/summary`);
+    await page.focus("#main");
+    await page.keyboard.press("Space");
+    await page.waitForFunction((wanted) => location.hash.includes(`to=${wanted}ns`), now);
+    await page.locator("main .note", { hasText: "Paused" }).waitFor();
+    await page.keyboard.press("Space");
+    await page.waitForFunction(() => !location.hash.includes("to="));
     await page.goto(`${other.address}/${view("overview", "", going.id)}`);
     await settled(page);
     const peak = await page.getAttribute(".card[data-cost=peak]", "data-bytes");
@@ -749,6 +759,8 @@ test("every export that is offered is there", async () => {
 dumps({ browser: () => browser, inFolder });
 reports({ views: VIEWS, command, browser: () => browser, inFolder, server: () => server, hostile: () => hostile });
 numbers({ view, count, programs, inFolder, browser: () => browser });
+keys({ page, view, programs });
+looks({ page, view, programs });
 criteria({ page, view, count, programs, command, browser: () => browser, environment: process.env });
 
 test("the command beside a view says the same", async () => {

@@ -23,7 +23,24 @@ try {
     changed: "flame?split=thread&collapse_recursion=true&merge_library=libc.so.6&merge_function=%5Emain%24", requesters: "functions?by=requester",
     tree: "tree", functions: "functions", libraries: "functions?by=library", sandwich: `functions?function=${encodeURIComponent(rows.at(-1)?.key ?? "main")}`,
     stacks: `stacks?ui.stack=${group?.backtrace_id ?? 1}`, blocks: "blocks", sizes: "sizes", threads: "threads", timeline: "timeline", generations: "generations",
-    maps: "maps", mapping: `maps?ui.map=${map?.id ?? 0}`, statics: "statics", recording: "recording", export: "export", nothing: "flame?size_min=1T", wrong: "blocks?size_min=nonsense",
+    diff: "diff", changes: "diff?ui.shape=functions", maps: "maps", ...(map && { mapping: `maps?ui.map=${map.id}` }), statics: "statics", recording: "recording", export: "export", nothing: "flame?size_min=1T", wrong: "blocks?size_min=nonsense",
+    range: "stacks", filter: "overview", keys: "overview",
+  };
+  // What is open in a picture.
+  const opened = {
+    range: async (page) => {
+      const box = await page.locator(".strip canvas").boundingBox();
+      await page.mouse.move(box.x + box.width * 0.4, box.y + 20);
+      await page.mouse.down();
+      await page.mouse.move(box.x + box.width * 0.6, box.y + 20);
+      await page.mouse.up();
+      await page.waitForSelector(".meanings");
+    },
+    filter: async (page) => {
+      await page.getByRole("button", { name: "+ Add" }).click();
+      await page.waitForSelector(".field");
+    },
+    keys: (page) => page.getByRole("button", { name: "Keys" }).click(),
   };
   for (const theme of ["light", "dark"])
     for (const [width, height] of WIDTHS) {
@@ -33,9 +50,12 @@ try {
           continue;
         await page.goto(server.address + "/" + (view.startsWith("#") ? view : `#/t/${trace.id}/${view}`));
         await settled(page).catch((problem) => wrong.push(`${name}: ${problem.message}`));
+        await opened[name]?.(page);
         const file = `${name}-${theme}-${width}.png`;
         await page.screenshot({ path: join(out, file) });
         names.push(file);
+        if (opened[name])
+          await page.keyboard.press("Escape");
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         if (wide > 0)
           wrong.push(`${file} is ${wide} pixels too wide`);

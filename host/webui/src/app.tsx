@@ -13,7 +13,7 @@ import { Login } from "./parts/login";
 import { copy } from "./parts/menu";
 import { Boundary, Pane, curl } from "./parts/pane";
 import { Strip } from "./parts/strip";
-import { address, changed, filterOf, go, question, type Route, toView, useRoute, transformsOf } from "./state/route";
+import { address, changed, filterOf, go, paused, question, type Route, toView, useRoute, transformsOf } from "./state/route";
 import { baseName, plain } from "./text/format";
 import { diffQuestion } from "./views/diff";
 import { commandOf, VIEWS } from "./views/table";
@@ -71,31 +71,33 @@ function App() {
   );
 }
 
-const THEMES = ["system", "light", "dark"];
+const THEMES = ["system", "light", "dark"], DENSITIES = ["normal", "compact"];
 
-function setTheme(theme: string): void {
-  if (theme === "system")
-    delete document.documentElement.dataset.theme;
+// A choice of the user about looks, which the browser keeps.
+function setLook(name: "theme" | "density", value: string, usual: string): void {
+  if (value === usual)
+    delete document.documentElement.dataset[name];
   else
-    document.documentElement.dataset.theme = theme;
+    document.documentElement.dataset[name] = value;
   try {
-    localStorage.setItem("theme", theme);
+    localStorage.setItem(name, value);
   } catch {
     // Without storage, the setting lasts as long as the page.
   }
-  dispatchEvent(new Event("theme"));
+  dispatchEvent(new Event(name));
 }
 
-function savedTheme(): string {
+function savedLook(name: string, usual: string): string {
   try {
-    return localStorage.getItem("theme") ?? "system";
+    return localStorage.getItem(name) ?? usual;
   } catch {
-    return "system";
+    return usual;
   }
 }
 
 function Head({ route, list, row }: { route: Route; list: Answer<ListRow[]>; row: ListRow | undefined }) {
-  const [theme, choose] = useState(savedTheme);
+  const [theme, choose] = useState(() => savedLook("theme", "system"));
+  const [density, space] = useState(() => savedLook("density", "normal"));
   const others = list.data?.filter((one) => one.id) ?? [];
   return (
     <header>
@@ -107,7 +109,10 @@ function Head({ route, list, row }: { route: Route; list: Answer<ListRow[]>; row
       {list.problem && <span class="tag warn" role="alert">{list.problem.message}</span>}
       <span class="gap" />
       {!route.trace && <Keys place={undefined} />}
-      <label class="theme"><span>Theme </span><select value={theme} onChange={(event) => (choose(event.currentTarget.value), setTheme(event.currentTarget.value))}>
+      <label class="density"><span>Rows </span><select value={density} onChange={(event) => (space(event.currentTarget.value), setLook("density", event.currentTarget.value, "normal"))}>
+        {DENSITIES.map((one) => <option key={one}>{one}</option>)}
+      </select></label>
+      <label class="theme"><span>Theme </span><select value={theme} onChange={(event) => (choose(event.currentTarget.value), setLook("theme", event.currentTarget.value, "system"))}>
         {THEMES.map((one) => <option key={one}>{one}</option>)}
       </select></label>
     </header>
@@ -139,12 +144,14 @@ function Trace({ route, row, rows }: { route: Route; row: ListRow; rows: ListRow
       <main id="main" tabIndex={-1} aria-label={view.title}>
         {report && <p class="note report-note">A report in one file. It contains what the views show at first, without filters{report.left_out.length > 0 && <>, but not {report.left_out.join(", ")}</>}.
           For everything else: <code>heapsonde server {plain(report.about.file)}</code></p>}
-        <h1 class="unseen">{view.title} of {baseName(row.executable) || baseName(row.path)}</h1>
+        <div class="about"><h1>{view.title}<span class="unseen"> of {baseName(row.executable) || baseName(row.path)}</span></h1><p class="faint">{typeof view.about === "string" ? view.about : view.about(route)}</p></div>
         <div class="top-line"><Chips route={route} threads={answer.data?.thread_list ?? []} /><Keys place={answer.data && { route, summary: answer.data }} /></div>
         <Pane answer={answer} path={path}>
           {(summary) => <>
             <Strip route={route} summary={summary} />
-            {row.growing && <p class="note">The trace is still growing. <button type="button" onClick={() => location.reload()}>Refresh</button></p>}
+            {row.growing && <p class="note">The trace is still growing. {route.parameters.has("to") ? `Paused: what was allocated after ${route.parameters.get("to")} is left out. ` : ""}
+              <button type="button" onClick={() => location.reload()}>Refresh</button>{" "}
+              <button type="button" aria-pressed={route.parameters.has("to")} onClick={() => go(paused(route, summary))}>Pause</button></p>}
             <div class={"view view-" + view.name} data-view={view.name}>
               <Boundary of={address(route)}><view.component route={route} summary={summary} /></Boundary>
             </div>
@@ -181,5 +188,6 @@ function Foot({ route, summary, view, rows }: { route: Route; summary: Summary; 
   );
 }
 
-setTheme(savedTheme());
+setLook("theme", savedLook("theme", "system"), "system");
+setLook("density", savedLook("density", "normal"), "normal");
 render(<App />, document.getElementById("app")!);

@@ -21,10 +21,10 @@ function layOut(picture: Picture, visit: (box: Box) => void): void {
   const { model, unit, zoom, width } = picture;
   const first = Math.floor(picture.scroll / ROW) - 1, last = first + Math.ceil(picture.height / ROW) + 2;
   const visible = (depth: number): boolean => {
-    const row = picture.flame ? levels(picture) - 1 - depth : depth;
+    const row = picture.flame ? rows(picture) - 1 - depth : depth;
     return row >= first && row <= last;
   };
-  const furthest = picture.flame ? levels(picture) - first : last + 1;
+  const furthest = picture.flame ? rows(picture) - first : last + 1;
   for (let at = zoom; at >= 0; at = model.columns.parent[at]!)
     if (visible(model.depth[at]!))
       visit({ node: at, x: 0, width, depth: model.depth[at]!, leftOut: 0 });
@@ -60,12 +60,17 @@ function layOut(picture: Picture, visit: (box: Box) => void): void {
   }
 }
 
+// A flame stands on the bottom of its pane.
+function rows(picture: Picture): number {
+  return picture.flame ? Math.max(levels(picture), picture.height / ROW) : levels(picture);
+}
+
 export function levels(picture: Pick<Picture, "model" | "zoom">): number {
   return picture.model.deepest + 2;
 }
 
 function top(picture: Picture, depth: number): number {
-  return (picture.flame ? levels(picture) - 1 - depth : depth) * ROW - picture.scroll;
+  return (picture.flame ? rows(picture) - 1 - depth : depth) * ROW - picture.scroll;
 }
 
 export function boxAt(picture: Picture, x: number, y: number): Box | undefined {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The actions for a function, in all parts of the page.
-import { libraryOf, type Model, nameOf, pathOf, stackOf } from "../canvas/model";
+import { libraryOf, type Model, nameOf, pathOf, sourceOf, stackOf } from "../canvas/model";
 import { changed, exactly, go, type Route, toView, type Transform, transformed } from "../state/route";
 import { baseName, isUnnamed } from "../text/format";
 import { copy, type MenuItem } from "./menu";
@@ -9,7 +9,7 @@ export function functionActions(route: Route, name: string): MenuItem[] {
   return [
     { name: "Show callers and callees", key: "s", run: () => go(toView(route, "functions", { function: name })) },
     ...(isUnnamed(name) ? [] : throughIt(route, name)),
-    { name: "Copy the name", run: () => copy(name) },
+    { name: "Copy the name", group: "Copy", run: () => copy(name) },
   ];
 }
 
@@ -18,16 +18,21 @@ export function partActions(route: Route, by: string, name: string): MenuItem[] 
   const filter = (negative: string): Record<string, string> => by === "library" ? { [negative + "library"]: name } : { [negative + "source_regex"]: exactly(name) };
   return [
     { name: "What calls it, and what it calls", run: () => go(toView(route, "functions", { by, function: name })) },
-    { name: "Only stacks through it", run: () => go(changed(route, filter(""))) },
-    { name: "Without stacks through it", run: () => go(changed(route, filter("negative_"))) },
-    { name: "Copy the name", run: () => copy(name) },
+    { name: "Only stacks through it", group: "Filter", run: () => go(changed(route, filter(""))) },
+    { name: "Without stacks through it", group: "Filter", run: () => go(changed(route, filter("negative_"))) },
+    { name: "Copy the name", group: "Copy", run: () => copy(name) },
   ];
+}
+
+// The rows of a source file among the lines of all files.
+function linesOf(route: Route, source: string): MenuItem[] {
+  return source ? [{ name: "Show the lines of its file", key: "v", run: () => go(toView(route, "functions", { by: "line", contains: source.replace(/:\d+$/, "") })) }] : [];
 }
 
 function throughIt(route: Route, name: string): MenuItem[] {
   return [
-    { name: "Keep only stacks with it", run: () => go(changed(route, { function_regex: exactly(name), "ui.zoom": undefined })) },
-    { name: "Hide stacks with it (Alt-click)", hides: true, run: () => go(changed(route, { negative_function_regex: exactly(name), "ui.zoom": undefined })) },
+    { name: "Keep only stacks with it", group: "Filter", run: () => go(changed(route, { function_regex: exactly(name), "ui.zoom": undefined })) },
+    { name: "Hide stacks with it (Alt-click)", group: "Filter", hides: true, key: "d", run: () => go(changed(route, { negative_function_regex: exactly(name), "ui.zoom": undefined })) },
     { name: "Show its stacks", run: () => go(toView(route, "stacks", { function_regex: exactly(name) })) },
   ];
 }
@@ -37,21 +42,21 @@ export function transformActions(route: Route, model: Model, node: number): Menu
   const name = exactly(nameOf(model, node)), library = baseName(libraryOf(model, node));
   const to = (transform: Transform, value: string) => () => go(transformed(route, transform, value));
   return [
-    { name: "Start the tree at it", key: "f", run: to("root_function", name) },
-    { name: "Merge it into its callers", key: "m", run: to("merge_function", name) },
-    { name: "Collapse its callees", key: "c", run: to("collapse_function", name) },
+    { name: "Start the tree at it", group: "Tree", key: "f", run: to("root_function", name) },
+    { name: "Merge it into its callers", group: "Tree", key: "m", run: to("merge_function", name) },
+    { name: "Collapse its callees", group: "Tree", key: "c", run: to("collapse_function", name) },
     ...(library ? [
-      { name: `Merge ${library} into its callers`, key: "M", run: to("merge_library", library) },
-      { name: `Collapse calls within ${library}`, key: "C", run: to("collapse_library", library) },
+      { name: `Merge ${library} into its callers`, group: "Tree" as const, key: "M", run: to("merge_library", library) },
+      { name: `Collapse calls within ${library}`, group: "Tree" as const, key: "C", run: to("collapse_library", library) },
     ] : []),
   ];
 }
 
 export function nodeActions(route: Route) {
   return (model: Model, node: number): MenuItem[] => [
-    { name: "Zoom in", run: () => go(changed(route, { "ui.zoom": pathOf(model, node).join(".") || undefined })) },
-    ...(node ? [...functionActions(route, nameOf(model, node)), ...transformActions(route, model, node)] : []),
-    { name: "Copy the stack", run: () => copy(stackOf(model, node).join("\n") + "\n") },
-    { name: "Copy a link", run: () => copy(location.href) },
+    { name: "Zoom in", key: "F", run: () => go(changed(route, { "ui.zoom": pathOf(model, node).join(".") || undefined })) },
+    ...(node ? [...functionActions(route, nameOf(model, node)), ...linesOf(route, sourceOf(model, node)), ...transformActions(route, model, node)] : []),
+    { name: "Copy the stack", group: "Copy", run: () => copy(stackOf(model, node).join("\n") + "\n") },
+    { name: "Copy a link", group: "Copy", run: () => copy(location.href) },
   ];
 }

@@ -9,7 +9,7 @@ import { address, changed, type Changes, filterOf, nameOfExactly, type Route, ty
 
 export function Choice({ label, choices, now, to }: {
   label: string; now: string; to: (value: string) => string;
-  choices: { value: string; name: string; title?: string; off?: string | null }[];
+  choices: { value: string; name: string; short?: string; title?: string; off?: string | null }[]; // `short`: in a list
 }) {
   return (
     <>
@@ -19,7 +19,7 @@ export function Choice({ label, choices, now, to }: {
           : <a key={value} href={to(value)} title={title} aria-current={value === now ? "true" : undefined}>{name}</a>)}
       </div>
       <select class="short-choice" aria-label={label} value={now} onChange={(event) => { location.hash = to(event.currentTarget.value); }}>
-        {choices.map(({ value, name, off }) => <option key={value} value={value} disabled={!!off}>{name}</option>)}
+        {choices.map(({ value, name, short, off }) => <option key={value} value={value} disabled={!!off}>{short ?? name}</option>)}
       </select>
     </>
   );

@@ -8,6 +8,7 @@ import { changed, exactly, go, narrowed, question, type Route } from "../state/r
 import { baseName, bytes, counted, duration, exactBytes, isUnnamed, plain, share, shortName } from "../text/format";
 import { nodeActions } from "./actions";
 import { hovers, useHover } from "./hover";
+import { grouped } from "./menu";
 import { Pane } from "./pane";
 
 interface Props { route: Route; model: Model; node: number; speech: Speech; whole: number; overTime: boolean }
@@ -32,7 +33,8 @@ export function Inspector({ route, model, node, speech, whole, overTime }: Props
         {sourceOf(model, node) && <tr><th scope="row">source</th><td colSpan={2}>{plain(sourceOf(model, node))}</td></tr>}
       </tbody></table>
       {overTime && node > 0 && !isUnnamed(nameOf(model, node)) && <OverTime route={route} name={nameOf(model, node)} />}
-      <p class="tools">{nodeActions(route)(model, node).map((item) => <button type="button" key={item.name} onClick={item.run}>{item.name}</button>)}</p>
+      <dl class="actions">{grouped(nodeActions(route)(model, node)).map(({ group, items }) => <div key={group}><dt>{group}</dt>
+        <dd class="tools">{items.map((item) => <button type="button" key={item.name} onClick={item.run}>{item.name}</button>)}</dd></div>)}</dl>
       <ol class="frames">{frames.map((frame) => {
         const name = nameOf(model, frame);
         return <li key={frame} class={name === hovered ? "hovered" : ""}>
@@ -57,6 +59,6 @@ export function OverTime({ route, name }: { route: Route; name: string }) {
     const points = data.end_size.map((size, i) => `${i},${(30 - 28 * size / most).toFixed(1)}`).join(" ");
     return <figure class="over-time"><svg viewBox={`0 0 ${wide - 1 || 1} 30`} preserveAspectRatio="none" role="img" aria-label={`live over time, at most ${bytes(most)}`}>
       <polygon points={`0,30 ${points} ${wide - 1},30`} /></svg>
-      <figcaption class="faint">live memory of stacks with it, at most {bytes(most)}{first >= 0 && `, since ${duration(data.start_ns + first * data.interval_ns)}`}</figcaption></figure>;
+      <figcaption class="faint">live memory of stacks with it, at most {bytes(most)}{first >= 0 && `, since ${duration(data.start_ns + first * data.interval_ns).replace(" ", "\u00a0")}`}</figcaption></figure>;
   }}</Pane>;
 }

@@ -4,15 +4,26 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { nextCost } from "./controls";
 import { copy } from "./menu";
 import type { Summary } from "../data/types";
-import { atInstant, changed, go, parse, type Route, toView } from "../state/route";
+import { atInstant, changed, go, parse, paused, type Route, toView } from "../state/route";
+import { filterTime } from "../text/format";
+import { readTime } from "./strip";
 import { VIEWS } from "../views/table";
 
 // `route` and `summary` of the shown trace.
 interface Place { route: Route; summary: Summary }
-interface Key { key: string; does: string; run?: (place: Place) => void }
+interface Key { key: string; shown?: string; does: string; run?: (place: Place) => unknown } // false: not here
 
 const onTrees = ({ route }: Place): boolean => route.view === "flame" || route.view === "tree";
 const zoomTo = (route: Route, zoom: string | null): void => go(changed(route, { "ui.zoom": zoom || undefined }));
+
+// Marks are the instants to which [ and ] lead.
+function toMark({ route, summary }: Place, way: 1 | -1): false | void {
+  const marks = [...new Set(summary.marks.map((mark) => mark.time_ns))].sort((a, b) => a - b), end = summary.duration_ns;
+  const instants = marks.length ? marks : Array.from({ length: 9 }, (_, i) => Math.round((i + 1) * end / 10));
+  const at = route.parameters.get("at"), now = at === "peak" ? summary.peak_time_ns : readTime(at, end) ?? (way > 0 ? -1 : end + 1);
+  const next = way > 0 ? instants.find((time) => time > now) : instants.filter((time) => time < now).at(-1);
+  return summary.holds !== "sums" && next !== undefined && go(atInstant(route, "allocated", filterTime(next)));
+}
 
 const KEYS: Key[] = [
   { key: "k", does: "next kind of blocks: peak, live, allocated, temporary", run: ({ route, summary }) => go(changed(route, { cost: nextCost(route, summary), "ui.zoom": undefined })) },
@@ -21,6 +32,11 @@ const KEYS: Key[] = [
     { "ui.inverted": place.route.parameters.get("ui.inverted") === "1" ? undefined : "1", "ui.zoom": undefined, "ui.open": undefined })) },
   { key: "p", does: "what was live at the peak", run: ({ route }) => go(atInstant(route, "peak")) },
   { key: "e", does: "what is live at the end", run: ({ route }) => go(atInstant(route, "live")) },
+  { key: "[", does: "what was live at the mark before; without marks, a tenth of the time before", run: (place) => toMark(place, -1) },
+  { key: "]", does: "what was live at the next mark, or a tenth of the time later", run: (place) => toMark(place, 1) },
+  { key: " ", shown: "Space", does: "while a trace grows: leave out what is allocated from now on, and go on", run: ({ route, summary }) => summary.growing && go(paused(route, summary)) },
+  { key: "r", does: "each call or recursion collapsed", run: (place) => (onTrees(place) || place.route.view === "export") && go(changed(place.route,
+    { collapse_recursion: place.route.parameters.get("collapse_recursion") === "true" ? undefined : "true", "ui.zoom": undefined, "ui.open": undefined })) },
   { key: "t", does: "choose a thread", run: () => document.querySelector<HTMLElement>(".threads select")?.focus() },
   { key: "y", does: "copy a link to what is shown", run: () => copy(location.href) },
   { key: "+", does: "zoom to the selected box", run: ({ route }) => route.parameters.has("ui.sel") && zoomTo(route, route.parameters.get("ui.sel")) },
@@ -32,7 +48,8 @@ const KEYS: Key[] = [
 const ELSEWHERE: Key[] = [
   { key: "/ or Ctrl-F", does: "search in the view" }, { key: "Ctrl-K", does: "go to a function" }, { key: "g, then a letter", does: "a view: " + VIEWS.map(({ letter, title }) => `${letter} ${title.toLowerCase()}`).join(", ") },
   { key: "Arrows, Enter, Esc", does: "in pictures: choose a box, zoom in, zoom out; in tables: rows" }, { key: ".", does: "actions for the selected box or row" },
-  { key: "s", does: "callers and callees of the selected box" },
+  { key: "s", does: "callers and callees of the selected box or row" }, { key: "v", does: "the lines of its source file, with their costs" },
+  { key: "F", does: "zoom in: only this call" }, { key: "d", does: "hide the stacks with it" }, { key: "*", does: "in the call tree: open everything below" },
   { key: "f m c M C", does: "start the tree at the selected box, merge it into its callers, collapse its callees, merge its library, collapse calls within its library" },
 ];
 
@@ -53,6 +70,8 @@ function setSingle(on: boolean): void {
 }
 
 const typing = (target: EventTarget | null): boolean => target instanceof Element && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+// Space presses what has the focus.
+const pressing = (event: KeyboardEvent): boolean => event.key === " " && event.target instanceof Element && !!event.target.closest("a, button, summary");
 
 function search(): boolean {
   const box = document.querySelector<HTMLInputElement>(".search");
@@ -88,7 +107,7 @@ export function Keys({ place }: { place: Place | undefined }) {
         done = search();
       else if (held && !event.altKey && event.key === "k" && route)
         go(toView(route, "functions")), whenThere(".view-functions .search", search), done = true;
-      else if (!held && !event.altKey && single.on && !typing(event.target)) {
+      else if (!held && !event.altKey && single.on && !typing(event.target) && !pressing(event)) {
         const view = afterG && VIEWS.find(({ letter }) => letter === event.key), key = KEYS.find((one) => one.key === event.key);
         afterG = !afterG && event.key === "g";
         if (view && route)
@@ -98,7 +117,7 @@ export function Keys({ place }: { place: Place | undefined }) {
         else if (event.key === "?")
           show(true), done = true;
         else if (key && place)
-          key.run!(place), done = true;
+          done = key.run!(place) !== false;
       }
       if (done)
         event.preventDefault();
@@ -115,11 +134,14 @@ export function Keys({ place }: { place: Place | undefined }) {
 function List({ close }: { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [on, set] = useState(single.on);
-  useLayoutEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => {
+    dialog.current!.showModal();
+    dialog.current!.scrollTop = 0;
+  }, []);
   return (
     <dialog ref={dialog} onClose={close} aria-label="Keys">
       <h2>Keys</h2>
-      <table class="key-list"><tbody>{[...ELSEWHERE, ...KEYS, { key: "?", does: "this list" }].map(({ key, does }) => <tr key={key}><th scope="row"><kbd>{key}</kbd></th><td>{does}</td></tr>)}</tbody></table>
+      <table class="key-list"><tbody>{[...ELSEWHERE, ...KEYS, ({ key: "?", does: "this list" } as Key)].map(({ key, shown, does }) => <tr key={key}><th scope="row"><kbd>{shown ?? key}</kbd></th><td>{does}</td></tr>)}</tbody></table>
       <p><label><input type="checkbox" checked={on} onChange={(event) => (setSingle(event.currentTarget.checked), set(event.currentTarget.checked))} /> Keys without Ctrl work on the whole page</label></p>
       <div class="buttons"><button type="button" class="main" onClick={() => dialog.current?.close()}>Close</button></div>
     </dialog>

@@ -4,7 +4,14 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { plain } from "../text/format";
 
 // hides: with Alt and a click, too; key: in the picture, too
-export interface MenuItem { name: string; run: () => void; hides?: boolean; key?: string }
+export interface MenuItem { name: string; run: () => void; hides?: boolean; key?: string; group?: Group }
+
+export type Group = "Look" | "Filter" | "Tree" | "Copy";
+const GROUPS: Group[] = ["Look", "Filter", "Tree", "Copy"];
+
+export function grouped(items: MenuItem[]): { group: Group; items: MenuItem[] }[] {
+  return GROUPS.map((group) => ({ group, items: items.filter((item) => (item.group ?? "Look") === group) })).filter((one) => one.items.length);
+}
 
 export function Menu({ x, y, title, items, close }: { x: number; y: number; title: string; items: MenuItem[]; close: () => void }) {
   const list = useRef<HTMLDivElement>(null);
@@ -38,8 +45,9 @@ export function Menu({ x, y, title, items, close }: { x: number; y: number; titl
   return (
     <div class="menu" ref={list} role="menu" aria-label={"Actions for " + plain(title)} onKeyDown={key}>
       <p>{plain(title)}</p>
-      {items.map((item) => <button type="button" role="menuitem" key={item.name}
-                                   onClick={() => (close(), item.run())}>{item.name}{item.key && <kbd>{item.key}</kbd>}</button>)}
+      {grouped(items).map(({ group, items: some }) => <div class="menu-group" role="group" aria-label={group} key={group}>
+        {some.map((item) => <button type="button" role="menuitem" key={item.name}
+                                    onClick={() => (close(), item.run())}>{item.name}{item.key && <kbd>{item.key}</kbd>}</button>)}</div>)}
     </div>
   );
 }

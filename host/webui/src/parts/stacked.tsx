@@ -88,6 +88,7 @@ function Layers({ data, wide, over, setOver, route }: {
           setOver(Math.max(0, Math.min(points - 1, Math.floor((event.clientX - box.left) / box.width * points))));
         }}
         onPointerLeave={() => setOver(undefined)} />
+      <TimeAxis data={data} points={points} />
       <p class="tools under"><span class="faint">{at === undefined ? "The most that each layer had" : `At ${duration(data.start_ns + (at + 1) * data.interval_ns)}`}; at most {bytes(most)} together.</span>
         <button type="button" onClick={() => save("layers.csv", "text/csv", [["end_ns", ...data.series.map((series) => series.key), "the rest"],
         ...data.rest.size.map((rest, i) => [data.start_ns + (i + 1) * data.interval_ns, ...data.series.map((series) => series.size[i]!), rest].map(String))].map((cells) => line(cells, ",")).join(""))}>Save CSV</button></p>
@@ -95,8 +96,12 @@ function Layers({ data, wide, over, setOver, route }: {
         {data.series.map((series, i) => <li key={i}>
           <svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill={COLOURS[i % COLOURS.length]} /></svg>
           <a href={filterFor(route, data.by, series)} title={plain(series.key)}>{nameOf(data.by, series)}</a> <span class="number" title={exactBytes(at === undefined ? Math.max(...series.size) : series.size[at]!)}>{value(series.size)}</span></li>)}
-        <li><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill="#888" /></svg> the rest <span class="number">{value(data.rest.size)}</span></li>
+        {data.rest.size.some(Boolean) && <li><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill="#888" /></svg> the rest <span class="number">{value(data.rest.size)}</span></li>}
       </ul>
     </figure>
   );
+}
+
+export function TimeAxis({ data, points }: { data: { start_ns: number; interval_ns: number }; points: number }) {
+  return <p class="axis faint" aria-hidden="true">{[0, 0.25, 0.5, 0.75, 1].map((part) => <span key={part}>{duration(data.start_ns + part * points * data.interval_ns)}</span>)}</p>;
 }

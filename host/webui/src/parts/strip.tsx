@@ -133,7 +133,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
         {answer.problem ? <span role="alert">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></span>
           : bucket >= 0 && data ? <>{duration(over!)}: at most {bytes(data.allocated_size[bucket]!)} in {counted(data.allocated_count[bucket]!, "blocks")};
             {" "}{count(data.allocations[bucket]!)} allocated, {count(data.deallocations[bucket]!)} freed in {duration(data.interval_ns)}</>
-          : <><span>0 s{data && !data.allocations.some(Boolean) && <b> {"\u00b7"} no block matches</b>}</span><Instants route={route} summary={summary} /><span>{duration(end)}</span></>}
+          : <><span>0 s<span class="hint"> {"\u00b7"} drag over the heap to select a range</span>{data && !data.allocations.some(Boolean) && <b> {"\u00b7"} no block matches</b>}</span><Instants route={route} summary={summary} /><span>{duration(end)}</span></>}
       </p>
       {brush?.done && <div class="meanings" role="group" aria-label="What the range means">
         <p>{duration(Math.min(brush.from, brush.to))} to {duration(Math.max(brush.from, brush.to))}: show blocks that were</p>

@@ -86,6 +86,11 @@ export function atInstant(route: Route, cost: string, at?: string): Route {
   return changed(route, { ...cleared, cost, at });
 }
 
+// What is allocated from now on is left out, or no longer left out: the views of a trace that grows show the same then.
+export function paused(route: Route, summary: { duration_ns: number }): Route {
+  return changed(route, { to: route.parameters.has("to") ? undefined : `${summary.duration_ns}ns`, "ui.zoom": undefined });
+}
+
 export function isFilter(name: string): boolean {
   return !name.startsWith("ui.") && !OWN.has(name);
 }

@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ask, askOrKept, keptAnswer, Refusal, useBack } from "../data/ask";
 import { report } from "../data/report";
+import { useRowHigh } from "../parts/density";
 import { high } from "../parts/high";
 import { hover, useHover } from "../parts/hover";
 import { copy } from "../parts/menu";
@@ -31,13 +32,14 @@ interface Props<Row> {
   onSort: (sort: string, order: string) => void;
   onOpen?: (row: Row) => void;
   onMenu?: (row: Row, x: number, y: number) => void;
+  isOpen?: (row: Row) => boolean;    // shown beside the table
   functionOf?: (row: Row) => string; // the function of a row, which other parts of the page mark
   empty: ComponentChildren;
 }
 
 // A page is little more than what is visible, so that it comes fast; AHEAD screens are prefetched. One screen ahead and
 // BEHIND rows are drawn. A report in one file has one page of each table.
-const HIGH = 24, PAGE = report ? 100 : 40, AHEAD = 4, BEHIND = 8, MOST_HIGH = 12_000_000, PAGES = 40, SAVED = 1000;
+const PAGE = report ? 100 : 40, AHEAD = 4, BEHIND = 8, MOST_HIGH = 12_000_000, PAGES = 40, SAVED = 1000;
 
 function pagesOf(from: number, to: number, total: number): number[] {
   const begin = Math.floor(Math.max(0, from) / PAGE), end = Math.floor((Math.min(total, to) - 1) / PAGE);
@@ -56,7 +58,7 @@ export function pagesWanted(top: number, visible: number, down: boolean, total: 
 
 export function Table<Row>(props: Props<Row>) {
   const pane = useRef<HTMLDivElement>(null);
-  const hovered = useHover();
+  const hovered = useHover(), HIGH = useRowHigh();
   const [top, setTop] = useState(0); // the first visible row
   const [visible, setVisible] = useState(20);
   // The previous rows stay until those of the next request arrive.
@@ -80,7 +82,7 @@ export function Table<Row>(props: Props<Row>) {
     const watcher = new ResizeObserver(([entry]) => setVisible(Math.ceil(entry!.contentRect.height / HIGH)));
     watcher.observe(pane.current!);
     return () => watcher.disconnect();
-  }, []);
+  }, [HIGH]);
 
   const take = (page: number, answer: unknown): void => {
     const { rows, total: all } = props.rows(answer);
@@ -154,6 +156,10 @@ export function Table<Row>(props: Props<Row>) {
     else if (scale === 1)
       setTop(now);
   };
+  // With rows of another height, the first row stays the first.
+  useLayoutEffect(() => {
+    pane.current!.scrollTop = top * HIGH / scale;
+  }, [HIGH]);
   const key = (event: KeyboardEvent): void => {
     const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: visible - 2, PageUp: 2 - visible, Home: -rows, End: rows };
     const row = pages.get(Math.floor(at / PAGE))?.[at % PAGE];
@@ -181,7 +187,7 @@ export function Table<Row>(props: Props<Row>) {
   for (let i = first; i < last && i < rows; i++) {
     const row = pages.get(Math.floor(i / PAGE))?.[i % PAGE];
     list.push(
-      <tr key={i} aria-rowindex={i + 2} class={(i === at ? "at" : "") + (row && hovered && props.functionOf?.(row) === hovered ? " hovered" : "")}
+      <tr key={i} aria-rowindex={i + 2} class={(i === at ? "at" : "") + (row && props.isOpen?.(row) ? " open" : "") + (row && hovered && props.functionOf?.(row) === hovered ? " hovered" : "")}
           onMouseEnter={() => row && props.functionOf && hover(props.functionOf(row))} onMouseLeave={() => props.functionOf && hover(undefined)}
           onClick={() => (setAt(i), row && props.onOpen?.(row))}
           onContextMenu={(event) => {
@@ -192,6 +198,8 @@ export function Table<Row>(props: Props<Row>) {
           {row ? column.cell(row, i) : <span class="missing" />}</td>)}
       </tr>);
   }
+  // Two columns may show the same number; one arrow says what sorts.
+  const sorts = props.columns.findIndex((column) => column.sort === props.sort);
   const offset = scale > 1 ? (pane.current?.scrollTop ?? 0) - (top - first) * HIGH : first * HIGH;
   return (
     <div class={"table" + (got && !fresh && !problem ? " stale" : "")} data-state={problem ? "problem" : fresh && !seen.length ? "ready" : "loading"}>
@@ -201,11 +209,11 @@ export function Table<Row>(props: Props<Row>) {
       <div class="table-pane" ref={pane} tabIndex={0} role="group" aria-label={props.label} onScroll={scrolled} onKeyDown={key}>
         <table aria-rowcount={total === undefined ? -1 : total + 1}>
           <thead>
-            <tr aria-rowindex={1}>{props.columns.map((column) => <th class={column.number ? "number" : column.wide ? "wide" : ""} key={column.name} scope="col"
-              aria-sort={column.sort && column.sort === props.sort ? (props.order === "dsc" ? "descending" : "ascending") : undefined}>
+            <tr aria-rowindex={1}>{props.columns.map((column, i) => <th class={column.number ? "number" : column.wide ? "wide" : ""} key={column.name} scope="col"
+              aria-sort={i === sorts ? (props.order === "dsc" ? "descending" : "ascending") : undefined}>
               {column.sort ? <button type="button" title={column.title}
                 onClick={() => props.onSort(column.sort!, column.sort === props.sort && props.order === "dsc" ? "asc" : "dsc")}>
-                {column.name}{column.sort === props.sort ? (props.order === "dsc" ? " \u25bc" : " \u25b2") : ""}
+                {column.name}{i === sorts ? (props.order === "dsc" ? " \u25bc" : " \u25b2") : ""}
               </button> : <span title={column.title}>{column.name}</span>}</th>)}</tr>
           </thead>
           <tbody>

@@ -31,7 +31,7 @@ export function BlocksView({ route }: ViewProps) {
           return { rows: blocks.allocations, total: blocks.total_count };
         }}
         onSort={(sort_by, next) => go(changed(route, { sort_by, order: next }))}
-        onOpen={(row) => go(changed(route, { "ui.stack": String(row.backtrace_id) }))}
+        onOpen={(row) => go(changed(route, { "ui.stack": String(row.backtrace_id) }))} isOpen={(row) => String(row.backtrace_id) === chosen}
         empty="No block matches the filter. Remove a part of it." />
       {chosen && /^\d+$/.test(chosen) && <aside class="side"><a class="close" href={address(changed(route, { "ui.stack": undefined }))} aria-label="Close the stack">{"\u2715"}</a>
         <Stack route={route} id={Number(chosen)} title={"Stack " + count(Number(chosen))} /></aside>}

@@ -38,8 +38,7 @@ export function ExportView({ route, summary }: ViewProps) {
       <div class="bar"><Look route={route} summary={summary} /><StackSwitches route={route} summary={summary} threads={false} /></div>
       <Transforms route={route} />
       <div class="scroll">
-        <p>The files contain what matches the filter. Formats with one number per stack contain the cost that is selected above.
-          {changed && " Formats with single blocks contain the stacks as they are, without the changes above."}</p>
+        {changed && <p>Formats with single blocks contain the stacks as they are, without the changes above.</p>}
         <table class="plain-table">
           <thead><tr><th>Format</th><th class="wide">For</th><th>Copy</th></tr></thead>
           <tbody>{FORMATS.filter((format) => !format.blocks || summary.holds !== "sums").map((format) => {

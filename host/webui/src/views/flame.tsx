@@ -2,17 +2,18 @@
 import { useEffect, useState } from "preact/hooks";
 import { theme } from "../canvas/colours";
 import { Flame } from "../canvas/flame";
-import { nodeAt, nameOf, pathOf, readPath, searchFilter, valueOf } from "../canvas/model";
+import { nodeAt, readPath, searchFilter, valueOf } from "../canvas/model";
 import { useAnswer } from "../data/ask";
 import type { Summary, TreeColumns } from "../data/types";
 import { nodeActions } from "../parts/actions";
+import { Crumbs } from "../parts/crumbs";
 import { Choice, Look, lookedAt, Nothing, StackSwitches, Transforms } from "../parts/controls";
 import { captionOf } from "../parts/caption";
 import { Inspector } from "../parts/inspector";
 import { copy } from "../parts/menu";
 import { Pane } from "../parts/pane";
 import { address, changed, exportedTransformsOf, go, narrowed, question, type Route, toView, transformsOf } from "../state/route";
-import { count, counted, exactBytes, share, shortName } from "../text/format";
+import { count, counted, exactBytes, share } from "../text/format";
 import { COSTS } from "../text/words";
 import { useTree } from "./tree_answer";
 import type { ViewProps } from "./view";
@@ -33,8 +34,6 @@ export function FlameView({ route, summary }: ViewProps) {
         <Choice label="Direction" now={inverted ? "1" : "0"} to={(value) => address(changed(route, { "ui.inverted": value === "1" ? value : undefined, "ui.zoom": undefined }))}
           choices={[{ value: "0", name: "Callers first", title: "from main to the allocating functions" }, { value: "1", name: "Allocators first", title: "from the allocating functions to their callers" }]} />
         <StackSwitches route={route} summary={summary} />
-        <Choice label="Picture" now={up ? "1" : "0"} to={(value) => address(changed(route, { "ui.up": value === "1" ? value : undefined }))}
-          choices={[{ value: "0", name: "Icicle", title: "grows downwards" }, { value: "1", name: "Flame", title: "grows upwards" }]} />
         <input type="search" class="search" placeholder="Search: name, /regex/i, lib:, file:" aria-label="Search in the picture" value={search}
           onInput={(event) => go(changed(route, { "ui.search": event.currentTarget.value || undefined }), true)}
           onKeyDown={(event) => {
@@ -53,7 +52,7 @@ export function FlameView({ route, summary }: ViewProps) {
             {speech.thing === "blocks" && <>; {exactBytes(model.columns.size[0]!)} in {counted(model.columns.count[0]!, "blocks")}</>}
             {zoom.length > 0 && <>; shown: {share(valueOf(model, nodeAt(model, zoom), speech.unit), valueOf(model, 0, speech.unit))} of it</>}
             {model.columns.left_out && <span class="faint"> {" \u00b7 "}the {count(model.count - 1)} largest boxes; smaller ones are hatched, zoom in to see them</span>}
-            <SavePicture caption={captionOf(route, summary)} table={address(toView(route, "tree", { "ui.inverted": inverted ? "1" : undefined }))}
+            <SavePicture caption={captionOf(route, summary)} turn={address(changed(route, { "ui.up": up ? undefined : "1" }))} table={address(toView(route, "tree", { "ui.inverted": inverted ? "1" : undefined }))}
               svg={!inverted && !route.parameters.has("split") && question(route, "export/flamegraph/flame.svg", { cost, unit: speech.unit, events: events.name === "heap" ? undefined : events.name, ...exportedTransformsOf(route) })} />
           </p>
           <div class="with-side"><Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={zoom} search={search} flame={up}
@@ -104,7 +103,7 @@ function withCaption(canvas: HTMLCanvasElement, caption: string): HTMLCanvasElem
   return made;
 }
 
-function SavePicture({ caption, svg, table }: { caption: string; svg: string | false; table: string }) {
+function SavePicture({ caption, svg, table, turn }: { caption: string; svg: string | false; table: string; turn: string }) {
   const save = (): void => {
     const canvas = document.querySelector<HTMLCanvasElement>(".flame canvas");
     canvas && withCaption(canvas, caption).toBlob((blob) => {
@@ -117,23 +116,9 @@ function SavePicture({ caption, svg, table }: { caption: string; svg: string | f
       setTimeout(() => URL.revokeObjectURL(link.href), 1000);
     });
   };
-  return <span class="tools"><button type="button" title={caption} onClick={save}>Save PNG</button>
+  return <span class="tools"><a class="button" href={turn} title="draw the picture upwards or downwards">Turn over</a>
+    <button type="button" title={caption} onClick={save}>Save PNG</button>
     {svg && <a class="button" href={svg} download="flame.svg">Save SVG</a>}
     <button type="button" onClick={() => copy(location.href)}>Copy link</button>
     <a class="button" href={table}>As table</a></span>;
-}
-
-function Crumbs({ model, zoom, to }: { model: Parameters<typeof nodeAt>[0]; zoom: number[]; to: (path: number[]) => string }) {
-  if (!zoom.length)
-    return null;
-  const nodes: number[] = [];
-  for (let at = nodeAt(model, zoom); at >= 0; at = model.columns.parent[at]!)
-    nodes.unshift(at);
-  const shown = nodes.length > 6 ? [nodes[0]!, ...nodes.slice(-4)] : nodes;
-  return (
-    <nav class="crumbs" aria-label="Zoomed in">
-      {shown.map((node, i) => <span key={node}>{i ? " \u203a " : ""}{i === 1 && shown.length < nodes.length ? "\u2026 \u203a " : ""}
-        <a href={to(pathOf(model, node))} aria-current={i === shown.length - 1 ? "true" : undefined}>{shortName(nameOf(model, node))}</a></span>)}
-    </nav>
-  );
 }

@@ -14,7 +14,7 @@ import { Pane } from "../parts/pane";
 import { address, changed, exactly, go, question } from "../state/route";
 import { type Column, Table } from "../table/table";
 import { COSTS } from "../text/words";
-import { bytes, count, counted, exactBytes, isUnnamed, plain, share, shortName } from "../text/format";
+import { count, counted, exactBytes, isUnnamed, plain, share, shortName } from "../text/format";
 import type { ViewProps } from "./view";
 
 const BY = [{ value: "function", name: "Functions" }, { value: "library", name: "Libraries" },
@@ -35,10 +35,11 @@ function List({ route, summary }: ViewProps) {
   const [menu, setMenu] = useState<{ row: TotalsRow; x: number; y: number } | undefined>();
   const whole = sum[cost]?.[speech.unit === "bytes" ? 0 : 1] ?? 0;
   const pick = (pair: [number, number] | undefined): number => pair?.[speech.unit === "bytes" ? 0 : 1] ?? 0;
+  const faintZero = (pair: [number, number] | undefined): string | undefined => pick(pair) ? undefined : "faint";
   const amount = (part: "self" | "total", title: string): Column<TotalsRow>[] => [
-    { name: part === "total" ? "With calls" : by.startsWith("requester") ? "Requested" : "Itself", sort: `${part}.${cost}.${speech.unit}`, number: true, title,
-      cell: (row) => <span title={row[part][cost] && `${exactBytes(row[part][cost]![0])} in ${count(row[part][cost]![1])}`}>{speech.value(pick(row[part][cost]))}</span> },
-    { name: "Share", sort: `${part}.${cost}.${speech.unit}`, number: true, title: "of all matching blocks", cell: (row) => share(pick(row[part][cost]), whole) },
+    { name: part === "total" ? "With callees" : by.startsWith("requester") ? "Requested" : "Itself", sort: `${part}.${cost}.${speech.unit}`, number: true, title,
+      cell: (row) => <span class={faintZero(row[part][cost])} title={row[part][cost] && `${exactBytes(row[part][cost]![0])} in ${count(row[part][cost]![1])}`}>{speech.value(pick(row[part][cost]))}</span> },
+    { name: "Share", sort: `${part}.${cost}.${speech.unit}`, number: true, title: "of all matching blocks", cell: (row) => <span class={faintZero(row[part][cost])}>{share(pick(row[part][cost]), whole)}</span> },
   ];
   const other: Cost[] = events.costs.filter((one) => one !== cost);
   const columns: Column<TotalsRow>[] = [
@@ -48,8 +49,8 @@ function List({ route, summary }: ViewProps) {
       cell: (row) => name(ofFunctions ? shortName(row.key) : by === "line" ? `${plain(row.key)}:${row.line}` : plain(row.key), by === "line" ? `${row.key}:${row.line}` : row.key) },
     ...(ofLibraries ? [] : [{ name: "Library", sort: "library", cell: (row: TotalsRow) => row.library ? plain(row.library) : "" }]),
     ...(events.name === "heap" ? other.map((one): Column<TotalsRow> => ({
-      name: { peak: "Peak", live: "Live", allocated: "Allocated", temporary: "Temporary" }[one], sort: `total.${one}.${speech.unit}`, number: true,
-      title: COSTS[one].explained + ", of it and its callees", cell: (row) => <span title={row.total[one] && `${exactBytes(row.total[one]![0])} in ${counted(row.total[one]![1], "blocks")}`}>{speech.value(pick(row.total[one]))}</span> })) : []),
+      name: { peak: "Peak", live: "Still live", allocated: "Allocated", temporary: "Temporary" }[one], sort: `total.${one}.${speech.unit}`, number: true,
+      title: COSTS[one].explained + ", of it and its callees", cell: (row) => <span class={faintZero(row.total[one])} title={row.total[one] && `${exactBytes(row.total[one]![0])} in ${counted(row.total[one]![1], "blocks")}`}>{speech.value(pick(row.total[one]))}</span> })) : []),
   ];
   const open = (row: TotalsRow): void =>
     ofFunctions ? go(changed(route, { function: row.key, by: undefined }))
@@ -95,14 +96,14 @@ function Sandwich({ route, summary }: ViewProps) {
         : <p class="empty">Nothing to show: no matching block was allocated by {plain(whole)} or its callees.</p>}>
         {() => models && <div class="sandwich" data-bytes={models.callees.columns.size[0]}>
           <h2 title={plain(whole)}>{shortName(whole)}</h2>
-          <p class="total"><b>{speech.value(valueOf(models.callees, 0, speech.unit))}</b> with callees; itself{" "}
+          <p class="total"><b>{speech.value(valueOf(models.callees, 0, speech.unit))}</b> with callees, itself{" "}
             {speech.value(speech.unit === "bytes" ? models.callees.columns.self_size[0]! : models.callees.columns.self_count[0]!)}
-            {speech.thing === "blocks" && <> {" \u00b7 "}{bytes(models.callees.columns.size[0]!)} in {counted(models.callees.columns.count[0]!, "blocks")}</>}</p>
+            {speech.thing === "blocks" && <>; {exactBytes(models.callees.columns.size[0]!)} in {counted(models.callees.columns.count[0]!, "blocks")}</>}</p>
           {by === "function" && events.name === "heap" && summary.holds !== "sums" && !isUnnamed(whole) && <div class="when"><OverTime route={changed(route, { function: undefined })} name={whole} /></div>}
           {(["callers", "callees"] as const).map((half) => {
             const model = models[half];
             return <section key={half} class="half">
-              <h3>{half === "callers" ? "Callers" : "Callees"}</h3>
+              <h3>{half === "callers" ? "Callers" : "Callees"} <span class="faint">{half === "callers" ? "each box is called by the box below it" : "each box calls the boxes below it"}</span></h3>
               <Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={readPath(route.parameters.get("ui.zoom_" + half))} search="" flame={false}
                 label={half === "callers" ? `Callers of ${plain(whole)}` : `Callees of ${plain(whole)}`}
                 onZoom={(to) => go(changed(route, { ["ui.zoom_" + half]: to.join(".") || undefined }))}

@@ -22,7 +22,6 @@ export function GenerationsView({ route, summary }: ViewProps) {
         choices={[{ value: "marks", name: "Between marks", off: summary.marks.some((mark) => mark.kind === "mark") ? null : "The trace has no marks; `heapsonde ctl mark` adds them" },
                   ...["5", "10", "20", "50"].map((value) => ({ value, name: value + " parts" }))]} /></div>
       <div class="scroll">
-        <p>Each row is a time interval: what was allocated in it, and how much of that was still live later. If the memory that is still live at the end grows from row to row, each round leaves something behind.</p>
         <Pane answer={answer} path={path}>
           {(data) => {
             const rows = data.generations;

@@ -21,7 +21,7 @@ const RIGHTS = ["readable", "writable", "executable"];
 export function MapsView({ route, summary }: ViewProps) {
   const sort = route.parameters.get("sort_by") ?? "size", order = route.parameters.get("order") ?? "dsc";
   const rights = Object.fromEntries(RIGHTS.map((right) => [right, route.parameters.get("ui." + right) ?? undefined]));
-  const chosen = route.parameters.get("ui.map");
+  const chosen = route.parameters.get("ui.map"), filtered = RIGHTS.some((right) => rights[right]) || [...filterOf(route)].length > 0;
   const columns: Column<Mapping>[] = [
     { name: "Size", sort: "size", number: true, cell: (row) => <span title={exactBytes(row.size)}>{bytes(row.size)}</span> },
     { name: "Address", sort: "address", cell: (row) => <code>0x{row.address_s.replace(/^0+(?=.)/, "").toLowerCase()}</code> },
@@ -38,7 +38,7 @@ export function MapsView({ route, summary }: ViewProps) {
       <div class="bar">
         {RIGHTS.map((right) => <Choice key={right} label={right} now={route.parameters.get("ui." + right) ?? ""}
           to={(value) => address(changed(route, { ["ui." + right]: value || undefined }))}
-          choices={[{ value: "", name: `${right} or not` }, { value: "only_true", name: right }, { value: "only_false", name: "not " + right }]} />)}
+          choices={[{ value: "", name: "any", short: `${right} or not`, title: `${right} or not` }, { value: "only_true", name: right }, { value: "only_false", name: "not " + right }]} />)}
         <StackSearch route={route} what="mappings" />
       </div>
       <div class="with-side">
@@ -49,8 +49,8 @@ export function MapsView({ route, summary }: ViewProps) {
             return { rows: maps.maps, total: maps.total_count };
           }}
           onSort={(sort_by, next) => go(changed(route, { sort_by, order: next }))}
-          onOpen={(row) => go(changed(route, { "ui.map": String(row.id) }))}
-          empty="No mapping matches, or mappings were not recorded." />
+          onOpen={(row) => go(changed(route, { "ui.map": String(row.id) }))} isOpen={(row) => String(row.id) === chosen}
+          empty={filtered ? "No mapping matches the filter. Remove a part of it." : "No mapping: the program made none while it was recorded, or it was recorded with --no-maps."} />
         {chosen && /^\d+$/.test(chosen) && <aside class="side" aria-label="One mapping"><a class="close" href={address(changed(route, { "ui.map": undefined }))} aria-label="Close the mapping">{"\u2715"}</a>
           <MapDetails route={route} id={Number(chosen)} /></aside>}
       </div>

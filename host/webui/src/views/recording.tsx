@@ -43,11 +43,11 @@ export function RecordingView({ route, summary }: ViewProps) {
               { name: "Blocks", number: true, of: (cut) => cut.allocations, cell: (cut) => count(cut.allocations) },
               { name: "Bytes", number: true, of: (cut) => cut.allocated_bytes, cell: (cut) => <span title={exactBytes(cut.allocated_bytes)}>{bytes(cut.allocated_bytes)}</span> },
               { name: "Why", wide: true, of: (cut) => cut.reason, cell: (cut) => cut.reason.replace(/_/g, " ") },
-            ]} /> : <p>None.</p>}
+            ]} /> : <p>No stack ends early: all reach the first function of their thread.</p>}
         </>}
       </Pane>
       <h2>Events that were not recorded</h2>
-      {absent.length || summary.perf ? <ul>{absent.map((kind) => <li key={kind.name}><b>{kind.words}</b>: the trace {kind.absence}</li>)}
+      {absent.length || summary.perf ? <ul>{absent.map((kind) => <li key={kind.name}><b>{kind.words[0]!.toUpperCase() + kind.words.slice(1)}</b>: {kind.absence!.replace(/^[^;]*; /, "")}</li>)}
         {summary.perf && <li>{plain(summary.perf)}</li>}</ul> : <p>None: the trace has every kind of events.</p>}
     </div>
   );

@@ -13,7 +13,6 @@ interface Dynamic extends Sum { per_file: Record<string, Sum & { per_line: Recor
 export function StaticsView(props: ViewProps) {
   return (
     <div class="scroll">
-      <p>Memory that initialisers of global objects allocated and that is still live, by the line of the object.</p>
       <Part {...props} what="dynamic_constants" title="Constants" />
       <Part {...props} what="dynamic_statics" title="Variables" />
     </div>
@@ -26,7 +25,7 @@ function Part({ route, what, title }: ViewProps & { what: string; title: string 
   return (
     <section>
       <h2>{title}</h2>
-      <Pane answer={answer} path={path} empty={(data) => data.count ? undefined : <p class="empty">No initialiser has live memory.</p>}>
+      <Pane answer={answer} path={path} empty={(data) => data.count ? undefined : <p class="empty">No initialiser of {title.toLowerCase()} has live memory.</p>}>
         {(data) => {
           const rows = Object.entries(data.per_file).flatMap(([file, { per_line }]) => Object.entries(per_line).map(([line, sum]) => ({ file, line, ...sum })));
           return <PlainTable route={route} label={title} id={what} rows={rows} sort="-Bytes" keyOf={(row) => row.file + row.line} columns={[

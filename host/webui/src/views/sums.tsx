@@ -44,7 +44,7 @@ export function Bars({ route, summary, kind }: ViewProps & { kind: Kind }) {
   const of = (row: TotalsRow): number => row.total[cost]?.[speech.unit === "bytes" ? 0 : 1] ?? 0;
   return (
     <section class="bars" aria-label={SAID[kind].title}>
-      <h2>{SAID[kind].title} <small>{SAID[kind].explained}; click a row to see only its blocks</small></h2>
+      <h2>{SAID[kind].title} <small>{SAID[kind].explained}</small></h2>
       <Pane answer={answer} path={path} empty={(data) => data.rows.length ? undefined : <p class="empty">Nothing matches the filter.</p>}>
         {(data) => {
           const rows = kind === "thread" ? data.rows : [...data.rows].sort((a, b) => (a.from ?? Infinity) - (b.from ?? Infinity));

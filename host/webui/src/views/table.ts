@@ -26,27 +26,30 @@ export interface View {
   letter: string; // after the key g
   title: string;
   group: string;
+  about: string | ((route: Route) => string); // what is seen, and what a click does
   component: ComponentType<ViewProps>;
   blocks?: boolean; // of single blocks: an aggregate trace does not have it
   report?: (cost: Cost) => string; // the options of `heapsonde report` for the same data
 }
 
+const inverted = (route: Route): boolean => route.parameters.get("ui.inverted") === "1";
+
 export const VIEWS: View[] = [
-  { name: "overview", letter: "o", title: "Overview", group: "Look", component: OverviewView, report: () => "" },
-  { name: "flame", letter: "f", title: "Flame graph", group: "Who", component: FlameView },
-  { name: "tree", letter: "t", title: "Call tree", group: "Who", component: TreeView, report: (cost) => `--tree --sort ${cost}` },
-  { name: "functions", letter: "n", title: "Functions", group: "Who", component: FunctionsView, report: (cost) => `--bottom-up --sort ${cost}` },
-  { name: "stacks", letter: "s", title: "Stacks", group: "What", component: StacksView, blocks: true, report: () => "--sort allocated --full-stacks" },
-  { name: "blocks", letter: "b", title: "Blocks", group: "What", component: BlocksView, blocks: true },
-  { name: "sizes", letter: "z", title: "Sizes, lifetimes", group: "What", component: SizesView, blocks: true },
-  { name: "threads", letter: "h", title: "Threads", group: "What", component: ThreadsView, blocks: true },
-  { name: "timeline", letter: "l", title: "Timeline", group: "When", component: TimelineView },
-  { name: "generations", letter: "g", title: "Generations", group: "When", component: GenerationsView, blocks: true },
-  { name: "diff", letter: "d", title: "Differences", group: "When", component: DiffView, blocks: true },
-  { name: "maps", letter: "m", title: "Mappings", group: "Where", component: MapsView, blocks: true },
-  { name: "statics", letter: "a", title: "Statics", group: "Where", component: StaticsView, blocks: true },
-  { name: "recording", letter: "r", title: "Recording", group: "Also", component: RecordingView, report: () => "--modules" },
-  { name: "export", letter: "x", title: "Export", group: "Also", component: ExportView },
+  { name: "overview", letter: "o", title: "Overview", group: "Look", about: "How much memory the program used, what looks wrong, and who requested the most.", component: OverviewView, report: () => "" },
+  { name: "flame", letter: "f", title: "Flame graph", group: "Who", about: (route) => `Each box is a function. Its width is the memory ${inverted(route) ? "that was allocated at the end of this chain of calls; below each box are its callers" : "that it requested, with the functions that it calls below it"}. Click a box to zoom in.`, component: FlameView },
+  { name: "tree", letter: "t", title: "Call tree", group: "Who", about: (route) => `Each row is a function. Below it are ${inverted(route) ? "its callers" : "the functions that it calls"}. Click a row to open or close it, right-click it for more.`, component: TreeView, report: (cost) => `--tree --sort ${cost}` },
+  { name: "functions", letter: "n", title: "Functions", group: "Who", about: (route) => route.parameters.get("function") ? "One function between those that call it and those that it calls. Click a box to zoom in." : "Who requested how much: itself, and together with what it calls. Click a row to look into it, right-click it for more.", component: FunctionsView, report: (cost) => `--bottom-up --sort ${cost}` },
+  { name: "stacks", letter: "s", title: "Stacks", group: "What", about: "One row for each call stack that allocated. Click a row to see the whole stack.", component: StacksView, blocks: true, report: () => "--sort allocated --full-stacks" },
+  { name: "blocks", letter: "b", title: "Blocks", group: "What", about: "One row for each block of memory. Click a row to see the stack that allocated it.", component: BlocksView, blocks: true },
+  { name: "sizes", letter: "z", title: "Sizes, lifetimes", group: "What", about: "How large blocks are, and how long they live. Click a name to see only these blocks.", component: SizesView, blocks: true },
+  { name: "threads", letter: "h", title: "Threads", group: "What", about: "Which thread allocated how much. Click a name to see only its blocks.", component: ThreadsView, blocks: true },
+  { name: "timeline", letter: "l", title: "Timeline", group: "When", about: "How memory changed while the program ran. Select a range in the strip to look at a part of the time.", component: TimelineView },
+  { name: "generations", letter: "g", title: "Generations", group: "When", about: "Each row is a part of the time: what was allocated in it, and how much of that is still live. If every row leaves about the same, the program leaks in each round.", component: GenerationsView, blocks: true },
+  { name: "diff", letter: "d", title: "Differences", group: "When", about: "What became more and what became less between two instants, or between two traces. Click a function to open it.", component: DiffView, blocks: true },
+  { name: "maps", letter: "m", title: "Mappings", group: "Where", about: "Where memory is: how full the heap is, and the mappings of the process. Click a mapping to see its parts.", component: MapsView, blocks: true },
+  { name: "statics", letter: "a", title: "Statics", group: "Where", about: "Memory that initialisers of global objects allocated and that is still live, by the line of the object.", component: StaticsView, blocks: true },
+  { name: "recording", letter: "r", title: "Recording", group: "Also", about: "How complete the recording is, and which files or options would show more.", component: RecordingView, report: () => "--modules" },
+  { name: "export", letter: "x", title: "Export", group: "Also", about: "Files for other programs, of what matches the filter. Formats with one number per stack contain the cost that is selected below.", component: ExportView },
 ];
 
 // The command for the same data as text: a report where there is one, else the view's question; undefined: none, or the

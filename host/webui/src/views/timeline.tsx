@@ -5,7 +5,7 @@ import { theme } from "../canvas/colours";
 import { useAnswer } from "../data/ask";
 import type { Timeline } from "../data/types";
 import { readTime } from "../parts/strip";
-import { Stacked } from "../parts/stacked";
+import { Stacked, TimeAxis } from "../parts/stacked";
 import { Pane } from "../parts/pane";
 import { PlainTable } from "../table/plain";
 import { filterOf, question, type Route } from "../state/route";
@@ -52,8 +52,7 @@ export function TimelineView({ route, summary }: ViewProps) {
       {summary.holds !== "sums" && <Stacked route={route} wide={wide} over={over} setOver={setOver} />}
       <Pane answer={answer} path={path}>
         {(data) => <>
-          <div class="bar"><h2>Rates and numbers</h2> <span class="faint">{duration(begin)} to {duration(end)} in intervals of {duration(data.interval_ns)}.
-            Draw a range over the strip above to look at a part.</span><button type="button" onClick={() => saved(data)}>Save CSV</button></div>
+          <div class="bar"><h2>Rates and numbers</h2> <span class="faint">{duration(begin)} to {duration(end)} in intervals of {duration(data.interval_ns)}</span><button type="button" onClick={() => saved(data)}>Save CSV</button></div>
           {SERIES.filter((_, i) => i < 2 || !summary.dumps).map((series) => <Chart key={series.name} series={series} data={data} wide={wide} over={over} setOver={setOver} />)}
         </>}
       </Pane>
@@ -119,6 +118,7 @@ function Chart({ series, data, wide, over, setOver }: {
           setOver(Math.max(0, Math.min(values.length - 1, Math.floor((event.clientX - box.left) / box.width * values.length))));
         }}
         onPointerLeave={() => setOver(undefined)} />
+      <TimeAxis data={data} points={values.length} />
     </figure>
   );
 }

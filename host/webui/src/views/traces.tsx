@@ -26,6 +26,7 @@ export function TracesView({ answer, route }: { answer: Answer<ListRow[]>; route
   return (
     <main class="scroll traces" id="main">
       <h1>Traces</h1>
+      <p class="faint">Recorded programs. Choose one to see where its memory went.</p>
       <Pane answer={answer} path="/list" empty={(rows) => rows.length ? undefined : <p class="empty">The server has no trace. <code>heapsonde run PROGRAM</code> records one.</p>}>
         {(rows) => {
           const ready = rows.filter((row) => !row.progress), reading = rows.filter((row) => row.progress);

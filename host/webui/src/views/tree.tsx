@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The call tree as a table: the same numbers as the flame graph, for keyboards and screen readers.
 import { useMemo, useRef, useState } from "preact/hooks";
-import { libraryOf, type Model, nameOf, pathOf, selfOf, sourceOf, valueOf } from "../canvas/model";
-import { functionActions, transformActions } from "../parts/actions";
+import { libraryOf, type Model, nameOf, nodeAt, pathOf, readPath, selfOf, sourceOf, valueOf } from "../canvas/model";
+import { nodeActions } from "../parts/actions";
+import { Crumbs } from "../parts/crumbs";
 import { Choice, Look, lookedAt, Nothing, StackSwitches, Transforms } from "../parts/controls";
 import { hovers, useHover } from "../parts/hover";
 import { Menu } from "../parts/menu";
@@ -17,9 +18,9 @@ import type { ViewProps } from "./view";
 const MOST_ROWS = 1500, OPENED = 100;
 
 // Opens the largest child, as long as it has most of its parent's memory.
-function opened(model: Model): Set<string> {
-  const open = new Set<string>([""]);
-  let node = 0;
+function opened(model: Model, root: number): Set<string> {
+  const open = new Set<string>([pathOf(model, root).join(".")]);
+  let node = root;
   while (model.children[node]) {
     const child = model.first[node]!;
     if (model.columns.size[child]! * 2 < model.columns.size[node]!)
@@ -33,8 +34,8 @@ function opened(model: Model): Set<string> {
   return open;
 }
 
-function rowsOf(model: Model, open: Set<string>): number[] {
-  const rows: number[] = [], stack = [0];
+function rowsOf(model: Model, open: Set<string>, root: number): number[] {
+  const rows: number[] = [], stack = [root];
   while (stack.length && rows.length < MOST_ROWS) {
     const node = stack.pop()!;
     rows.push(node);
@@ -46,14 +47,14 @@ function rowsOf(model: Model, open: Set<string>): number[] {
 }
 
 export function TreeView({ route, summary }: ViewProps) {
-  const plainRoute = useMemo(() => changed(route, { "ui.zoom": undefined }), [route]);
-  const { answer, path, model } = useTree(plainRoute, summary, 10000);
+  const { answer, path, model } = useTree(route, summary, 10000);
+  const zoom = readPath(route.parameters.get("ui.zoom")), root = model ? nodeAt(model, zoom) : 0;
   const { speech } = lookedAt(route, summary);
   const inverted = route.parameters.get("ui.inverted") === "1";
   const [menu, setMenu] = useState<{ node: number; x: number; y: number } | undefined>();
   const asked = route.parameters.get("ui.open");
-  const open = useMemo(() => asked === null ? model && opened(model) : new Set(asked.split("~")), [asked, model]);
-  const rows = useMemo(() => model && open && rowsOf(model, open), [model, open]);
+  const open = useMemo(() => asked === null ? model && opened(model, root) : new Set(asked.split("~")), [asked, model, root]);
+  const rows = useMemo(() => model && open && rowsOf(model, open, root), [model, open, root]);
   const exactly = (size: number): string | undefined => speech.thing === "blocks" ? exactBytes(size) : undefined;
   const hovered = useHover();
   const table = useRef<HTMLTableElement>(null);
@@ -62,6 +63,16 @@ export function TreeView({ route, summary }: ViewProps) {
     if (!after.delete(key))
       after.add(key);
     go(changed(route, { "ui.open": [...after].join("~") || "-" }), true);
+  };
+  const openBelow = (node: number): void => {
+    const after = new Set(open), all = [node];
+    for (let i = 0; i < all.length && i < MOST_ROWS; i++)
+      if (model!.children[all[i]!]) {
+        after.add(pathOf(model!, all[i]!).join("."));
+        for (let child = 0; child < model!.children[all[i]!]!; child++)
+          all.push(model!.first[all[i]!]! + child);
+      }
+    go(changed(route, { "ui.open": [...after].join("~") }), true);
   };
   const key = (event: KeyboardEvent, node: number, i: number): void => {
     const is = open!.has(pathOf(model!, node).join("."));
@@ -76,9 +87,16 @@ export function TreeView({ route, summary }: ViewProps) {
       to = rows!.indexOf(model!.columns.parent[node]!);
     else if (event.key === "." && node)
       setMenu({ node, x: 300, y: 200 });
-    else
-      return;
+    else if (event.key === "*")
+      openBelow(node);
+    else {
+      const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : nodeActions(route)(model!, node).find((one) => one.key === event.key);
+      if (!action)
+        return;
+      action.run();
+    }
     event.preventDefault();
+    event.stopPropagation();
     table.current?.querySelectorAll<HTMLElement>("tbody button.node")[to]?.focus();
   };
   return (
@@ -93,12 +111,13 @@ export function TreeView({ route, summary }: ViewProps) {
       <Transforms route={route} />
       <Pane answer={answer} path={path} empty={(data) => data.size[0] || data.count[0] ? undefined : <Nothing route={route} summary={summary} />}>
         {() => model && rows && <div class="scroll">
+          <Crumbs model={model} zoom={zoom} to={(to) => address(changed(route, { "ui.zoom": to.join(".") || undefined, "ui.open": undefined }))} />
           <table class="plain-table" ref={table} data-bytes={model.columns.size[0]} data-count={model.columns.count[0]}>
-            <thead><tr><th class="number">With calls</th><th class="number" title="of all matching blocks">Share</th><th class="number">Itself</th>
+            <thead><tr><th class="number" title="the function and what it calls">With callees</th><th class="number" title="of all matching blocks">Share</th><th class="number">Itself</th>
               <th class="number">{speech.unit === "count" ? "Bytes" : speech.thing === "blocks" ? "Blocks" : "Samples"}</th><th class="wide">Function</th><th>Library</th></tr></thead>
             <tbody>
               {rows.map((node, i) => {
-                const depth = model.depth[node]!, is = open!.has(pathOf(model, node).join(".")), whole = valueOf(model, 0, speech.unit);
+                const depth = model.depth[node]! - model.depth[root]!, is = open!.has(pathOf(model, node).join(".")), whole = valueOf(model, 0, speech.unit);
                 return (
                   <tr key={node} class={node && nameOf(model, node) === hovered ? "hovered" : ""} {...hovers(node ? nameOf(model, node) : undefined)} onContextMenu={(event) => node && (event.preventDefault(), setMenu({ node, x: event.clientX, y: event.clientY }))}>
                     <td class="number" title={exactly(model.columns.size[node]!)}>{speech.value(valueOf(model, node, speech.unit))}</td>
@@ -121,7 +140,7 @@ export function TreeView({ route, summary }: ViewProps) {
           {rows.length >= MOST_ROWS && <p class="faint">Only the first {count(MOST_ROWS)} rows are shown; close some of them.</p>}
         </div>}
       </Pane>
-      {menu && model && <Menu x={menu.x} y={menu.y} title={nameOf(model, menu.node)} items={[...functionActions(route, nameOf(model, menu.node)), ...transformActions(route, model, menu.node)]} close={() => setMenu(undefined)} />}
+      {menu && model && <Menu x={menu.x} y={menu.y} title={nameOf(model, menu.node)} items={nodeActions(route)(model, menu.node)} close={() => setMenu(undefined)} />}
     </>
   );
 }

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// How views look: what they are is said, and no number is half covered.
+import assert from "node:assert/strict";
+
+export function looks({ page, view, programs }) {
+  const of = () => programs.server, cpp = (name, query) => view(name, query, programs.cpp);
+
+  page("every view says what it shows", async (page, go) => {
+    await go(cpp("overview"));
+    for (const title of await page.locator(".rail a").allInnerTexts()) {
+      await page.locator(".rail a", { hasText: new RegExp(`^${title}$`) }).click();
+      await page.waitForFunction((wanted) => document.querySelector("h1").textContent.startsWith(wanted + " of program"), title);
+      assert.match(await page.locator(".about p").innerText(), /^[A-Z].{40,}[.]$/, title);
+    }
+    await go(cpp("flame", "ui.inverted=1"));
+    assert.match(await page.locator(".about p").innerText(), /callers/);
+  }, { of });
+
+  page("no name covers a part of a number (390 pixels)", async (page, go) => {
+    for (const name of ["functions", "stacks", "blocks", "tree", "diff", "maps"]) {
+      await go(cpp(name));
+      const covered = await page.$$eval(".view tbody tr:not(.space)", (rows) => rows.flatMap((row) => {
+        const edge = row.querySelector("td.wide")?.getBoundingClientRect().left ?? Infinity;
+        return [...row.querySelectorAll("td.number")].filter((cell) => {
+          const range = document.createRange();
+          range.selectNodeContents(cell);
+          const { left, right } = range.getBoundingClientRect();
+          return left < edge && right > edge;
+        }).map((cell) => cell.innerText);
+      }));
+      assert.deepEqual(covered, [], name);
+    }
+  }, { of, viewport: { width: 390, height: 844 } });
+
+  page("a flame stands on the bottom of its pane", async (page, go) => {
+    await go(cpp("flame", "ui.up=1"));
+    const box = await page.locator(".flame canvas").boundingBox();
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height - 10);
+    assert.match(await page.locator(".tip strong").innerText(), /^everything$/);
+    await page.getByRole("link", { name: "Turn over" }).click();
+    await page.waitForFunction(() => !location.hash.includes("ui.up"));
+  }, { of });
+
+  page("the row of what is open is marked, and one column says that it sorts", async (page, go) => {
+    await go(cpp("stacks"));
+    const row = page.locator(".table tbody tr:not(.space)").nth(1);
+    await row.click();
+    await page.waitForSelector(".side .frames li");
+    assert.deepEqual(await page.locator(".table tbody tr.open").evaluateAll((all) => all.map((one) => one.getAttribute("aria-rowindex"))), [await row.getAttribute("aria-rowindex")]);
+    await go(cpp("functions"));
+    assert.equal(await page.locator(".table th[aria-sort]").count(), 1);
+  }, { of });
+}
