@@ -9,7 +9,7 @@
 // drawn again at any time.
 //
 // The fast path of malloc costs: the record of the thread, the size of the block, one addition, one comparison. That of
-// free costs the same without the comparison, and one byte of the filter (runtime/prof/samples.h). Both read the size
+// free costs the same without the comparison, and one bit of the filter (runtime/prof/samples.h). Both read the size
 // from the word before the block. If that is not allowed, malloc passes NULL, and the filter stops every free.
 //
 // Shared words:

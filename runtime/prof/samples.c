@@ -2,19 +2,20 @@
 #include "runtime/prof/samples.h"
 
 #include "arch/likely.h"
+#include "runtime/config.h"
 #include "runtime/memory.h"
 #include "runtime/prof/buckets.h"
 #include "runtime/prof/pool.h"
 
 enum { FILTER_FIRST = 4096, FILTER_LIMIT = 1 << 19, SLOTS_PER_SAMPLE = 32, SATURATED = 255, HELD_LIMIT = 512 };
 
-#define FILTER_SIZE(slots) (sizeof(struct hs_filter) + 2 * (slots))
+#define FILTER_SIZE(slots) (sizeof(struct hs_filter) + (slots) / 8 + 2 * (slots))
 
 // Until hs_filter__start() its mask is 0, and nothing is in it.
 static _Alignas(64) uint8_t first_filter[FILTER_SIZE(FILTER_FIRST)];
 
 struct hs_filter *_Atomic hs_filter = (struct hs_filter *)(void *)first_filter;
-struct hs_filter hs_filter_of_all = {0, {SATURATED, SATURATED}};
+struct hs_filter hs_filter_of_all = {0, {UINT32_MAX}};
 
 static struct {
     struct hs_buckets buckets;
@@ -40,67 +41,70 @@ static uint32_t hash_of(uintptr_t block)
 
 // ---- the filter -----------------------------------------------------------------------------------------------------
 
-static void increment(uint8_t *counter)
+// A counter that was full once no longer knows how many it stands for.
+static void count(uint8_t *counter, int change)
 {
     if (*counter != SATURATED)
-        __atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+        __atomic_store_n(counter, (uint8_t)(*counter + change), __ATOMIC_RELAXED);
 }
 
-// A counter that was full once no longer knows how many it stands for.
-static void decrement(uint8_t *counter)
+// Adds a block (1), or takes it out (-1).
+static __attribute__((noinline)) void change(struct hs_filter *filter, uintptr_t block, int by)
 {
-    if (*counter != SATURATED && *counter != 0)
-        __atomic_store_n(counter, *counter - 1, __ATOMIC_RELAXED);
+    uint32_t *word = &filter->bits[HS_FILTER_WORD(filter, block)], bit = (uint32_t)1 << HS_FILTER_BIT(block);
+    uintptr_t last = hs_filter_last_slot(filter);
+    uint8_t *bytes = HS_FILTER_BYTES(filter), *counter = &bytes[last + 1 + (block >> 4 & last)];
+    count(&bytes[hs_filter_second_slot(filter, block)], by);
+    count(counter, by);
+    __atomic_store_n(word, *counter ? *word | bit : *word & ~bit, __ATOMIC_RELAXED);
 }
 
-static void hold(struct hs_filter *filter, uintptr_t block)
+static struct hs_filter *current_filter(void)
 {
-    increment(&filter->counters[hs_filter_slot(filter, block)]);
-    increment(&filter->counters[hs_filter_second_slot(filter, block)]);
+    return atomic_load_explicit(&hs_filter, memory_order_relaxed);
 }
 
-static void let_go(uintptr_t block)
+static HS_COLD void change_all(struct hs_filter *filter, int by)
 {
-    struct hs_filter *filter = atomic_load_explicit(&hs_filter, memory_order_relaxed);
-    decrement(&filter->counters[hs_filter_slot(filter, block)]);
-    decrement(&filter->counters[hs_filter_second_slot(filter, block)]);
-}
-
-// Into an empty one.
-static HS_COLD void fill(struct hs_filter *filter)
-{
-    __atomic_store_n(&filter->counters[hs_filter_slot(filter, 0)], SATURATED, __ATOMIC_RELAXED);
-    for (uint32_t i = 0; i < samples.held_count; i++)
-        hold(filter, samples.held[i]);
     for (uint32_t head = 0; samples.buckets.heads && head <= samples.buckets.mask; head++)
         for (uint32_t i = samples.buckets.heads[head]; i; i = hs_samples__at(i)->next)
-            hold(filter, hs_samples__at(i)->block);
+            change(filter, hs_samples__at(i)->block, by);
+}
+
+// A filter in zeroed memory, with everything that it has to hold.
+static HS_COLD struct hs_filter *make_filter(void *memory, size_t slots)
+{
+    struct hs_filter *filter = memory;
+    filter->mask = slots / 32 - 1;
+    filter->bits[0] = 1; // NULL
+    HS_FILTER_BYTES(filter)[slots] = SATURATED;
+    for (uint32_t i = 0; i < samples.held_count; i++)
+        change(filter, samples.held[i], 1);
+    change_all(filter, 1);
+    return filter;
 }
 
 HS_COLD void hs_filter__start(void)
 {
-    struct hs_filter *first = (struct hs_filter *)(void *)first_filter;
-    if (first->mask)
-        return;
-    first->mask = FILTER_FIRST - 1;
-    fill(first);
+    if (!((struct hs_filter *)(void *)first_filter)->mask)
+        make_filter(first_filter, FILTER_FIRST);
+}
+
+static HS_COLD bool may_have(size_t slots)
+{
+    return slots <= FILTER_LIMIT && (!hs_config.memory || FILTER_SIZE(slots) <= hs_config.memory / 16);
 }
 
 // Makes room for one more block.
 static HS_COLD void prepare_filter(void)
 {
     hs_filter__start();
-    struct hs_filter *old = atomic_load_explicit(&hs_filter, memory_order_relaxed);
-    size_t slots = old->mask + 1, wanted = ((size_t)samples.buckets.used + 1) * SLOTS_PER_SAMPLE;
-    if (slots >= wanted || slots >= FILTER_LIMIT)
+    size_t slots = hs_filter_last_slot(current_filter()) + 1;
+    if (slots >= ((size_t)samples.buckets.used + 1) * SLOTS_PER_SAMPLE || !may_have(2 * slots))
         return;
-    slots = 4 * slots < FILTER_LIMIT ? 4 * slots : FILTER_LIMIT;
-    struct hs_filter *filter = hs_memory__map(FILTER_SIZE(slots));
-    if (!filter)
-        return;
-    filter->mask = slots - 1;
-    fill(filter);
-    atomic_store_explicit(&hs_filter, filter, memory_order_release);
+    void *memory = hs_memory__map(FILTER_SIZE(2 * slots));
+    if (memory)
+        atomic_store_explicit(&hs_filter, make_filter(memory, 2 * slots), memory_order_release);
 }
 
 HS_COLD void hs_filter__hold_always(uintptr_t block)
@@ -109,7 +113,7 @@ HS_COLD void hs_filter__hold_always(uintptr_t block)
         return;
     prepare_filter();
     samples.held[samples.held_count++] = block;
-    hold(atomic_load_explicit(&hs_filter, memory_order_relaxed), block);
+    change(current_filter(), block, 1);
 }
 
 // ---- the table ------------------------------------------------------------------------------------------------------
@@ -148,14 +152,14 @@ uint32_t hs_samples__take(uintptr_t block)
         return 0;
     *at = hs_samples__at(index)->next;
     samples.buckets.used--;
-    let_go(block);
+    change(current_filter(), block, -1);
     return index;
 }
 
 // The filter first, because the thread that frees the block reads it without a lock.
 void hs_samples__put_back(uint32_t index)
 {
-    hold(atomic_load_explicit(&hs_filter, memory_order_relaxed), hs_samples__at(index)->block);
+    change(current_filter(), hs_samples__at(index)->block, 1);
     samples.buckets.used++;
     link(&samples.buckets, index);
 }
@@ -182,10 +186,7 @@ void hs_samples__free(uint32_t index)
 
 HS_COLD void hs_samples__forget(void)
 {
+    change_all(current_filter(), -1);
     hs_buckets__unmap(&samples.buckets);
     hs_pool__empty(&samples.pool, sizeof(struct hs_sample));
-    struct hs_filter *filter = atomic_load_explicit(&hs_filter, memory_order_relaxed);
-    for (uintptr_t i = 1; i < 2 * (filter->mask + 1); i++) // a thread may be freeing NULL, which is stopped at 0
-        __atomic_store_n(&filter->counters[i], 0, __ATOMIC_RELAXED);
-    fill(filter);
 }

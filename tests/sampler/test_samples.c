@@ -6,6 +6,7 @@
 #include "tests/suite.h"
 
 #include <check.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -155,6 +156,114 @@ START_TEST(samples_beyond_the_memory_are_refused)
 }
 END_TEST
 
+// ---- threads --------------------------------------------------------------------------------------------------------
+
+enum { THREADS = 4, BLOCKS = 20000, ROUNDS = 150000 };
+enum state { FREE, BUSY, PLAIN, SAMPLE };
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(struct hs_filter *) copies[THREADS]; // as in the records of threads
+static _Atomic enum state states[BLOCKS];           // the model
+static _Atomic unsigned faults;
+
+static void add_sample(uintptr_t block)
+{
+    uint32_t stale = 0;
+    pthread_mutex_lock(&table_lock);
+    faults += !hs_samples__insert(&(struct hs_sample){.block = block}, &stale) || stale;
+    for (unsigned i = 0; i < THREADS; i++)
+        atomic_store_explicit(&copies[i], atomic_load(&hs_filter), memory_order_release);
+    pthread_mutex_unlock(&table_lock);
+}
+
+// As free() does it.
+static void release_block(unsigned number, uintptr_t block, bool is_sample)
+{
+    const struct hs_filter *copy = atomic_load_explicit(&copies[number], memory_order_relaxed);
+    if (!hs_filter__stops(copy, block) || !hs_filter__may_hold(block)) {
+        faults += is_sample;
+        return;
+    }
+    pthread_mutex_lock(&table_lock);
+    uint32_t index = hs_samples__take(block);
+    faults += (index != 0) != is_sample;
+    if (index)
+        hs_samples__free(index);
+    pthread_mutex_unlock(&table_lock);
+}
+
+// Any thread allocates and frees any block. There are many samples, then few, then many.
+static void *take_part(void *argument)
+{
+    unsigned number = (unsigned)(uintptr_t)argument, seed = 7 + number;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        unsigned i = (unsigned)rand_r(&seed) % BLOCKS;
+        uintptr_t block = 0x10000000 + (uintptr_t)i * 0x1000; // many have the same bit
+        enum state state = atomic_exchange(&states[i], BUSY);
+        if (state == BUSY)
+            continue;
+        if (state != FREE) {
+            release_block(number, block, state == SAMPLE);
+            atomic_store(&states[i], FREE);
+            continue;
+        }
+        state = (unsigned)rand_r(&seed) % 16 < (round / (ROUNDS / 3) == 1 ? 1 : 12) ? SAMPLE : PLAIN;
+        if (state == SAMPLE)
+            add_sample(block);
+        atomic_store(&states[i], state);
+    }
+    return NULL;
+}
+
+START_TEST(no_free_of_a_sample_passes_the_filter)
+{
+    pthread_t threads[THREADS];
+    uint32_t count = 0;
+    hs_filter__start();
+    for (unsigned i = 0; i < THREADS; i++)
+        atomic_store(&copies[i], atomic_load(&hs_filter));
+    for (uintptr_t i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, take_part, (void *)i), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_uint_eq(faults, 0);
+    for (unsigned i = 0; i < BLOCKS; i++)
+        count += states[i] == SAMPLE;
+    ck_assert_uint_eq(hs_samples__count(), count);
+    ck_assert_uint_gt(count, 4096 / 32); // the filter was enlarged
+}
+END_TEST
+
+START_TEST(the_filter_stays_within_the_memory)
+{
+    uint32_t stale;
+    hs_config.memory = 1 << 20;
+    for (unsigned i = 0; i < 3000; i++)
+        ck_assert_uint_ne(hs_samples__insert(&(struct hs_sample){.block = address_of(i)}, &stale), 0);
+    uintptr_t slots = hs_filter_last_slot(atomic_load(&hs_filter)) + 1;
+    ck_assert_uint_ge(slots, 16384);
+    ck_assert_uint_le(slots * 2 + slots / 8, hs_config.memory / 16);
+    for (unsigned i = 0; i < 3000; i++)
+        ck_assert(hs_filter__may_hold(address_of(i)));
+}
+END_TEST
+
+// What a free reads for few samples stays in the first-level cache.
+START_TEST(the_first_level_is_small_while_few_samples_live)
+{
+    static const struct {
+        unsigned samples, bytes;
+    } cases[] = {{1, 512}, {128, 512}, {129, 1024}, {4096, 16384}};
+    uint32_t stale;
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        while (hs_samples__count() < cases[i].samples)
+            ck_assert_uint_ne(hs_samples__insert(&(struct hs_sample){.block = address_of(hs_samples__count())}, &stale),
+                              0);
+        ck_assert_uint_eq((atomic_load(&hs_filter)->mask + 1) * sizeof(uint32_t), cases[i].bytes);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("samples");
@@ -165,6 +274,9 @@ int main(void)
     tcase_add_test(all, null_is_stopped_and_is_no_sample);
     tcase_add_test(all, held_addresses_stay);
     tcase_add_test(all, samples_beyond_the_memory_are_refused);
+    tcase_add_test(all, no_free_of_a_sample_passes_the_filter);
+    tcase_add_test(all, the_filter_stays_within_the_memory);
+    tcase_add_test(all, the_first_level_is_small_while_few_samples_live);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }

@@ -3,6 +3,8 @@
 // contest ROUNDS   eight threads allocate, move, hand over and free by every function, requests that must fail among
 //                  them, while others dump and switch; prints the code they run in, "code FROM TO", and what is live,
 //                  "live BLOCKS BYTES", and dumps to "end.heap"
+// contest ROUNDS freed   the same, but then a forked child frees all that is live, and dumps to "child.heap"; then its
+//                  parent
 // contest sizes    whether one call of each function counts as the size of its block, and its free as the same
 #include <dlfcn.h>
 #include <malloc.h>
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { THREADS = 8, SLOTS = 512, SHARED = 1024, FUNCTIONS = 8 };
@@ -26,6 +29,7 @@ static int rounds;
 static atomic_bool over;
 static atomic_long live_blocks, live_bytes;
 static _Atomic(void *) shared[SHARED];
+static void *slots[THREADS][SLOTS];
 
 static void fail(const char *what)
 {
@@ -122,7 +126,6 @@ CONTEST void *step(void *block, uint32_t random)
 
 CONTEST void *run(void *number)
 {
-    static void *slots[THREADS][SLOTS];
     uint64_t state = (uintptr_t)number + 1;
     for (int i = 0; i < rounds; i++) {
         state = state * 6364136223846793005ull + 1442695040888963407ull;
@@ -148,7 +151,32 @@ static void *disturb(void *unused)
     return unused;
 }
 
-static void hold_contest(void)
+static void free_all(void)
+{
+    for (int i = 0; i < THREADS * SLOTS; i++) {
+        free(slots[i / SLOTS][i % SLOTS]);
+        slots[i / SLOTS][i % SLOTS] = NULL;
+    }
+    for (int i = 0; i < SHARED; i++)
+        free(atomic_exchange(&shared[i], NULL));
+    live_blocks = live_bytes = 0;
+}
+
+static void free_all_in_a_child(void)
+{
+    const char *name = "child.heap";
+    int status = 1;
+    pid_t child = fork();
+    MUST(child >= 0);
+    if (child == 0) {
+        free_all();
+        MUST(mallctl("prof.dump", NULL, NULL, &name, sizeof name) == 0);
+        _exit(0);
+    }
+    MUST(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void hold_contest(bool freed)
 {
     pthread_t threads[THREADS], other;
     const char *name = "end.heap";
@@ -159,6 +187,10 @@ static void hold_contest(void)
         pthread_join(threads[i], NULL);
     over = true;
     pthread_join(other, NULL);
+    if (freed) {
+        free_all_in_a_child();
+        free_all();
+    }
     printf("code %#jx %#jx\nlive %ld %ld\n", (uintmax_t)(uintptr_t)__start_contest,
            (uintmax_t)(uintptr_t)__stop_contest, (long)live_blocks, (long)live_bytes);
     fflush(stdout);
@@ -217,10 +249,10 @@ static void check_empty(void)
 int main(int argument_count, char **arguments)
 {
     *(void **)&mallctl = dlsym(RTLD_DEFAULT, "mallctl");
-    MUST(mallctl && argument_count == 2);
+    MUST(mallctl && argument_count >= 2);
     if (strcmp(arguments[1], "sizes")) {
         rounds = atoi(arguments[1]);
-        hold_contest();
+        hold_contest(argument_count > 2);
     } else {
         check_sizes(100);
         check_sizes(5000);
