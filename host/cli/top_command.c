@@ -269,6 +269,7 @@ static void change_group(struct top *top)
 
 static void note_device(struct top *top)
 {
+    hs_top_source__learn_name(&top->source);
     top->device[0] = 0;
     write_safely(top->device, sizeof(top->device), top->source.name ? top->source.name : "");
 }
@@ -345,6 +346,8 @@ static void run_screen(struct top *top)
     while (!top->ends) {
         if (!top->paused && now_ns() >= top->next_ns) {
             refresh_rows(top);
+            if (!*top->device)
+                note_device(top);
             top->next_ns = now_ns() + top->every_ns;
         }
         draw(top);

@@ -275,6 +275,23 @@ static int show_of_folder(struct hs_top_source *source, struct hs_error *error)
     return result;
 }
 
+void hs_top_source__learn_name(struct hs_top_source *source)
+{
+    struct hs_folder folder;
+    struct hs_error error;
+    if (source->host || !source->place || !source->shown || *source->name ||
+        hs_folder__read(&folder, source->target, &error))
+        return;
+    for (size_t i = 0; i < folder.count && !*source->name; i++) {
+        char *name = is_in_folder(folder.trace, i, source->shown) ? strdup(folder.trace[i].device) : NULL;
+        if (!name)
+            continue;
+        free(source->name);
+        source->name = name;
+    }
+    hs_folder__free(&folder);
+}
+
 // The traces of a server are in a list of values: the last one is that of the end.
 static const struct hs_answer_value *listed(const void *items, size_t i)
 {

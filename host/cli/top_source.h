@@ -30,6 +30,9 @@ void hs_top_source__close(struct hs_top_source *source);
 // Goes on to the next trace of the folder or server that `device` chooses, as they are now. -ENOENT: there is none.
 int hs_top_source__next(struct hs_top_source *source, struct hs_error *error);
 
+// Looks for the name of the device again if it is not known: gather writes it after the trace has begun.
+void hs_top_source__learn_name(struct hs_top_source *source);
+
 // The answer to a question about the trace, such as "summary", as text that the caller frees.
 int hs_top_source__ask(struct hs_top_source *source, const char *question, char **answer, struct hs_error *error);
 

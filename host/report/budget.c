@@ -12,6 +12,8 @@
 // The stack of the main thread lies above all libraries, and far from everything else there.
 #define STACK_SPAN ((uint64_t)1 << 30)
 
+enum { FEW_PAGES = 1024 };
+
 struct budget_pages {
     uint64_t page, time;
     struct hs_page_set heap;
@@ -31,8 +33,21 @@ static uint64_t page_behind(const struct budget_pages *pages, uint64_t address)
 
 // ---- pages of the heap ---------------------------------------------------------------------------------------------
 
+static bool move_range(struct hs_page_set *from, struct hs_page_set *to, uint64_t first, uint64_t end)
+{
+    if (!hs_page_set__count(from, first, end))
+        return true;
+    if (!hs_page_set__add_members(to, from, first, end))
+        return false;
+    hs_page_set__remove(from, first, end);
+    return true;
+}
+
+// The same, faster for few pages.
 static bool move_pages(struct hs_page_set *from, struct hs_page_set *to, uint64_t first, uint64_t end)
 {
+    if (end - first > FEW_PAGES)
+        return move_range(from, to, first, end);
     if (!hs_page_set__count(from, first, end))
         return true;
     for (uint64_t page = first; page < end; page++) {
@@ -42,16 +57,6 @@ static bool move_pages(struct hs_page_set *from, struct hs_page_set *to, uint64_
             return false;
         hs_page_set__remove(from, page, page + 1);
     }
-    return true;
-}
-
-static bool move_range(struct hs_page_set *from, struct hs_page_set *to, uint64_t first, uint64_t end)
-{
-    if (!hs_page_set__count(from, first, end))
-        return true;
-    if (!hs_page_set__add_members(to, from, first, end))
-        return false;
-    hs_page_set__remove(from, first, end);
     return true;
 }
 
