@@ -206,7 +206,8 @@ def check_gate(database, row):
     address = database.address
     text = run('fleet', 'growth', address, '--fail-if', 'grown_bytes > 1K', status=3)
     expect(f"grown_bytes is {row['grown_bytes']}" in text and row['stack'] in text, text)
-    text = run('fleet', 'growth', address, '--fail-if', 'grown_devices>=3', '--fail-if', 'rows != 1')
+    text = run('fleet', 'growth', address, '--fail-if', 'grown_devices>=3', '--fail-if', 'rows != 1',
+               '--fail-if', 'grown_devices > 2', '--fail-if', 'grown_devices < 2')
     expect('holds' not in text, text)
     run('fleet', 'growth', address, '--json', '--fail-if', 'grown_devices == 2', status=3)
     new = ['fleet', 'new', address, '--than', '1.4', '--firmware']
