@@ -3,8 +3,12 @@
 // heapsonde fleet: many devices in one database.
 #include "host/base/json.h"
 #include "host/cli/commands.h"
+#include "host/cli/fleet_flame.h"
 #include "host/cli/fleet_gate.h"
+#include "host/cli/output.h"
 #include "host/cli/subject.h"
+#include "host/dump/write.h"
+#include "host/export/export.h"
 #include "host/filter/nearest.h"
 #include "host/fleet/load.h"
 #include "host/fleet/names.h"
@@ -436,7 +440,7 @@ static const struct hs_fleet_question *find_question(const char *name)
 static int no_action(const struct fleet_job *job, const char *name)
 {
     struct hs_nearest nearest = {.word = name, .length = strlen(name)};
-    static const char *const others[] = {"init", "load", "symbolize", "sql"};
+    static const char *const others[] = {"init", "load", "symbolize", "flame", "sql"};
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         hs_nearest__offer(&nearest, others[i]);
     for (const struct hs_fleet_question *question = hs_fleet_questions; question->name; question++)
@@ -467,6 +471,14 @@ static int print_statement(struct fleet_job *job)
     return HS_EXIT_OK;
 }
 
+static int flame(struct fleet_job *job)
+{
+    struct hs_error error;
+    if (hs_fleet_schema__check(job->database, &error))
+        return fail(job, &error);
+    return hs_fleet_flame__run(job->arguments, job->database, &job->slice);
+}
+
 static int act(struct fleet_job *job, const char *action)
 {
     if (!strcmp(action, "init"))
@@ -475,6 +487,8 @@ static int act(struct fleet_job *job, const char *action)
         return job->operands[0] ? load(job) : wants(job, "a trace or a folder");
     if (!strcmp(action, "symbolize"))
         return symbolize(job);
+    if (!strcmp(action, "flame"))
+        return flame(job);
     if (!strcmp(action, "sql"))
         return print_statement(job);
     const struct hs_fleet_question *question = find_question(action);
@@ -537,6 +551,19 @@ static const struct hs_option options[] = {
      .help = "end with status 3 and a message if this holds for a row of the answer, such as 'grown_bytes > 1M' or "
              "'grown_devices >= 10', with the names that --json has; 'rows > 0': if there is a row at all",
      .repeatable = true},
+    {.name = "format",
+     .letter = 'f',
+     .kind = HS_OPTION_CHOICE,
+     .argument = "FORMAT",
+     .choices = HS_EXPORT_CHOICES HS_DUMP_OUTPUT_CHOICES,
+     .help = "flame: what to write, as of 'heapsonde export'; default flamegraph; one of"},
+    {.name = "unit",
+     .letter = 'u',
+     .kind = HS_OPTION_CHOICE,
+     .argument = "UNIT",
+     .choices = "bytes count",
+     .help = "flame: bytes, or the number of blocks; default bytes"},
+    HS_OUTPUT_OPTION,
     {.name = "rollup", .help = "growth, new: make the rollup now, even if it is younger than five minutes"},
     {.name = "labels", .kind = HS_OPTION_TEXT, .argument = "KEY=VALUE,...", .help = "load: the labels of the device"},
     {.name = "firmware-label",
@@ -565,7 +592,9 @@ const struct hs_command hs_command_fleet = {
         "session, in which caches fill, does not count. new lists the stacks of --firmware that --than does not have. "
         "devices lists the devices that grow fastest, with the distance from the mean of their firmware in standard "
         "deviations. firmwares lists percentiles for each firmware. stack NUMBER lists the devices that have a stack, "
-        "stacks the stacks of a program, firmware or device. sql QUESTION prints the statement of a question.",
+        "stacks the stacks of a program, firmware or device. flame writes what is in use now in a slice as a flame "
+        "graph or "
+        "in another format. sql QUESTION prints the statement of a question.",
     .operand = HS_OPERAND_NONE,
     .least_operands = 2,
     .most_operands = -1,

@@ -11,12 +11,12 @@
 
 enum { FIELDS_MOST = 16, ROWS = -1 };
 
-static const char *const operators[] = {">=", "<=", "==", "!=", ">", "<"};
+static const char *const comparisons[] = {">=", "<=", "==", "!=", ">", "<"};
 
 struct fleet_condition {
     const char *text;
     int column; // ROWS: the number of rows
-    const char *operator;
+    const char *comparison;
     uint64_t number;
 };
 
@@ -48,13 +48,13 @@ static bool parse(struct fleet_condition *condition, const struct hs_fleet_quest
     size_t length = strcspn(word, " <>=!");
     const char *at = word + length + strspn(word + length, " ");
     condition->text = text;
-    condition->operator= NULL;
-    for (size_t i = 0; i < sizeof(operators) / sizeof(*operators) && !condition->operator; i++)
-        if (!strncmp(at, operators[i], strlen(operators[i])))
-            condition->operator= operators[i];
-    if (!condition->operator|| !find_column(question, word, length, &condition->column))
+    condition->comparison = NULL;
+    for (size_t i = 0; i < sizeof(comparisons) / sizeof(*comparisons) && !condition->comparison; i++)
+        if (!strncmp(at, comparisons[i], strlen(comparisons[i])))
+            condition->comparison = comparisons[i];
+    if (!condition->comparison || !find_column(question, word, length, &condition->column))
         return false;
-    at += strlen(condition->operator);
+    at += strlen(condition->comparison);
     return hs_value__size(at + strspn(at, " "), &condition->number);
 }
 
@@ -104,11 +104,11 @@ void hs_fleet_gate__free(struct hs_fleet_gate *gate)
 static bool holds(const struct fleet_condition *condition, double value)
 {
     double number = (double)condition->number;
-    switch (condition->operator[0]) {
+    switch (condition->comparison[0]) {
     case '>':
-        return condition->operator[1] ? value >= number : value> number;
+        return condition->comparison[1] ? value >= number : value > number;
     case '<':
-        return condition->operator[1] ? value <= number : value<number;
+        return condition->comparison[1] ? value <= number : value < number;
     case '=':
         return value == number;
     default:

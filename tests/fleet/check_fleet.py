@@ -156,12 +156,58 @@ def check_growth(database, devices):
     return row
 
 
+def stacks_of(text):
+    """Collapsed stacks: {stack: value}."""
+    stacks = {}
+    for line in text.splitlines():
+        stack, value = line.rsplit(' ', 1)
+        expect(stack not in stacks, f'{stack} is there twice')
+        stacks[stack] = int(value)
+    return stacks
+
+
+def check_flame(database, traces):
+    """A slice's flame is the sum of its devices' own exports, in every format that holds sums."""
+    def reported(devices, unit):
+        stacks = {}
+        for device in devices:
+            text = run('export', '--format', 'collapsed', '--cost', 'live', '--unit', unit, traces[device])
+            for stack, value in stacks_of(text).items():
+                stacks[stack] = stacks.get(stack, 0) + value
+        return stacks
+
+    def flame(*options):
+        return run('fleet', 'flame', database.address, *options)
+    for unit in ('bytes', 'count'):
+        found = stacks_of(flame('--format', 'collapsed', '--unit', unit))
+        expect(found == reported(traces, unit) and len(found) >= 2, f'{found}\n{reported(traces, unit)}')
+    for options, devices in ((['--firmware', '1.5'], ('gw-2', 'gw-3')), (['--device', 'gw-1'], ('gw-1',)), (['--app', 'none'], ())):
+        found = stacks_of(flame('--format', 'collapsed', *options))
+        expect(found == reported(devices, 'bytes'), f'{options}: {found}\n{reported(devices, "bytes")}')
+    # One device alone: to the byte what its own export is.
+    alone = run('export', '--format', 'collapsed', '--cost', 'live', traces['gw-2'])
+    expect(flame('--format', 'collapsed', '--device', 'gw-2') == alone, 'to the byte')
+    for word in ('json', 'speedscope', 'heapprofile'):
+        expect('grower_lose' in json.dumps(json.loads(flame('--format', word))), word)
+    expect('<svg' in flame() and 'grower_lose' in flame(), 'a flame graph')
+    for word in ('pprof', 'symbolized', 'perfetto'):
+        path = f'{work}/flame.{word}'
+        flame('--format', word, '-o', path)
+        with open(path, 'rb') as file:
+            expect(len(file.read()) > 100, word)
+    report = json.loads(run('report', '--json', f'{work}/flame.pprof'))
+    expect(report['live_bytes'] == sum(map(in_use, traces.values())), f'{report["live_bytes"]}')
+    for word in ('heaptrack', 'csv', 'heap_v2'):
+        expect('give one of: pprof' in run('fleet', 'flame', database.address, '--format', word, status=2), word)
+
+
 def check_gate(database, row):
     """--fail-if: the release gate."""
     address = database.address
     text = run('fleet', 'growth', address, '--fail-if', 'grown_bytes > 1K', status=3)
     expect(f"grown_bytes is {row['grown_bytes']}" in text and row['stack'] in text, text)
-    text = run('fleet', 'growth', address, '--fail-if', 'grown_devices>=3', '--fail-if', 'rows != 1')
+    text = run('fleet', 'growth', address, '--fail-if', 'grown_devices>=3', '--fail-if', 'rows != 1',
+               '--fail-if', 'grown_devices > 2', '--fail-if', 'grown_devices < 2')
     expect('holds' not in text, text)
     run('fleet', 'growth', address, '--json', '--fail-if', 'grown_devices == 2', status=3)
     new = ['fleet', 'new', address, '--than', '1.4', '--firmware']
@@ -195,6 +241,7 @@ def loaded():
     expect(firmwares == {'1.4': 1, '1.5': 2}, f'{firmwares}')
 
     check_gate(database, row)
+    check_flame(database, traces)
 
     def all_rows():
         return [database.ask(f'SELECT * FROM {table} FINAL ORDER BY session, time') for table in ('sample', 'total')]

@@ -170,6 +170,7 @@ def controlled():
         expect(values(metrics, 'heapsonde_process_' + name, pid=pid) == [status[key]], f'{name}: {metrics}')
     sites = {dict(labels)['site']: value for labels, value in metrics['heapsonde_site_live_bytes'].items()}
     expect([value for site, value in sites.items() if site.startswith('keep_block < keep_blocks < main')] == [2000000], f'{sites}')
+    expect(len(sites) == 20 or sum(sites.values()) == status['live_bytes'], f'{sites}')
     expect(exposition.read(fetch(url, accept=OPEN_METRICS)[0], open_metrics=True).keys() == metrics.keys(), 'OpenMetrics')
     exposition.check_with_promtool(body)
     server.end()
