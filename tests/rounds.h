@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// How often a test repeats what is random. Where a processor is emulated, and with sanitizers, HEAPSONDE_TEST_SCALE divides it;
-// scripts/soak sets HEAPSONDE_TEST_WHOLE, which undoes that.
+// How often a test repeats what is random. Where a processor is emulated, and with sanitizers, HEAPSONDE_TEST_SCALE
+// divides it; scripts/soak sets HEAPSONDE_TEST_WHOLE, which undoes that.
 #ifndef HEAPSONDE_TESTS_ROUNDS_H
 #define HEAPSONDE_TESTS_ROUNDS_H
 

@@ -102,7 +102,6 @@ int main(void)
 {
     Suite *suite = suite_create("cli_sizes");
     TCase *tests = tcase_create("cli_sizes");
-    tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, prepare, remove_work);
     tcase_add_test(tests, test_a_huge_export_is_told_before);
     tcase_add_test(tests, test_estimates);

@@ -217,7 +217,6 @@ int main(void)
     TCase *tests = tcase_create("cli_variables");
     if (!getcwd(folder, sizeof(folder)))
         return 1;
-    tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, prepare, remove_work);
     tcase_add_test(tests, test_the_document_is_the_table);
     tcase_add_test(tests, test_the_table_is_what_the_library_reads);

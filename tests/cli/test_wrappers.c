@@ -212,7 +212,6 @@ int main(void)
 {
     Suite *suite = suite_create("cli_wrappers");
     TCase *tests = tcase_create("cli_wrappers");
-    tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, prepare, remove_work);
     tcase_add_loop_test(tests, test_the_program_is_recorded, 0, sizeof(starts) / sizeof(starts[0]));
     tcase_add_test(tests, test_what_cannot_be_recorded_is_refused_behind_them);

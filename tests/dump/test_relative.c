@@ -199,7 +199,6 @@ int main(void)
 {
     TCase *cases = tcase_create("relative");
     tcase_add_checked_fixture(cases, NULL, remove_work);
-    tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, test_symbols_addresses, 0, 2 * LINKERS);
     tcase_add_loop_test(cases, test_offsets, 0, LINKERS);
     tcase_add_test(cases, test_named);

@@ -305,7 +305,6 @@ int main(void)
     TCase *cases = tcase_create("maps");
     const int count = sizeof(layouts) / sizeof(layouts[0]);
     tcase_add_checked_fixture(cases, make_folder, remove_folder);
-    tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, test_layout, 0, count);
     tcase_add_loop_test(cases, test_code_copied_in_place, 0, count);
     tcase_add_loop_test(cases, test_code_mapped_elsewhere, 0, count);

@@ -211,7 +211,6 @@ int main(void)
     Suite *suite = suite_create("modules");
     TCase *cases = tcase_create("modules");
     tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_set_timeout(cases, 120);
     tcase_add_test(cases, test_names_behind_thousands);
     tcase_add_test(cases, test_few_scans);
     tcase_add_test(cases, test_what_was_put_off);

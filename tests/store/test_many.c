@@ -207,7 +207,6 @@ int main(void)
 {
     Suite *suite = suite_create("many");
     TCase *tests = tcase_create("many");
-    tcase_set_timeout(tests, 200);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, mappings_from_high_to_low_addresses);
     tcase_add_test(tests, mappings_come_and_go);

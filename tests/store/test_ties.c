@@ -326,7 +326,6 @@ int main(void)
 {
     Suite *suite = suite_create("ties");
     TCase *tests = tcase_create("ties");
-    tcase_set_timeout(tests, 240);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, free_in_another_thread_at_the_same_time);
     tcase_add_test(tests, address_given_out_again_at_the_same_time);

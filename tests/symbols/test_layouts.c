@@ -222,7 +222,6 @@ int main(void)
     const int count = 2 * sizeof(layouts) / sizeof(layouts[0]);
     TCase *cases = tcase_create("layouts");
     tcase_add_checked_fixture(cases, make_work, remove_work);
-    tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, test_recorded, 0, count);
     tcase_add_loop_test(cases, test_sampled, 0, count);
     tcase_add_loop_test(cases, test_same_name, 0, 2);
