@@ -151,8 +151,9 @@ def refused():
     server = Server(200, b'\x0a\x00')
     push('--otlp', server.url.replace('http://', 'http://us%40er:p%3Ass@'), path)
     expect(server.only()[2]['Authorization'] == 'Basic dXNAZXI6cDpzcw==', 'user and password')
-    with socket.create_server(('127.0.0.1', 0)) as free:
-        nobody = f'http://127.0.0.1:{free.getsockname()[1]}'
+    deaf = socket.socket()   # has a port, but does not listen
+    deaf.bind(('127.0.0.1', 0))
+    nobody = f'http://127.0.0.1:{deaf.getsockname()[1]}'
     text = push('--pyroscope', nobody, path, status=1)
     expect(text.count('\n') == 1 and 'connect' in text.lower() and nobody in text, text)
     silent = socket.create_server(('127.0.0.1', 0))
