@@ -538,8 +538,8 @@ static bool go_to_trap(struct hs_inject_target *target, struct hs_thread_stop *t
     int status, signal_number = 0;
     uint64_t pc = 0, sp, pointer;
     for (;;) {
-        if (ptrace(PTRACE_CONT, thread->tid, 0, (void *)(intptr_t)signal_number) ||
-            waits_to_be_reaped(thread->tid) || !next_status(target, thread, &status) || !WIFSTOPPED(status) ||
+        if (ptrace(PTRACE_CONT, thread->tid, 0, (void *)(intptr_t)signal_number) || waits_to_be_reaped(thread->tid) ||
+            !next_status(target, thread, &status) || !WIFSTOPPED(status) ||
             status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
             return false;
         signal_number = status >> 16 ? 0 : WSTOPSIG(status);
