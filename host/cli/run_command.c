@@ -183,7 +183,8 @@ static void adopt(void *context, pid_t pid)
     struct hs_inject_result result;
     bool executed;
     injected->request.pid = pid;
-    injected->has_failed = hs_inject__adopt(&injected->request, &result, &executed, &injected->error) != 0;
+    int failed = hs_inject__adopt(&injected->request, &result, &executed, &injected->error);
+    injected->has_failed = failed && failed != -ESRCH; // it has ended by itself, which its status says
     if (!injected->has_failed && result.unpatched[0])
         hs_complain(NULL, "not recorded, as they cannot be patched: %s", result.unpatched);
 }

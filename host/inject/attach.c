@@ -85,7 +85,8 @@ static const char *libc_by_texts(const struct hs_inject_modules *modules)
             continue;
         if (contains(&modules->each[i], "Fatal glibc error: ") || contains(&modules->each[i], "glibc.malloc."))
             return "glibc";
-        if (contains(&modules->each[i], "MUSL_LOCPATH"))
+        if (contains(&modules->each[i], "MUSL_LOCPATH") ||
+            contains(&modules->each[i], "-0X+0X 0X-0x+0x 0x")) // of its printf
             return "musl";
     }
     return NULL;

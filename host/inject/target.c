@@ -523,13 +523,22 @@ int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *ex
     return 0;
 }
 
+// Who waits for the process is told then, and not this.
+static bool waits_to_be_reaped(pid_t pid)
+{
+    siginfo_t info = {.si_pid = 0};
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOWAIT) && errno == EINTR)
+        continue;
+    return info.si_pid && (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
+}
+
 // To the trap. False: the process has ended, or has executed another program.
 static bool go_to_trap(struct hs_inject_target *target, struct hs_thread_stop *thread, uint64_t behind)
 {
     int status, signal_number = 0;
     uint64_t pc = 0, sp, pointer;
     for (;;) {
-        if (ptrace(PTRACE_CONT, thread->tid, 0, (void *)(intptr_t)signal_number) ||
+        if (ptrace(PTRACE_CONT, thread->tid, 0, (void *)(intptr_t)signal_number) || waits_to_be_reaped(thread->tid) ||
             !next_status(target, thread, &status) || !WIFSTOPPED(status) ||
             status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
             return false;

@@ -72,6 +72,13 @@ static void add(struct unseen_search *search, const struct hs_module *module, co
         search->found[search->count++] = (struct hs_unseen){module->path, function, may_pass};
 }
 
+// No dynamic linker took the recorder into such a program: it was put before the program's own malloc.
+static bool is_static(const char *path)
+{
+    struct hs_probe probe;
+    return !hs_probe__file(&probe, path) && probe.kind == HS_PROBE_ELF && !probe.has_interpreter;
+}
+
 // Libraries that are allocators are called by the recorder.
 static void look_at(struct unseen_search *search, const struct hs_module *module, bool is_program)
 {
@@ -79,6 +86,8 @@ static void look_at(struct unseen_search *search, const struct hs_module *module
     hs_own_functions(module->path, &own);
     const bool is_malloc = own.allocator && !strcmp(own.allocator, "malloc");
     if (own.allocator && (!is_program || hs_unseen__is_recorded(search->subject->store, own.allocator)))
+        return;
+    if (is_malloc && is_static(module->path))
         return;
     if (own.allocator && !(is_malloc && is_in_stacks(search, module, own.allocator_address, own.allocator_size)))
         add(search, module, own.allocator, is_malloc);

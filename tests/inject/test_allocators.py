@@ -109,6 +109,32 @@ def stripped(program, folder):
     assert report(trace)['live_count'] <= 100
 
 
+BROKEN = '''
+#include <stddef.h>
+extern int gone(void);
+static char room[100];
+void *je_malloc(size_t size) { return size > sizeof room ? NULL : room; }
+void *je_mallocx(size_t size, int flags) { return flags ? NULL : je_malloc(size); }
+void *je_realloc(void *block, size_t size) { return block ? block : je_malloc(size); }
+void je_free(void *block) { room[0] = block != NULL; }
+void je_sdallocx(void *block, size_t size, int flags) { room[size] = block != NULL && flags; }
+int main(void) { return gone(); }
+'''
+
+
+def broken(_, folder):
+    """A program that its dynamic linker cannot start has the exit status of that."""
+    for name, text, options in (('gone.c', 'int gone(void) { return 0; }', ['-shared', '-fPIC', '-o', 'libgone.so']),
+                                ('program.c', BROKEN, ['-o', 'program', '-L.', '-lgone'])):
+        with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
+            file.write(text)
+        subprocess.run(['gcc', name, *options], cwd=folder, check=True)
+    os.remove(os.path.join(folder, 'libgone.so'))
+    done = subprocess.run([COMMAND, 'run', '-o', os.path.join(folder, 't.dat'), '--', os.path.join(folder, 'program')],
+                          stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 127 and 'libgone.so' in done.stderr and 'has ended' not in done.stderr, (done.returncode, done.stderr)
+
+
 def rust(source, folder):
     """A program in Rust, with the archive of an allocator."""
     source, archive = source.split('+')
@@ -126,7 +152,7 @@ def rust(source, folder):
     return 0
 
 
-CASES = {case.__name__: case for case in (attached, started, stripped, forks, rust)}
+CASES = {case.__name__: case for case in (attached, started, stripped, forks, broken, rust)}
 
 
 def main():
