@@ -33,8 +33,8 @@ test_packages=(
     clickhouse-server google-perftools golang-go lld mold patchelf file python3-jsonschema zsh fish
 )
 # shellcheck disable=SC2034
-# What scripts/package, packaging/check and scripts/release need beside the cross compilers.
-packaging_packages=(debhelper debootstrap dpkg-dev lintian libbz2-dev)
+# What scripts/package, packaging/check, packaging/check-uclibc and scripts/release need beside the cross compilers.
+packaging_packages=(debhelper debootstrap dpkg-dev lintian libbz2-dev uclibc-source)
 # What other vendors' packages provide as well is taken as it is when it suffices: the command, and its lowest version.
 declare -A suffices=(
     [gcc]='gcc 11' [g++]='g++ 11' [cmake]='cmake 3.22' [ninja-build]='ninja 1.8' [pkg-config]='pkg-config 0.29' [make]='make 4.0'

@@ -35,11 +35,16 @@
 #define WIDEST 57 // but for 64
 
 // Compiled for several processors, of which the loader chooses: loops over whole blocks. Counting zeros by vectors is
-// for those with long ones.
+// for those with long ones, which gcc can choose by since version 12.
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&              \
     !defined(__SANITIZE_THREAD__)
+#if __GNUC__ >= 12
 #define HS_VECTORS      __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #define HS_LONG_VECTORS __attribute__((target_clones("arch=x86-64-v4", "default")))
+#else
+#define HS_VECTORS __attribute__((target_clones("avx2", "default")))
+#define HS_LONG_VECTORS
+#endif
 #else
 #define HS_VECTORS
 #define HS_LONG_VECTORS
