@@ -291,7 +291,7 @@ export function criteria({ page, view, count, programs, command, environment, br
     await page.waitForFunction(() => Number(document.querySelectorAll(".sandwich canvas")[1].dataset.marked) > 0);
     // Boxes without room for a name have a tip.
     await go(python("flame", "cost=allocated"));
-    assert.ok(await pointAt(page, (_, text) => /with callees[\d.]+ \w+(< 0\.1|0\.\d) %/.test(text)));
+    assert.ok(await pointAt(page, (_, text) => /with callees[\d.]+ \w*B(< 0\.1|0\.\d) %/.test(text)));
   }, { of });
 
   page("A14: arguments of templates are folded, and whole where that matters", async (page, go) => {
