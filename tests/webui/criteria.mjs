@@ -33,7 +33,8 @@ export function criteria({ page, view, count, programs, command, environment, br
 
   page("A1: one sum everywhere, for any filter and at any instant", async (page, go) => {
     const { thread_list: threads } = await data("summary");
-    for (const filter of ["", "size_min=1500", `thread=${threads[0].thread}`, "at=peak"]) {
+    assert.ok(threads.length > 1);
+    for (const filter of ["", "size_min=1500", ...threads.slice(0, 3).map(({ thread }) => `thread=${thread}`), "at=peak"]) {
       const query = filter && "&" + filter, live = await data(`call_tree?cost=live${query}`), all = await data(`call_tree?cost=allocated${query}`);
       const groups = await data(`allocation_groups?frames=none${query}`), sums = await data(`totals?by=library${query}`);
       const add = (values) => values.reduce((a, b) => a + b, 0);
@@ -47,6 +48,31 @@ export function criteria({ page, view, count, programs, command, environment, br
         assert.equal(Number(await page.getAttribute(".strip", "data-end")), live.size, filter);
     }
   }, { of });
+
+  page("A1: at the end of an interval, the tree is as large as the timeline says", async (page, go) => {
+    const ask = (what) => programs.random.json(`/data/${programs.randomId}/${what}`), { start_ns: start, interval_ns: interval, end_size: sizes } = await ask("timeline?width=9");
+    let seen = 0;
+    for (const [i, size] of sizes.entries()) {
+      const at = start + (i + 1) * interval;
+      if (!size || i % 3)
+        continue;
+      await go(view("flame", `cost=allocated&at=${at}ns`, programs.randomId));
+      assert.equal((await total(page))[0], size, `${i}`);
+      seen++;
+    }
+    assert.ok(seen > 1);
+  }, { of: () => programs.random });
+
+  page("A2: the peak has a flag in the strip", async (page, go) => {
+    await go(view("overview", "", programs.randomId));
+    const { peak_time_ns: peak, duration_ns: end } = await programs.random.json("/data/last/summary");
+    // Between the flag and the highest point of the heap there is only the staff.
+    const [on, beside] = await page.locator(".strip canvas").evaluate((canvas, part) => {
+      const x = Math.min(canvas.clientWidth - 1, Math.round(part * canvas.clientWidth)), alpha = (column) => canvas.getContext("2d").getImageData(column, 10, 1, 1).data[3];
+      return [alpha(x), alpha(x > 40 ? x - 20 : x + 20)];
+    }, peak / end);
+    assert.deepEqual([on, beside], [255, 0]);
+  }, { of: () => programs.random });
 
   page("A2: the peak, the resident peak and the end are one click away, and drawn", async (page, go) => {
     await go(view("flame", "cost=temporary", programs.randomId));
@@ -97,6 +123,21 @@ export function criteria({ page, view, count, programs, command, environment, br
           assert.ok(Math.hypot(...seen[i].map((value, part) => value - seen[i - 1][part])) > 30, `${kind}: ${fills[i - 1]} and ${fills[i]}`);
       }
     }, { of, colorScheme: theme });
+
+  page("A6: a difference has its sign as a glyph, too, and its colours differ for all eyes", async (page, go) => {
+    for (const shape of ["tree", "functions", "libraries", "stacks"]) {
+      await go(view("diff", `base_at=20%25&at=70%25&ui.shape=${shape}`, programs.randomId));
+      const all = await page.$$eval(".view [data-delta]", (some) => some.map((one) => [Number(one.dataset.delta), one.textContent]));
+      assert.ok(all.some(([delta]) => delta), shape);
+      for (const [delta, text] of all.filter(([one]) => one))
+        assert.ok(text.includes(delta > 0 ? "\u25b2" : "\u25bc") && text.includes(delta > 0 ? "+" : "\u2212"), text);
+    }
+    const [less, more] = await page.$$eval(".signs .less, .signs .more", (both) => both.map((one) => getComputedStyle(one).color.match(/[\d.]+/g).map(Number)));
+    for (const matrix of Object.values(BLIND)) {
+      const [a, b] = [less, more].map((colour) => matrix.map((row) => row.reduce((sum, factor, i) => sum + factor * colour[i], 0)));
+      assert.ok(Math.hypot(...a.map((value, i) => value - b[i])) > 30, `${less} and ${more}`);
+    }
+  }, { of: () => programs.random });
 
   page("A7: the picture has a legend, and says metric, unit, filter and range where it is saved", async (page, go) => {
     await go(cpp("flame", "cost=allocated&ui.unit=count&size_min=20"));
@@ -250,7 +291,7 @@ export function criteria({ page, view, count, programs, command, environment, br
     await page.waitForFunction(() => Number(document.querySelectorAll(".sandwich canvas")[1].dataset.marked) > 0);
     // Boxes without room for a name have a tip.
     await go(python("flame", "cost=allocated"));
-    assert.ok(await pointAt(page, (_, text) => /with callees.*?< 0\.1 %|with callees\D*[\d.]+ \w+0\.\d %/.test(text)));
+    assert.ok(await pointAt(page, (_, text) => /with callees[\d.]+ \w*B(< 0\.1|0\.\d) %/.test(text)));
   }, { of });
 
   page("A14: arguments of templates are folded, and whole where that matters", async (page, go) => {
@@ -475,6 +516,7 @@ export function criteria({ page, view, count, programs, command, environment, br
   }, { of });
 
   page("A22, A25, A26: plain words, units of 1024 with exact bytes, shares of something", async (page, go) => {
+    let checked = 0;
     for (const [name, query] of [...programs.views.map((one) => [one, "cost=allocated"]), ["functions", "function=main"], ["functions", "by=library"], ["stacks", "ui.stack=1"]]) {
       await go(cpp(name, query));
       const text = await page.evaluate(() => [...document.querySelectorAll("header, .chips, .strip, .view")].map((one) => one.innerText).join("\n"));
@@ -483,10 +525,19 @@ export function criteria({ page, view, count, programs, command, environment, br
       const inexact = await page.$$eval(".view td, .legend .number, .card-size", (all) => all.filter((one) => /^[\d.]+ [KMGT]iB( \(|$)/.test(one.textContent) &&
         ![one, ...one.querySelectorAll("[title]")].some((each) => /bytes/.test(each.title))).map((one) => one.outerHTML));
       assert.deepEqual(inexact, [], name);
+      // What is rounded is what the exact number says.
+      const rounded = await page.$$eval(".view [title]", (some) => some.map((one) => [/^([\d,]+) bytes?\b/.exec(one.title)?.[1], /^([\d.]+) (B|[KMGT]iB)$/.exec(one.textContent.trim())])
+        .filter(([exact, text]) => exact && text).map(([exact, text]) => [Number(exact.replace(/,/g, "")), text[1], text[2]]));
+      for (const [exact, number, unit] of rounded) {
+        const one = 1024 ** ["B", "KiB", "MiB", "GiB", "TiB"].indexOf(unit), last = 10 ** -(number.split(".")[1]?.length ?? 0);
+        assert.ok(Math.abs(exact / one - Number(number)) <= last * 0.5001, `${name}: ${exact} bytes as ${number} ${unit}`);
+      }
+      checked += rounded.length;
       const shares = await page.$$eval(".view th", (all) => all.filter((one) => /^Share/.test(one.textContent)).map((one) => one.title || one.querySelector("[title]")?.title));
       for (const title of shares)
         assert.match(title ?? "", /^of /, name);
     }
+    assert.ok(checked > 50, `${checked} numbers`);
     await page.getByRole("button", { name: "+ Add" }).click();
     await page.waitForSelector(".field");
     for (const tab of await page.locator("dialog .choice button").all()) {
@@ -515,17 +566,26 @@ export function criteria({ page, view, count, programs, command, environment, br
   page("A27: rates beside the heap; a bar of sizes or lifetimes filters", async (page, go) => {
     await go(cpp("timeline"));
     assert.match(await page.locator(".view").innerText(), /Allocations per second[^]*Frees per second/);
-    for (const kind of ["size", "lifetime"]) {
+    for (const kind of ["size", "lifetime", "lifetimes"]) {
       await go(cpp("sizes", "cost=allocated"));
       const rows = page.locator(kind === "size" ? "[aria-label=Sizes] tbody tr" : "[aria-label=Lifetimes] tbody tr");
-      const row = rows.filter({ hasText: kind === "size" ? "64 B to 128 B" : "never freed" }).first();
+      const row = (kind === "lifetimes" ? rows.filter({ hasText: "s to " }) : rows.filter({ hasText: kind === "size" ? "64 B to 128 B" : "never freed" })).first();
       const [, size, blocks] = /([\d,]+) bytes? in ([\d,]+)/.exec(await row.locator("[title*=bytes]").first().getAttribute("title"));
       await row.locator("a").click();
-      await hashHas(page, kind === "size" ? "size_min=64" : "lifetime=only_leaked");
+      await hashHas(page, kind === "size" ? "size_min=64" : kind === "lifetime" ? "lifetime=only_leaked" : "lifetime_min=");
       await settled(page);
       assert.deepEqual((await total(page)).map(count), [size, blocks]);
     }
   }, { of });
+
+  page("A27: the rates are the timeline's", async (page, go) => {
+    await go(view("timeline", "", programs.randomId));
+    const { allocations, deallocations, interval_ns: interval } = await programs.random.json("/data/last/timeline?width=600");
+    const [allocated, freed] = [allocations, deallocations].map((counts) => Math.max(...counts.slice(0, -1).map((n) => n / (interval / 1e9))));
+    assert.notEqual(allocated, freed);
+    for (const [title, most] of [["Allocations per second", allocated], ["Frees per second", freed]])
+      assert.equal(Number(await page.locator(".chart", { hasText: title }).getAttribute("data-most")), most, title);
+  }, { of: () => programs.random });
 
   page("A30: modules without symbols by bytes, and the file that mends each", async (page, go) => {
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -542,6 +602,12 @@ export function criteria({ page, view, count, programs, command, environment, br
       await rows.nth(i).getByRole("button", { name: "Copy" }).first().click();
       assert.equal(await clipboard(page), wanted[0]);
     }
+    // Stacks that end early say why.
+    const recording = await programs.server.json(`/data/${programs.python}/recording`);
+    await page.route((url) => url.pathname.endsWith("/recording"), (route) => route.fulfill({ json: { ...recording, cut_stacks: [{ reason: "no_rule", stacks: 3, allocations: 41, allocated_bytes: 5000 }] } }));
+    await page.reload();
+    await settled(page);
+    assert.match(await page.locator("[aria-label='Stacks that end early'] tbody").innerText(), /3\s+41\s+4\.88 KiB\s+a function has no unwind information/);
     // Unknown frames say where they are.
     await go(python("functions", "cost=allocated&contains=%2B0x"));
     assert.match(await page.locator(".table tbody td.wide .name").first().textContent(), /^[\w.-]+\+0x[0-9a-f]+$/);
@@ -553,6 +619,7 @@ export function criteria({ page, view, count, programs, command, environment, br
     await page.getByRole("link", { name: "As table" }).click();
     await page.waitForSelector(".view-tree table");
     assert.deepEqual(await total(page), before);
+    assert.equal(asked(page).get("ui.inverted"), "1");
     await go(cpp("timeline"));
     await page.getByText("As table").click();
     await page.waitForSelector(".as-table tbody tr");
@@ -582,11 +649,11 @@ export function criteria({ page, view, count, programs, command, environment, br
         await table.locator(".empty").waitFor();
       }
     }
-    for (const [name, button] of [["stacks", "Save CSV"], ["blocks", "Save CSV"], ["maps", "Save CSV"], ["functions", "Save CSV"], ["tree", "Save CSV"], ["timeline", "Save CSV"]]) {
+    for (const [name, button] of [["stacks", "Save CSV"], ["blocks", "Save CSV"], ["maps", "Save CSV"], ["functions", "Save CSV"], ["tree", "Save CSV"], ["timeline", "Save CSV"], ["diff", "Save CSV"]]) {
       await go(python(name, "cost=allocated"));
       const [saved] = await Promise.all([page.waitForEvent("download"), page.locator(".view").getByRole("button", { name: button }).first().click()]);
       assert.ok(readFileSync(await saved.path(), "utf8").trim().split("\n").length > 2, name);
-      if (!["timeline", "tree"].includes(name))
+      if (!["timeline", "tree", "diff"].includes(name))
         assert.ok(await page.locator(".view").getByRole("searchbox").count(), name);
       const link = await page.locator(".foot-bar a", { hasText: "JSON" }).getAttribute("href");
       assert.equal((await fetch(programs.server.address + link)).status, 200);

@@ -123,6 +123,9 @@ page("the findings of the overview are the server's, and lead to what they are a
   const said = await page.$$eval("[data-finding]", (all) => all.map((one) => [one.dataset.finding, Number(one.dataset.bytes)]));
   assert.deepEqual(said, findings.map((one) => [one.id, one.bytes]));
   assert.ok(said.length > 0);
+  // Each says why, and what to do.
+  const why = await page.locator("[data-finding] details").evaluateAll((all) => all.map((one) => one.textContent));
+  findings.forEach((one, i) => assert.ok(why[i].includes(one.reason) && why[i].includes(one.advice), one.id));
   await page.locator("[data-finding] a").first().click();
   await settled(page);
   const [, query = ""] = new URL(page.url()).hash.split("?");

@@ -42,7 +42,7 @@ export function RecordingView({ route, summary }: ViewProps) {
               { name: "Stacks", number: true, of: (cut) => cut.stacks, cell: (cut) => count(cut.stacks) },
               { name: "Blocks", number: true, of: (cut) => cut.allocations, cell: (cut) => count(cut.allocations) },
               { name: "Bytes", number: true, of: (cut) => cut.allocated_bytes, cell: (cut) => <span title={exactBytes(cut.allocated_bytes)}>{bytes(cut.allocated_bytes)}</span> },
-              { name: "Why", wide: true, of: (cut) => cut.reason, cell: (cut) => cut.reason.replace(/_/g, " ") },
+              { name: "Why", wide: true, of: (cut) => cut.reason, cell: (cut) => CUTS[cut.reason] ?? cut.reason.replace(/_/g, " ") },
             ]} /> : <p>No stack ends early: all reach the first function of their thread.</p>}
         </>}
       </Pane>
