@@ -64,7 +64,8 @@ struct hs_sampler_thread {
     struct hs_memo *memo;      // these three are created at the first sample
     struct hs_sites *sites;
     struct hs_node_cache *node_cache;
-    uint32_t nested; // number of consecutive allocations while inside
+    uint32_t nested;     // number of consecutive allocations while inside
+    uint32_t shortening; // 0; 1 and 2 while a stack is shortened (runtime/prof/contexts.h). Only for the owner
 };
 
 extern __thread struct hs_sampler_thread *hs_sampler_self __attribute__((tls_model("initial-exec")));
@@ -82,6 +83,7 @@ struct hs_sampler {
     uint64_t reset_at_ns;     // CLOCK_REALTIME of the last start or reset
     uint64_t active_since_ns; // CLOCK_REALTIME of the last change of `active`, or of the start
     uint64_t dropped;         // samples that were not kept, without memory or lock; under the table's lock
+    uint64_t shortened;       // samples of which only the innermost frames were kept; under the table's lock
 };
 
 #pragma GCC visibility push(hidden)
