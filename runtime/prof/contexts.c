@@ -5,10 +5,10 @@
 #include "arch/likely.h"
 #include "arch/system.h"
 #include "runtime/clock.h"
-#include "runtime/config.h"
 #include "runtime/prof/buckets.h"
 #include "runtime/prof/options.h"
 #include "runtime/prof/pool.h"
+#include "runtime/prof/room.h"
 #include "runtime/prof/sampler.h"
 #include "runtime/prof/stack_frames.h"
 #include "runtime/prof/weight.h"
@@ -16,7 +16,7 @@
 
 #include <sys/mman.h>
 
-enum { SHARE = 8, UNSHORTENED = 14 };
+enum { SHARE = 8 };
 
 struct hs_lock hs_table_lock;
 
@@ -28,12 +28,6 @@ static struct hs_pool pair_pool HS_FAR;
 struct hs_pair *hs_pairs__at(uint32_t index)
 {
     return hs_pool__at(HS_FAR_AT(pair_pool), sizeof(struct hs_pair), index);
-}
-
-bool hs_contexts__may_take(uint64_t bytes, unsigned share)
-{
-    uint64_t memory = hs_config.memory ? hs_config.memory : HS_MEMORY_DEFAULT;
-    return bytes <= memory / share / 16 * (UNSHORTENED + hs_sampler_self->shortening);
 }
 
 static uint32_t hash_of(uint32_t stack, uint32_t thread)
@@ -94,7 +88,7 @@ static HS_COLD bool has_room(void)
 {
     static uint32_t refusals_left;
     uint64_t wanted = sizeof(struct hs_pair);
-    if (hs_contexts__may_take((pair_buckets.used + 1) * wanted, SHARE))
+    if (hs_room__is_left((pair_buckets.used + 1) * wanted, SHARE))
         return true;
     if (refusals_left) {
         refusals_left--;
@@ -102,7 +96,7 @@ static HS_COLD bool has_room(void)
     }
     sweep();
     refusals_left = pair_buckets.used / 8;
-    return hs_contexts__may_take((pair_buckets.used + 1) * wanted, SHARE);
+    return hs_room__is_left((pair_buckets.used + 1) * wanted, SHARE);
 }
 
 uint32_t hs_pairs__find(uint32_t stack, uint32_t thread, uint32_t record)

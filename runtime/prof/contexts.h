@@ -47,9 +47,6 @@ void hs_table__unlock(void);
 // Whether the calling thread holds the lock.
 bool hs_table__is_ours(void);
 
-// Whether contexts may take `bytes` bytes out of one `share`th of the memory, by the calling thread's `shortening`.
-bool hs_contexts__may_take(uint64_t bytes, unsigned share);
-
 // The index, from 1, of the pair, which is created if it does not exist; 0: no room. Requires the lock.
 uint32_t hs_pairs__find(uint32_t stack, uint32_t thread, uint32_t record);
 struct hs_pair *hs_pairs__at(uint32_t index);

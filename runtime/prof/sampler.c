@@ -8,6 +8,7 @@
 #include "runtime/prof/contexts.h"
 #include "runtime/prof/dump.h"
 #include "runtime/prof/events.h"
+#include "runtime/prof/room.h"
 #include "runtime/prof/sampler_internal.h"
 #include "runtime/prof/samples.h"
 #include "runtime/prof/size_classes.h"
@@ -194,7 +195,7 @@ static HS_COLD uint32_t enter_shortened(struct hs_sampler_thread *thread, struct
     static const uint8_t frames_kept[] = {0, 4, 1};
     uint32_t stack = 0;
     for (unsigned step = 1; step <= 2 && !stack && thread->memo; step++) {
-        thread->shortening = step;
+        hs_room_shortening = step;
         hs_memo_walk(thread->memo, caller);
         uint32_t depth = thread->memo->depth;
         if (depth)
@@ -203,7 +204,7 @@ static HS_COLD uint32_t enter_shortened(struct hs_sampler_thread *thread, struct
         if (stack && !enter_and_count(thread, sample, stack))
             stack = 0;
     }
-    thread->shortening = 0;
+    hs_room_shortening = 0;
     return stack;
 }
 

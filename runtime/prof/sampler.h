@@ -64,8 +64,7 @@ struct hs_sampler_thread {
     struct hs_memo *memo;      // these three are created at the first sample
     struct hs_sites *sites;
     struct hs_node_cache *node_cache;
-    uint32_t nested;     // number of consecutive allocations while inside
-    uint32_t shortening; // 0; 1 and 2 while a stack is shortened (runtime/prof/contexts.h). Only for the owner
+    uint32_t nested; // number of consecutive allocations while inside
 };
 
 extern __thread struct hs_sampler_thread *hs_sampler_self __attribute__((tls_model("initial-exec")));

@@ -10,7 +10,7 @@
 #include "runtime/journal.h"
 #include "runtime/memory.h"
 #include "runtime/modules.h"
-#include "runtime/prof/contexts.h"
+#include "runtime/prof/room.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ void hs_journal__code_ends(const struct hs_code_range *code, uint32_t count)
 
 bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc)
 {
-    if (id >> SEGMENT_BITS >= SEGMENTS || !hs_contexts__may_take((uint64_t)id * sizeof(struct frame), SHARE))
+    if (id >> SEGMENT_BITS >= SEGMENTS || !hs_room__is_left((uint64_t)id * sizeof(struct frame), SHARE))
         return false;
     struct frame *segment = atomic_load_explicit(segment_at(id >> SEGMENT_BITS), memory_order_relaxed);
     if (!segment) {
