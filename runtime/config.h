@@ -75,6 +75,9 @@ struct hs_config {
 
 extern struct hs_config hs_config;
 
+// `memory` if it is not given.
+#define HS_MEMORY_DEFAULT (sizeof(void *) == 8 ? 8u << 20 : 3u << 20)
+
 // Reads the environment into hs_config, unless the program has more rights than its caller. Called once, before any
 // thread records. `misread` (may be NULL) becomes the list of entries with unknown names under our own prefix, or with
 // invalid values.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Records which files are mapped where. Nothing is scanned at the start: the first return address in unknown code makes
-// the recorder read /proc/self/maps. The tables take 80 to 160 bytes for each piece of code; where there is no memory
-// for them, new code gets no module.
+// the recorder read /proc/self/maps. The tables take 80 to 160 bytes for each piece of code. They are bounded only by
+// the number of mappings that the kernel allows a process (65,530 by default). Where there is no memory for them, new
+// code gets no module.
 #ifndef HEAPSONDE_RUNTIME_MODULES_H
 #define HEAPSONDE_RUNTIME_MODULES_H
 

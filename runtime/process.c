@@ -36,7 +36,7 @@
 
 enum { UNSTARTED, STARTING, RUNNING, PASSIVE };
 enum { FIRST_SLOTS = 4, INFO_SIZE = 16384 };
-enum { MEMORY_LEAST = 64 << 10, MEMORY_DEFAULT = sizeof(void *) == 8 ? 8 << 20 : 3 << 20 };
+enum { MEMORY_LEAST = 64 << 10 };
 
 static struct hs_shared before_start;
 struct hs_shared *hs_shared = &before_start;
@@ -209,7 +209,7 @@ static void complain(const char *entry)
 static void share_memory(void)
 {
     if (!hs_config.memory)
-        hs_config.memory = MEMORY_DEFAULT;
+        hs_config.memory = HS_MEMORY_DEFAULT;
     if (hs_config.memory < MEMORY_LEAST)
         hs_config.memory = MEMORY_LEAST;
     if (hs_config.memory > INT32_MAX)

@@ -6,6 +6,9 @@
 // the key and the set number is its other 13 bits, so a hit is exact. With 32 bits the tag leaves no room for a rule:
 // the entry holds the rule's number in a table that keeps each different rule once. Zero pages, touched on demand: all
 // sets' first ways lie together, so that few rules touch few pages.
+//
+// The size is fixed: 2^15 entries. A new rule replaces one of its set, whose rule is found again when it is needed.
+// With 32 bits, a rule that finds no place in the table of rules is not cached, and is found anew each time.
 #ifndef HEAPSONDE_UNWIND_RULE_CACHE_H
 #define HEAPSONDE_UNWIND_RULE_CACHE_H
 

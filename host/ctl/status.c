@@ -69,6 +69,7 @@ static void print_since(FILE *out, const struct hs_ctl_answer *answer)
 static void print_counts(FILE *out, const struct hs_ctl_answer *answer)
 {
     uint64_t dropped = hs_ctl_answer__number(answer, "samples_dropped");
+    uint64_t shortened = hs_ctl_answer__number(answer, "samples_shortened");
     fprintf(out, "rate: one sample in %s\n", hs_text__bytes(hs_ctl_answer__number(answer, "sample_bytes")).text);
     fprintf(out, "live: %s in %s, as estimated from %s samples\n",
             hs_text__bytes(hs_ctl_answer__number(answer, "live_bytes")).text,
@@ -81,6 +82,8 @@ static void print_counts(FILE *out, const struct hs_ctl_answer *answer)
             hs_text__count(hs_ctl_answer__number(answer, "stacks")).text);
     if (dropped)
         fprintf(out, "samples dropped: %s\n", hs_text__count(dropped).text);
+    if (shortened)
+        fprintf(out, "samples with a shortened stack: %s\n", hs_text__count(shortened).text);
     fprintf(out, "allocated: %s\n", hs_text__bytes(hs_ctl_answer__number(answer, "allocated_bytes")).text);
     fprintf(out, "deallocated: %s\n", hs_text__bytes(hs_ctl_answer__number(answer, "deallocated_bytes")).text);
 }
@@ -130,10 +133,10 @@ static void write_sessions(struct hs_json *json, const struct hs_ctl_answer *ans
 static void write_process(struct hs_json *json, const struct hs_ctl_process *process,
                           const struct hs_ctl_answer *answer)
 {
-    static const char *const numbers[] = {"since_ns",        "counting_since_ns", "now_ns",           "sample_bytes",
-                                          "samples",         "samples_total",     "samples_dropped",  "stacks",
-                                          "threads",         "live_bytes",        "live_objects",     "sampled_bytes",
-                                          "sampled_objects", "allocated_bytes",   "deallocated_bytes"};
+    static const char *const numbers[] = {"since_ns",      "counting_since_ns", "now_ns",          "sample_bytes",
+                                          "samples",       "samples_total",     "samples_dropped", "samples_shortened",
+                                          "stacks",        "threads",           "live_bytes",      "live_objects",
+                                          "sampled_bytes", "sampled_objects",   "allocated_bytes", "deallocated_bytes"};
     char name[64];
     char version[64] = "";
     name_of(process, name, sizeof(name));

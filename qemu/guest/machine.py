@@ -20,18 +20,19 @@ COUNTED = " -icount shift=1,sleep=on"
 
 # Debian's name: what QEMU is started with, and the console that the kernel writes to.
 MACHINES = {
-    "amd64": ("qemu-system-x86_64 -M q35 -cpu qemu64 -m 1024 -display none" + COUNTED, "ttyS0"),
-    "arm64": ("qemu-system-aarch64 -M virt -cpu cortex-a57 -m 1024 -display none" + COUNTED, "ttyAMA0"),
-    "armhf": ("qemu-system-arm -M virt,highmem=off -cpu cortex-a15 -m 1024 -display none" + COUNTED, "ttyAMA0"),
-    "mips64el": ("qemu-system-mips64el -M malta -cpu 5KEf -m 1024 -display none -vga none", "ttyS0"),
+    "amd64": ("qemu-system-x86_64 -M q35 -cpu qemu64 -display none" + COUNTED, "ttyS0"),
+    "arm64": ("qemu-system-aarch64 -M virt -cpu cortex-a57 -display none" + COUNTED, "ttyAMA0"),
+    "armhf": ("qemu-system-arm -M virt,highmem=off -cpu cortex-a15 -display none" + COUNTED, "ttyAMA0"),
+    "mips64el": ("qemu-system-mips64el -M malta -cpu 5KEf -display none -vga none", "ttyS0"),
 }
 
 
 class Guest:
-    """`read_only`: folders of this machine that the guest sees, an outer one before an inner one."""
+    """`memory`: MiB. `read_only`: folders of this machine that the guest sees, an outer one before an inner one."""
 
-    def __init__(self, architecture, kernel, root, read_only, box, console):
+    def __init__(self, architecture, kernel, root, read_only, box, console, memory=1024):
         self.architecture, self.kernel, self.root, self.box, self.console = architecture, kernel, root, box, console
+        self.memory = memory
         self.read_only = read_only
         self.ended = threading.Event()
         self.ready = threading.Event()
@@ -43,7 +44,7 @@ class Guest:
 
     def command(self, initramfs):
         words, console = MACHINES[self.architecture]
-        command = [*words.split(), "-nodefaults", "-nic", "none", "-no-reboot", "-smp", "1", "-accel", "tcg", "-serial", "stdio"]
+        command = [*words.split(), "-m", str(self.memory), "-nodefaults", "-nic", "none", "-no-reboot", "-smp", "1", "-accel", "tcg", "-serial", "stdio"]
         command += ["-kernel", os.path.join(self.kernel, "vmlinuz"), "-initrd", initramfs]
         command += ["-append", f"console={console} panic=-1 loglevel=4 rdinit=/init"]
         for number, folder in enumerate(self.read_only):

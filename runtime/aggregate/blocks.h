@@ -5,6 +5,9 @@
 // The events of threads come slot by slot, so not in the order of time. But the last event at an address does not
 // depend on the order in which the events are read: a block has ended if any later event at its address is known. So
 // the end of a block is also kept, until no earlier event can come.
+//
+// With the sums of stacks (stack_aggregates.h) it takes at most AGGREGATE_MEMORY. A block for which there is no room
+// counts as allocated and immediately freed, and as dropped (block_table).
 #ifndef HEAPSONDE_RUNTIME_AGGREGATE_BLOCKS_H
 #define HEAPSONDE_RUNTIME_AGGREGATE_BLOCKS_H
 

@@ -5,6 +5,9 @@
 // The trace contains the sums of stacks that matter: all stacks while there are few; later those with a large enough
 // share of the live bytes, allocated bytes or allocations. The others are added up as stack 0. When a stack begins or
 // ceases to matter, its part is moved out of stack 0, or back.
+//
+// With the live blocks (blocks.h) this takes at most AGGREGATE_MEMORY. At that bound, stacks without live blocks are
+// moved into stack 0 for good, and a new stack counts as stack 0.
 #ifndef HEAPSONDE_RUNTIME_AGGREGATE_STACK_AGGREGATES_H
 #define HEAPSONDE_RUNTIME_AGGREGATE_STACK_AGGREGATES_H
 

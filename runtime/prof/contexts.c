@@ -2,17 +2,21 @@
 #include "runtime/prof/contexts.h"
 
 #include "arch/far.h"
+#include "arch/likely.h"
 #include "arch/system.h"
 #include "runtime/clock.h"
 #include "runtime/prof/buckets.h"
 #include "runtime/prof/options.h"
 #include "runtime/prof/pool.h"
+#include "runtime/prof/room.h"
 #include "runtime/prof/sampler.h"
 #include "runtime/prof/stack_frames.h"
 #include "runtime/prof/weight.h"
 #include "runtime/stacks.h"
 
 #include <sys/mman.h>
+
+enum { SHARE = 8 };
 
 struct hs_lock hs_table_lock;
 
@@ -45,7 +49,7 @@ static void link(struct hs_buckets *buckets, uint32_t index)
     *head = index;
 }
 
-// A full table first loses the pairs that mean nothing any more.
+// Removes the pairs that mean nothing any more.
 static void sweep(void)
 {
     for (uint32_t head = 0; pair_buckets.heads && head <= pair_buckets.mask; head++)
@@ -79,6 +83,22 @@ static void grow(void)
     pair_buckets = larger;
 }
 
+// At the bound, a sweep is worth its time only from time to time.
+static HS_COLD bool has_room(void)
+{
+    static uint32_t refusals_left;
+    uint64_t wanted = sizeof(struct hs_pair);
+    if (hs_room__is_left((pair_buckets.used + 1) * wanted, SHARE))
+        return true;
+    if (refusals_left) {
+        refusals_left--;
+        return false;
+    }
+    sweep();
+    refusals_left = pair_buckets.used / 8;
+    return hs_room__is_left((pair_buckets.used + 1) * wanted, SHARE);
+}
+
 uint32_t hs_pairs__find(uint32_t stack, uint32_t thread, uint32_t record)
 {
     uint32_t hash = hash_of(stack, thread);
@@ -86,6 +106,8 @@ uint32_t hs_pairs__find(uint32_t stack, uint32_t thread, uint32_t record)
     for (; index; index = hs_pairs__at(index)->next)
         if (hs_pairs__at(index)->stack == stack && hs_pairs__at(index)->thread == thread)
             return index;
+    if (!has_room())
+        return 0;
     grow();
     if (!pair_buckets.heads || !(index = hs_pool__allocate(HS_FAR_AT(pair_pool), sizeof(struct hs_pair))))
         return 0;
@@ -179,6 +201,7 @@ static bool copy(struct hs_profile_snapshot *snapshot, bool with_total)
         snapshot->sample_bytes = hs_sampler.sample_bytes;
         snapshot->since_ns = hs_sampler.reset_at_ns;
         snapshot->samples_dropped = hs_sampler.dropped;
+        snapshot->samples_shortened = hs_sampler.shortened;
     }
     hs_table__unlock();
     return fits;

@@ -4,6 +4,14 @@
 // two kinds of counts: of samples, and estimates of what the samples represent (a sample of Z bytes at a mean distance
 // of R bytes represents 1 / (1 - e^(-Z/R)) blocks). With estimates, the rate may change while samples are live.
 //
+// Contexts take a bounded part of HEAPSONDE_MEMORY, or of its default: pairs an eighth, the frames of their stacks
+// (runtime/prof/stack_frames.h) a quarter. What happens when a part is nearly full, in this order:
+//  1. Pairs without live samples are removed, unless prof_accum keeps them.
+//  2. From 14/16 on, a sample that needs a new frame or pair counts for the 4 innermost frames of its stack; the dump
+//     shows such a stack as cut. From 15/16 on, for the innermost frame. These samples are counted as shortened. All
+//     sums stay right.
+//  3. When the part is full, the sample is dropped, and counted.
+//
 // One lock, hs_table_lock, protects the pairs, the samples (runtime/prof/samples.h), the fields of threads that only
 // the slow path uses, and what is called under it. Stacks are walked outside the lock.
 #ifndef HEAPSONDE_RUNTIME_PROF_CONTEXTS_H
@@ -39,7 +47,7 @@ void hs_table__unlock(void);
 // Whether the calling thread holds the lock.
 bool hs_table__is_ours(void);
 
-// The index, from 1, of the pair, which is created if it does not exist; 0: out of memory. Requires the lock.
+// The index, from 1, of the pair, which is created if it does not exist; 0: no room. Requires the lock.
 uint32_t hs_pairs__find(uint32_t stack, uint32_t thread, uint32_t record);
 struct hs_pair *hs_pairs__at(uint32_t index);
 void hs_pairs__forget(void); // removes all pairs
@@ -64,7 +72,7 @@ struct hs_profile_snapshot {
     struct hs_counts live, total;
     uint64_t sample_bytes;      // the current rate: the PERIOD with which readers scale
     uint64_t real_ns, since_ns; // CLOCK_REALTIME now, and when counting began
-    uint64_t samples_dropped;
+    uint64_t samples_dropped, samples_shortened;
     void *memory; // private
     uint64_t memory_size;
 };

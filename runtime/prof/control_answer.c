@@ -147,6 +147,7 @@ static void status(struct hs_control_answer *answer)
     add_number(answer, "samples", snapshot.live.objects);
     add_number(answer, "samples_total", snapshot.total.objects);
     add_number(answer, "samples_dropped", snapshot.samples_dropped);
+    add_number(answer, "samples_shortened", snapshot.samples_shortened);
     add_number(answer, "stacks", snapshot.stack_count);
     add_number(answer, "threads", snapshot.thread_count);
     add_number(answer, "live_bytes", snapshot.live.estimated_bytes);

@@ -306,6 +306,8 @@ void hs_dump_facts__each_line(struct hs_dump_facts *facts, const struct hs_profi
     say_text(&saying, "arch", ARCHITECTURE);
     say_number(&saying, "rss", facts->resident_bytes);
     say_number(&saying, "dropped", snapshot->samples_dropped);
+    if (snapshot->samples_shortened)
+        say_number(&saying, "shortened", snapshot->samples_shortened);
 }
 
 static void write_comment(const char *text, void *data)

@@ -8,6 +8,7 @@
 #include "runtime/prof/contexts.h"
 #include "runtime/prof/dump.h"
 #include "runtime/prof/events.h"
+#include "runtime/prof/room.h"
 #include "runtime/prof/sampler_internal.h"
 #include "runtime/prof/samples.h"
 #include "runtime/prof/size_classes.h"
@@ -177,6 +178,48 @@ static bool enter(struct hs_sampler_thread *thread, struct hs_sample *sample, ui
     return true;
 }
 
+static HS_COLD bool enter_and_count(struct hs_sampler_thread *thread, struct hs_sample *sample, uint32_t stack)
+{
+    if (!hs_table__lock())
+        return false;
+    bool entered = enter(thread, sample, stack);
+    hs_sampler.shortened += entered;
+    hs_table__unlock();
+    return entered;
+}
+
+// Without room for the whole stack. Returns the stack that stands for it; 0: there is no room for that, either.
+static HS_COLD uint32_t enter_shortened(struct hs_sampler_thread *thread, struct hs_sample *sample,
+                                        const struct hs_registers *caller)
+{
+    static const uint8_t frames_kept[] = {0, 4, 1};
+    uint32_t stack = 0;
+    for (unsigned step = 1; step <= 2 && !stack && thread->memo; step++) {
+        hs_room_shortening = step;
+        hs_memo_walk(thread->memo, caller);
+        uint32_t depth = thread->memo->depth;
+        if (depth)
+            stack = hs_events__innermost(thread, depth < frames_kept[step] ? depth : frames_kept[step]);
+        thread->memo->depth = 0; // its nodes have no numbers
+        if (stack && !enter_and_count(thread, sample, stack))
+            stack = 0;
+    }
+    hs_room_shortening = 0;
+    return stack;
+}
+
+// The sample did not find room as it is.
+static HS_COLD uint32_t enter_otherwise(struct hs_sampler_thread *thread, struct hs_sample *sample,
+                                        const struct hs_registers *caller)
+{
+    uint32_t stack = sample->pair ? 0 : enter_shortened(thread, sample, caller);
+    if (!stack && hs_table__lock()) {
+        hs_sampler.dropped++;
+        hs_table__unlock();
+    }
+    return stack;
+}
+
 static void record(struct hs_sampler_thread *thread, const struct hs_registers *caller, void *block, size_t requested,
                    size_t usable)
 {
@@ -187,8 +230,9 @@ static void record(struct hs_sampler_thread *thread, const struct hs_registers *
     if (!hs_table__lock())
         return;
     bool entered = stack && enter(thread, &sample, stack);
-    hs_sampler.dropped += !entered;
     hs_table__unlock();
+    if (HS_UNLIKELY(!entered))
+        entered = (stack = enter_otherwise(thread, &sample, caller)) != 0;
     if (HS_UNLIKELY(hs_hooks.sample != NULL) && entered)
         hs_events__emit_sample(block, requested, usable, stack);
 }
@@ -461,7 +505,7 @@ HS_COLD void hs_sampler__reset(void)
     state.rate_count = 0;
     for (uint32_t i = 1; i <= hs_sampler__thread_count(); i++)
         hs_sampler__thread_at(i)->live_objects = hs_sampler__thread_at(i)->total_objects = 0;
-    hs_sampler.dropped = 0;
+    hs_sampler.dropped = hs_sampler.shortened = 0;
     hs_sampler.reset_at_ns = hs_clock__realtime_ns();
     call_all_threads();
     hs_table__unlock();

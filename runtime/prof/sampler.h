@@ -82,6 +82,7 @@ struct hs_sampler {
     uint64_t reset_at_ns;     // CLOCK_REALTIME of the last start or reset
     uint64_t active_since_ns; // CLOCK_REALTIME of the last change of `active`, or of the start
     uint64_t dropped;         // samples that were not kept, without memory or lock; under the table's lock
+    uint64_t shortened;       // samples of which only the innermost frames were kept; under the table's lock
 };
 
 #pragma GCC visibility push(hidden)

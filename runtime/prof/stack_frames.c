@@ -7,15 +7,15 @@
 
 #include "arch/far.h"
 #include "format/trace_format.h"
-#include "runtime/config.h"
 #include "runtime/journal.h"
 #include "runtime/memory.h"
 #include "runtime/modules.h"
+#include "runtime/prof/room.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
 
-enum { SEGMENT_BITS = 14, SEGMENTS = 16384 };
+enum { SEGMENT_BITS = 14, SEGMENTS = 16384, SHARE = 4 };
 
 struct frame {
     uintptr_t pc;
@@ -37,7 +37,7 @@ void hs_journal__code_ends(const struct hs_code_range *code, uint32_t count)
 
 bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc)
 {
-    if (id >> SEGMENT_BITS >= SEGMENTS || (hs_config.memory && id * sizeof(struct frame) > hs_config.memory / 4))
+    if (id >> SEGMENT_BITS >= SEGMENTS || !hs_room__is_left((uint64_t)id * sizeof(struct frame), SHARE))
         return false;
     struct frame *segment = atomic_load_explicit(segment_at(id >> SEGMENT_BITS), memory_order_relaxed);
     if (!segment) {

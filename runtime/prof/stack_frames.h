@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Converts the number of a stack (runtime/stacks.h) to its frames. With HEAPSONDE_MEMORY frames take at most a quarter
-// of it; then a sample with a new stack is dropped, and counted.
+// Converts the number of a stack (runtime/stacks.h) to its frames. Frames take at most a quarter of HEAPSONDE_MEMORY,
+// or of its default; runtime/prof/contexts.h has what happens then.
 #ifndef HEAPSONDE_RUNTIME_PROF_STACK_FRAMES_H
 #define HEAPSONDE_RUNTIME_PROF_STACK_FRAMES_H
 

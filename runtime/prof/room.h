@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// How much of HEAPSONDE_MEMORY, or of its default, contexts may take. runtime/prof/contexts.h says what happens beyond.
+#ifndef HEAPSONDE_RUNTIME_PROF_ROOM_H
+#define HEAPSONDE_RUNTIME_PROF_ROOM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// 1 or 2 while the calling thread shortens a stack, else 0.
+extern __thread uint32_t hs_room_shortening __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+#pragma GCC visibility push(hidden)
+// Whether the calling thread may make it `bytes` bytes of one `share`th of the memory.
+bool hs_room__is_left(uint64_t bytes, unsigned share);
+#pragma GCC visibility pop
+
+#endif
