@@ -212,7 +212,7 @@ static HS_COLD uint32_t enter_shortened(struct hs_sampler_thread *thread, struct
 static HS_COLD uint32_t enter_otherwise(struct hs_sampler_thread *thread, struct hs_sample *sample,
                                         const struct hs_registers *caller)
 {
-    uint32_t stack = sample->pair ? 0 : enter_shortened(thread, sample, caller);
+    uint32_t stack = sample->pair || !hs_stack_has_page() ? 0 : enter_shortened(thread, sample, caller);
     if (!stack && hs_table__lock()) {
         hs_sampler.dropped++;
         hs_table__unlock();
