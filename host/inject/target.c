@@ -247,6 +247,15 @@ static bool wait_for(pid_t tid, pid_t *from, int *status)
     return *from > 0;
 }
 
+// Waits until something is told of a child. True: its end, which is left for the one who started it.
+static bool has_ended(pid_t pid)
+{
+    siginfo_t info = {.si_pid = 0};
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOWAIT) && errno == EINTR)
+        continue;
+    return info.si_pid && (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
+}
+
 // What waitpid says of a thread. The end of a process's first thread is not told before that of the others, so these
 // are heard, too. False: nothing will be said.
 static bool next_status(struct hs_inject_target *target, struct hs_thread_stop *thread, int *status)
@@ -254,6 +263,8 @@ static bool next_status(struct hs_inject_target *target, struct hs_thread_stop *
     while (!thread->has_status) {
         int told;
         pid_t from;
+        if (target->is_starting && has_ended(target->pid))
+            return false;
         if (!wait_for(thread->tid == target->pid ? -1 : thread->tid, &from, &told))
             return false;
         struct hs_thread_stop *other = from == thread->tid ? thread : find_thread(target, from);
@@ -478,7 +489,7 @@ static int go_to_program(pid_t pid)
     int status;
     pid_t from;
     for (;;) {
-        if (!wait_for(pid, &from, &status) || !WIFSTOPPED(status))
+        if (has_ended(pid) || !wait_for(pid, &from, &status) || !WIFSTOPPED(status))
             return 0;
         if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
             return 1;
@@ -493,6 +504,8 @@ int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *ex
     int status;
     pid_t from;
     *executed = false;
+    if (has_ended(pid))
+        return 0;
     do
         from = waitpid(pid, &status, WUNTRACED);
     while (from < 0 && errno == EINTR);
@@ -517,19 +530,10 @@ int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *ex
     }
     target->threads[0] = (struct hs_thread_stop){.tid = pid};
     target->thread_count = target->thread_room = 1;
+    target->is_starting = true;
     // The first system call from here would be the end of execve.
     *executed = leave_call(target, &target->threads[0]);
-    target->is_starting = *executed;
     return 0;
-}
-
-// Who waits for the process is told then, and not this.
-static bool waits_to_be_reaped(pid_t pid)
-{
-    siginfo_t info = {.si_pid = 0};
-    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOWAIT) && errno == EINTR)
-        continue;
-    return info.si_pid && (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
 }
 
 // To the trap. False: the process has ended, or has executed another program.
@@ -538,7 +542,7 @@ static bool go_to_trap(struct hs_inject_target *target, struct hs_thread_stop *t
     int status, signal_number = 0;
     uint64_t pc = 0, sp, pointer;
     for (;;) {
-        if (ptrace(PTRACE_CONT, thread->tid, 0, (void *)(intptr_t)signal_number) || waits_to_be_reaped(thread->tid) ||
+        if (ptrace(PTRACE_CONT, thread->tid, 0, (void *)(intptr_t)signal_number) ||
             !next_status(target, thread, &status) || !WIFSTOPPED(status) ||
             status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
             return false;
