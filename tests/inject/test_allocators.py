@@ -206,6 +206,50 @@ def broken(_, folder):
         assert ends_early(program, folder, *options)[0] == 128 - plain, options
 
 
+MISNAMED = '''
+#include <stdio.h>
+#include <stdlib.h>
+struct heap { int blocks; };
+__attribute__((noinline)) void *mi_malloc(struct heap *heap, size_t size) { heap->blocks++; return malloc(size); }
+__attribute__((noinline)) void mi_free(struct heap *heap, void *block) { heap->blocks--; free(block); }
+__attribute__((noinline)) double mi_calloc(double a, double b) { return a * b + 1; }
+__attribute__((noinline)) void *mi_realloc(struct heap *heap, void *block, size_t size) { heap->blocks += !block; return realloc(block, size); }
+int main(void)
+{
+    struct heap heap = {0};
+    void *block = mi_realloc(&heap, mi_malloc(&heap, 100), 200);
+    printf("%f\\n", mi_calloc(3.5, heap.blocks));
+    mi_free(&heap, block);
+    return heap.blocks;
+}
+'''
+
+NAMED = '''
+#include <stddef.h>
+static char room[100];
+__attribute__((noinline)) void *_mi_malloc_generic(size_t size) { return size > sizeof room ? NULL : room; }
+__attribute__((noinline)) void *mi_malloc(size_t size) { char *block = _mi_malloc_generic(size); return block ? block + 16 : block; }
+__attribute__((noinline)) void mi_free(void *block) { room[0] = block != NULL; }
+__attribute__((noinline)) void *mi_realloc(void *block, size_t size) { return block ? block : mi_malloc(size); }
+int main(void) { void *block = mi_malloc(7); mi_free(block); return 0; }
+'''
+
+
+def misnamed(_, folder):
+    """Functions that only have names of an allocator's are let alone; few of a real one are recorded."""
+    trace = os.path.join(folder, 't.dat')
+    for text, expected in ((MISNAMED, None), (MISNAMED.replace('mi_', 'tc_'), None), (NAMED, (1, 0))):
+        with open(os.path.join(folder, 'program.c'), 'w', encoding='utf-8') as file:
+            file.write(text)
+        subprocess.run(['gcc', '-O1', '-fno-builtin', 'program.c', '-o', 'program'], cwd=folder, check=True)
+        done = subprocess.run([COMMAND, 'run', '-q', '-o', trace, '--', './program'], cwd=folder, stdout=subprocess.PIPE, text=True, check=True)
+        plain = subprocess.run(['./program'], cwd=folder, stdout=subprocess.PIPE, text=True, check=True)
+        assert done.stdout == plain.stdout, (done.stdout, plain.stdout)
+        summary, function = report(trace), report(trace, '--function', 'main')
+        assert not summary['unknown_frees'] and summary['allocated_bytes'] < 1 << 20, summary
+        assert expected in (None, (function['allocations'], function['live_count'])), function
+
+
 def rust(source, folder):
     """A program in Rust, with the archive of an allocator."""
     source, archive = source.split('+')
@@ -223,7 +267,7 @@ def rust(source, folder):
     return 0
 
 
-CASES = {case.__name__: case for case in (attached, started, behind_another, untraceable, stripped, forks, broken, rust)}
+CASES = {case.__name__: case for case in (attached, started, behind_another, untraceable, stripped, forks, broken, misnamed, rust)}
 
 
 def main():
