@@ -155,8 +155,9 @@ int main(void) { return gone(); }
 
 ENDS = '''
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
-int gone(void) { return 0; }
+int gone(void) { return 5; }
 __attribute__((constructor)) static void leave(void) { %s; }
 '''
 
@@ -189,10 +190,14 @@ def ends_early(program, folder, *options):
     return done.returncode, done.stderr
 
 
+FORKS = 'int status; if (fork()) { wait(&status); _exit(WIFSIGNALED(status) ? 99 : WEXITSTATUS(status)); }'
+
+
 def broken(_, folder):
-    """The status of a program that ends, or executes another one, before its first instruction is told."""
+    """The status of a program that ends, forks or executes another one before its first instruction is told."""
     for options in ([], ['--allocator-symbols', 'je_']):
-        for constructor, status in (('_exit(9)', 9), ('raise(SIGTERM)', 143), ('execl("/bin/sh", "sh", "-c", "exit 7", (char *)0)', 7)):
+        for constructor, status in (('', 5), (FORKS, 5), ('_exit(9)', 9), ('raise(SIGTERM)', 143),
+                                    ('execl("/bin/sh", "sh", "-c", "exit 7", (char *)0)', 7)):
             result = ends_early(built(folder, constructor), folder, *options)
             assert result == (status, ''), (constructor, options, result)
     program = built(folder, '')
