@@ -14,6 +14,11 @@
 static const int forwarded[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
 #define FORWARDED_COUNT (sizeof(forwarded) / sizeof(forwarded[0]))
 
+// What was set before: of the signals that are passed on, and of SIGCHLD.
+struct dispositions {
+    struct sigaction forwarded[FORWARDED_COUNT], child;
+};
+
 static volatile sig_atomic_t child_pid;
 
 static void forward(int signal, siginfo_t *info, void *context)
@@ -26,19 +31,23 @@ static void forward(int signal, siginfo_t *info, void *context)
     errno = kept;
 }
 
-static void catch_signals(struct sigaction *before)
+// If SIGCHLD is ignored, as some services have it, the kernel throws the status of children away.
+static void catch_signals(struct dispositions *before)
 {
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
     struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
     action.sa_sigaction = forward;
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < FORWARDED_COUNT; i++)
-        sigaction(forwarded[i], &action, &before[i]);
+        sigaction(forwarded[i], &action, &before->forwarded[i]);
+    sigaction(SIGCHLD, &usual, &before->child);
 }
 
-static void restore_signals(const struct sigaction *before)
+static void restore_signals(const struct dispositions *before)
 {
     for (size_t i = 0; i < FORWARDED_COUNT; i++)
-        sigaction(forwarded[i], &before[i], NULL);
+        sigaction(forwarded[i], &before->forwarded[i], NULL);
+    sigaction(SIGCHLD, &before->child, NULL);
 }
 
 // As in execvp: a file of an unknown format is run by the shell.
@@ -85,7 +94,7 @@ int hs_child__run_held(struct hs_child *child, const char *path, char **argument
                        hs_child_begin *begin, void *context)
 {
     int report[2];
-    struct sigaction before[FORWARDED_COUNT];
+    struct dispositions before;
     sigset_t all;
     sigset_t mask;
     *child = (struct hs_child){0};
@@ -94,11 +103,11 @@ int hs_child__run_held(struct hs_child *child, const char *path, char **argument
     // No signal may come between fork and the moment at which it can be passed on.
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &mask);
-    catch_signals(before);
+    catch_signals(&before);
     const pid_t parent = getpid();
     child->pid = fork();
     if (child->pid == 0) {
-        restore_signals(before);
+        restore_signals(&before);
         sigprocmask(SIG_SETMASK, &mask, NULL);
         if (begin)
             stop_here(parent);
@@ -119,7 +128,7 @@ int hs_child__run_held(struct hs_child *child, const char *path, char **argument
         wait_for(child);
     }
     child_pid = 0;
-    restore_signals(before);
+    restore_signals(&before);
     close(report[0]);
     return result;
 }

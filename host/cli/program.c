@@ -273,8 +273,9 @@ static int check_loaded(struct hs_program *program, const char *library, struct 
         hs_error__set(error, EINVAL, "%s is the dynamic loader; name a program after it", program->name);
         return HS_EXIT_CANNOT_RUN;
     }
-    // The loader itself reports what it cannot find.
     const char *path = program->arguments[at];
+    program->is_loaded = true;
+    // The loader itself reports what it cannot find.
     if (hs_probe__file(&probe, path) || probe.kind != HS_PROBE_ELF)
         return 0;
     program->recorded = strdup(path);

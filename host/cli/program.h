@@ -26,6 +26,7 @@ struct hs_program {
     // For a program of another architecture: then `path` and `arguments` are those of QEMU.
     struct hs_emulator emulator;
     bool is_emulated;
+    bool is_loaded;              // a dynamic loader that the user named starts it
     bool is_static;              // no loader takes the library in: it is put into the program's memory
     char **emulated_words;       // private
     const char *const *sysroots; // private

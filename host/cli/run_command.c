@@ -115,10 +115,13 @@ static bool are_named(const struct hs_named_allocators *named)
     return named->prefixes || named->places;
 }
 
-// Only in a program that is executed itself, on this machine.
-static bool can_adopt(const struct hs_program *program)
+// Only in a program that is executed itself, on this machine. NULL: its allocators can be looked for.
+static const char *why_not_adopted(const struct hs_program *program)
 {
-    return hs_inject__is_supported() && program->recorded && !program->wrapper && !program->is_emulated;
+    return program->is_emulated                     ? "it is for another machine"
+           : program->wrapper || program->is_loaded ? "another program starts it; name it directly"
+           : program->recorded                      ? NULL
+                                                    : "its file cannot be read";
 }
 
 static bool allocators_are_right(const struct hs_arguments *arguments)
@@ -139,7 +142,8 @@ static bool allocators_are_right(const struct hs_arguments *arguments)
 static bool adopts(const struct hs_arguments *arguments, const struct hs_program *program)
 {
     const struct hs_named_allocators named = named_allocators(arguments);
-    return can_adopt(program) && (are_named(&named) || hs_inject__has_allocators(program->recorded));
+    return hs_inject__is_supported() && !why_not_adopted(program) &&
+           (are_named(&named) || hs_inject__has_allocators(program->recorded));
 }
 
 // ---- programs without a dynamic linker -----------------------------------------------------------------------------
@@ -197,7 +201,8 @@ static int start_adopting(const struct hs_arguments *arguments, struct hs_child 
     if (result || !injected.has_failed)
         return result;
     bool is_refused = are_named(&injected.request.named);
-    hs_complain(arguments->command, is_refused ? "heapsonde cannot record %s: %s" : "%s has its own allocator, and %s",
+    hs_complain(arguments->command,
+                is_refused ? "heapsonde cannot record %s: %s" : "%s has its own allocator, which is not recorded: %s",
                 program->name, injected.error.message);
     return is_refused ? -ENOTSUP : 0;
 }
@@ -348,6 +353,7 @@ static int cannot_record(const struct hs_arguments *arguments, const struct hs_p
 
 static int prepare_and_run(const struct hs_arguments *arguments, const char *library, const struct hs_error *no_library)
 {
+    const struct hs_named_allocators named = named_allocators(arguments);
     struct hs_program program;
     struct hs_error error = {.message = ""};
     size_t count;
@@ -363,6 +369,10 @@ static int prepare_and_run(const struct hs_arguments *arguments, const char *lib
         hs_complain(arguments->command, "%s", no_library->message);
     } else if (!pattern || hs_recording_options__check_output(arguments->command, pattern)) {
         status = HS_EXIT_FAILURE;
+    } else if (are_named(&named) && why_not_adopted(&program)) {
+        hs_error__set(&error, ENOTSUP, "heapsonde cannot record the allocators that you name in %s: %s", program.name,
+                      why_not_adopted(&program));
+        status = cannot_record(arguments, &program, HS_EXIT_CANNOT_RUN, error.message);
     } else {
         setenv("HEAPSONDE_OUTPUT", pattern, 1);
         look_for_host();

@@ -129,8 +129,8 @@ int hs_inject__adopt(const struct hs_inject_request *request, struct hs_inject_r
     int failed = hs_inject_target__start(&adopting->target, request->pid, executed, error);
     if (!failed && *executed)
         failed = adopt(adopting);
-    if (failed)
-        kill(request->pid, is_asked_for ? SIGKILL : SIGCONT);
+    if (failed) // -ESRCH: it has ended, or goes on with another program
+        kill(request->pid, is_asked_for && failed != -ESRCH ? SIGKILL : SIGCONT);
     release(adopting);
     return failed;
 }

@@ -47,6 +47,7 @@ struct set_filling {
     const char *prefix;
     size_t prefix_length;
     unsigned signs; // a bit for each that was found
+    bool has_internal;
     bool is_full;
 };
 
@@ -73,9 +74,11 @@ static void add(struct set_filling *filling, const struct hs_family_function *is
 static bool take_function(void *context, const char *name, const Elf64_Sym *symbol)
 {
     struct set_filling *filling = context;
+    const struct hs_family *family = filling->family;
+    if (family->internal && !strncmp(name, family->internal, strlen(family->internal)))
+        filling->has_internal = true;
     if (strncmp(name, filling->prefix, filling->prefix_length))
         return true;
-    const struct hs_family *family = filling->family;
     const struct hs_function function = {filling->set->module, filling->set->module->bias + symbol->st_value,
                                          symbol->st_size};
     name += filling->prefix_length;
@@ -97,6 +100,8 @@ static bool has_all_signs(const struct set_filling *filling)
     for (size_t i = 0; i < HS_FAMILY_SIGNS && filling->family->signs[i]; i++)
         if (!(filling->signs & 1u << i))
             return false;
+    if (filling->family->internal && !filling->has_internal && filling->set->count < HS_FAMILY_MANY)
+        return false;
     return filling->set->count >= filling->family->least && !filling->is_full;
 }
 

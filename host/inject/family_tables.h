@@ -18,7 +18,7 @@ struct hs_family_function {
     const char *silent;
 };
 
-enum { HS_FAMILY_SIGNS = 5 };
+enum { HS_FAMILY_SIGNS = 5, HS_FAMILY_MANY = 12 };
 
 struct hs_family {
     // With the same prefix, all of these have to be there. The first one says what the prefix is.
@@ -28,7 +28,10 @@ struct hs_family {
     const char *usable_size;
     const struct hs_family_function *functions; // a name of NULL ends them
     size_t least;                               // so many functions have to be there
-    bool is_exported;                           // only exported functions count
+    // Where fewer than HS_FAMILY_MANY are there, so has to be another function, whose name begins with this. NULL:
+    // none.
+    const char *internal;
+    bool is_exported; // only exported functions count
 };
 
 extern const struct hs_family hs_families[]; // no functions: the end

@@ -247,6 +247,15 @@ static bool wait_for(pid_t tid, pid_t *from, int *status)
     return *from > 0;
 }
 
+// Waits until something is told of a child. True: its end, which is left for the one who started it.
+static bool has_ended(pid_t pid)
+{
+    siginfo_t info = {.si_pid = 0};
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOWAIT) && errno == EINTR)
+        continue;
+    return info.si_pid && (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
+}
+
 // What waitpid says of a thread. The end of a process's first thread is not told before that of the others, so these
 // are heard, too. False: nothing will be said.
 static bool next_status(struct hs_inject_target *target, struct hs_thread_stop *thread, int *status)
@@ -254,7 +263,9 @@ static bool next_status(struct hs_inject_target *target, struct hs_thread_stop *
     while (!thread->has_status) {
         int told;
         pid_t from;
-        if (!wait_for(thread->tid == target->pid ? -1 : thread->tid, &from, &told))
+        if (target->is_starting && has_ended(target->pid))
+            return false;
+        if (!wait_for(thread->tid == target->pid && !target->is_starting ? -1 : thread->tid, &from, &told))
             return false;
         struct hs_thread_stop *other = from == thread->tid ? thread : find_thread(target, from);
         if (other) {
@@ -478,7 +489,7 @@ static int go_to_program(pid_t pid)
     int status;
     pid_t from;
     for (;;) {
-        if (!wait_for(pid, &from, &status) || !WIFSTOPPED(status))
+        if (has_ended(pid) || !wait_for(pid, &from, &status) || !WIFSTOPPED(status))
             return 0;
         if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
             return 1;
@@ -493,13 +504,16 @@ int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *ex
     int status;
     pid_t from;
     *executed = false;
+    if (has_ended(pid))
+        return 0;
     do
         from = waitpid(pid, &status, WUNTRACED);
     while (from < 0 && errno == EINTR);
     if (from != pid || !WIFSTOPPED(status))
         return 0;
-    if (ptrace(PTRACE_SEIZE, pid, 0,
-               (void *)(uintptr_t)(PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD)))
+    if (ptrace(
+            PTRACE_SEIZE, pid, 0,
+            (void *)(uintptr_t)(PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD)))
         return hs_error__set(error, errno,
                              "a child of this command may not be traced (%s): programs without a dynamic "
                              "linker, and allocators within programs, are recorded that way",
@@ -517,33 +531,51 @@ int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *ex
     }
     target->threads[0] = (struct hs_thread_stop){.tid = pid};
     target->thread_count = target->thread_room = 1;
+    target->is_starting = true;
     // The first system call from here would be the end of execve.
     *executed = leave_call(target, &target->threads[0]);
-    target->is_starting = *executed;
     return 0;
 }
 
-// Who waits for the process is told then, and not this.
-static bool waits_to_be_reaped(pid_t pid)
+struct trap {
+    uint64_t at;
+    uint8_t before[HS_INJECT_PATCH];
+};
+
+static bool is_event(int status, int event)
 {
-    siginfo_t info = {.si_pid = 0};
-    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOWAIT) && errno == EINTR)
-        continue;
-    return info.si_pid && (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
+    return status >> 8 == (SIGTRAP | event << 8);
 }
 
-// To the trap. False: the process has ended, or has executed another program.
-static bool go_to_trap(struct hs_inject_target *target, struct hs_thread_stop *thread, uint64_t behind)
+// A library may fork while it is initialised. The child has a copy of the trap, and nobody else to take it out.
+static void let_fork_go(const struct hs_inject_target *target, pid_t tid, const struct trap *trap)
+{
+    unsigned long child;
+    pid_t from;
+    int status;
+    if (ptrace(PTRACE_GETEVENTMSG, tid, 0, &child) || !wait_for((pid_t)child, &from, &status) || !WIFSTOPPED(status))
+        return;
+    struct hs_inject_target forked;
+    if (!hs_inject_target__open(&forked, (pid_t)child, NULL))
+        hs_inject_target__write(&forked, trap->at, trap->before, target->arch->trap_length);
+    hs_inject_target__close(&forked);
+    ptrace(PTRACE_DETACH, (pid_t)child, 0, 0);
+}
+
+// False: the process has ended, or has executed another program.
+static bool go_to_trap(struct hs_inject_target *target, struct hs_thread_stop *thread, const struct trap *trap)
 {
     int status, signal_number = 0;
     uint64_t pc = 0, sp, pointer;
     for (;;) {
-        if (ptrace(PTRACE_CONT, thread->tid, 0, (void *)(intptr_t)signal_number) || waits_to_be_reaped(thread->tid) ||
-            !next_status(target, thread, &status) || !WIFSTOPPED(status) ||
-            status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
+        if (ptrace(PTRACE_CONT, thread->tid, 0, (void *)(intptr_t)signal_number) ||
+            !next_status(target, thread, &status) || !WIFSTOPPED(status) || is_event(status, PTRACE_EVENT_EXEC))
             return false;
+        if (is_event(status, PTRACE_EVENT_FORK))
+            let_fork_go(target, thread->tid, trap);
         signal_number = status >> 16 ? 0 : WSTOPSIG(status);
-        if (signal_number == SIGTRAP && !target->arch->look(thread->tid, &pc, &sp, &pointer) && pc == behind)
+        if (signal_number == SIGTRAP && !target->arch->look(thread->tid, &pc, &sp, &pointer) &&
+            pc == trap->at + target->arch->trap_length)
             return true;
     }
 }
@@ -552,15 +584,15 @@ int hs_inject_target__run_to(struct hs_inject_target *target, uint64_t address, 
 {
     const struct hs_inject_arch *arch = target->arch;
     struct hs_thread_stop *thread = &target->threads[0];
-    uint8_t bytes[HS_INJECT_PATCH];
-    int failed = hs_inject_target__read(target, address, bytes, arch->trap_length);
+    struct trap trap = {.at = address};
+    int failed = hs_inject_target__read(target, address, trap.before, arch->trap_length);
     if (!failed)
         failed = hs_inject_target__write(target, address, arch->trap, arch->trap_length);
     if (failed)
         return hs_error__set(error, -failed, "memory of process %d cannot be written: %s", (int)target->pid,
                              strerror(-failed));
-    if (!go_to_trap(target, thread, address + arch->trap_length) ||
-        hs_inject_target__write(target, address, bytes, arch->trap_length) || arch->go_to(thread->tid, address) ||
+    if (!go_to_trap(target, thread, &trap) ||
+        hs_inject_target__write(target, address, trap.before, arch->trap_length) || arch->go_to(thread->tid, address) ||
         !leave_call(target, thread))
         return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
     return 0;

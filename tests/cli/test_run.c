@@ -231,6 +231,9 @@ START_TEST(test_exit_status)
     expect_status(128 + SIGTERM, "$HEAPSONDE run -- sh -c 'kill -TERM $$'");
     expect_status(128 + SIGKILL, "$HEAPSONDE run -- sh -c 'kill -KILL $$'");
     expect_status(128 + SIGSEGV, "$HEAPSONDE run -- sh -c 'kill -SEGV $$'");
+    expect_status(42, "env --ignore-signal=CHLD $HEAPSONDE run -- sh -c 'exit 42'");
+    expect_status(0, "ignored='env --ignore-signal=CHLD'; show='grep SigIgn /proc/self/status'; "
+                     "[ \"$($ignored $HEAPSONDE run -q -- $show)\" = \"$($ignored $show)\" ]");
 }
 END_TEST
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Allocators within a program, with attach and run. Arguments: a case and a program."""
-import json
+import ctypes
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -60,10 +61,10 @@ def attached(target, program):
     target.leave()
 
 
-def run(program, folder, *options, expected=3):
+def run(program, folder, *options, expected=3, **more):
     trace = os.path.join(folder, 't.dat')
     done = subprocess.run([COMMAND, 'run', '-o', trace, *options, '--', program, '0'], input='work 100\nleave\n', text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **more)
     assert done.returncode == expected, (done.returncode, done.stderr)
     return trace, counts_of(done.stdout.splitlines()[1]) if expected == 3 else {}, done.stderr
 
@@ -83,6 +84,37 @@ def started(program, folder):
         assert 'no_such_malloc' in message or 'there is no code' in message, message
     for wrong in (['--allocator-at', 'malloc=0x10'], ['--allocator-at', 'malloc'], ['--allocator-symbols', ',']):
         run(program, folder, *wrong, expected=2)
+
+
+def behind_another(program, folder):
+    """Options that cannot be followed are refused, also behind a wrapper and a dynamic loader. Else these run as ever."""
+    headers = subprocess.run(['readelf', '-lW', program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    loader = re.search(r'interpreter: (\S+)\]', headers)[1]
+    for other in (['env'], [loader]):
+        for options, expected in ((['--allocator-symbols', 'toy_'], 126), ([], 3)):
+            done = subprocess.run([COMMAND, 'run', '-q', '-o', os.path.join(folder, 't.dat'), *options, '--', *other, program, '0'], input='leave\n',
+                                  text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+            assert done.returncode == expected, (other, options, done.returncode, done.stderr)
+            assert bool(done.stdout) == (not options), done.stdout
+            assert ('name it directly' in done.stderr) == bool(options) and 'not loaded' not in done.stderr, done.stderr
+
+
+def forbid_tracing():
+    """ptrace fails with EPERM from now on, as in some containers."""
+    code = struct.pack('HBBIHBBIHBBIHBBI', 0x20, 0, 0, 0, 0x15, 0, 1, 101, 0x06, 0, 0, 0x50001, 0x06, 0, 0, 0x7fff0000)
+    filters = ctypes.create_string_buffer(code)
+    libc, program = ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(struct.pack('HxxxxxxQ', 4, ctypes.addressof(filters)))
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):
+        raise OSError(ctypes.get_errno(), 'prctl')
+
+
+def untraceable(program, folder):
+    """Where a child may not be traced, the program runs on; what was asked for is refused."""
+    for options, expected in (([], 3), (['--allocator-symbols', 'toy_'], 126)):
+        trace, counts, message = run(program, folder, *options, expected=expected, preexec_fn=forbid_tracing)
+        assert 'may not be traced' in message and ('which is not recorded' in message) != bool(options), message
+        if not options:
+            check(trace, counts, set(counts) - {'round_libc'})
 
 
 def forks(program, folder):
@@ -121,18 +153,106 @@ void je_sdallocx(void *block, size_t size, int flags) { room[size] = block != NU
 int main(void) { return gone(); }
 '''
 
+ENDS = '''
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int gone(void) { return 5; }
+__attribute__((constructor)) static void leave(void) { %s; }
+'''
 
-def broken(_, folder):
-    """A program that its dynamic linker cannot start has the exit status of that."""
-    for name, text, options in (('gone.c', 'int gone(void) { return 0; }', ['-shared', '-fPIC', '-o', 'libgone.so']),
-                                ('program.c', BROKEN, ['-o', 'program', '-L.', '-lgone'])):
+
+def built(folder, constructor):
+    """A program with an allocator, and a library that is initialised before its first instruction."""
+    for name, text, options in (('gone.c', ENDS % constructor, ['-shared', '-fPIC', '-o', 'libgone.so']),
+                                ('program.c', BROKEN, ['-o', 'program', '-L.', '-lgone', '-Wl,-rpath,' + folder])):
         with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
             file.write(text)
         subprocess.run(['gcc', name, *options], cwd=folder, check=True)
+    return os.path.join(folder, 'program')
+
+
+def move_away(program):
+    """The kernel cannot map the last segment. It notices that when the process has given its old memory up."""
+    with open(program, 'r+b') as file:
+        code = bytearray(file.read())
+        at, count = struct.unpack_from('<Q', code, 32)[0], struct.unpack_from('<H', code, 56)[0]
+        last = [at + 56 * i for i in range(count) if struct.unpack_from('<I', code, at + 56 * i)[0] == 1][-1]
+        struct.pack_into('<Q', code, last + 16, struct.unpack_from('<Q', code, last + 16)[0] + (1 << 62))
+        file.seek(0)
+        file.write(code)
+
+
+def ends_early(program, folder, *options):
+    done = subprocess.run([COMMAND, 'run', '-q', '-o', os.path.join(folder, 't.dat'), *options, '--', program], stderr=subprocess.PIPE, text=True,
+                          check=False)
+    assert 'has ended' not in done.stderr, done.stderr
+    return done.returncode, done.stderr
+
+
+FORKS = 'int status; if (fork()) { wait(&status); _exit(WIFSIGNALED(status) ? 99 : WEXITSTATUS(status)); }'
+
+
+def broken(_, folder):
+    """The status of a program that ends, forks or executes another one before its first instruction is told."""
+    for options in ([], ['--allocator-symbols', 'je_']):
+        for constructor, status in (('', 5), (FORKS, 5), ('_exit(9)', 9), ('raise(SIGTERM)', 143),
+                                    ('execl("/bin/sh", "sh", "-c", "exit 7", (char *)0)', 7)):
+            result = ends_early(built(folder, constructor), folder, *options)
+            assert result == (status, ''), (constructor, options, result)
+    program = built(folder, '')
     os.remove(os.path.join(folder, 'libgone.so'))
-    done = subprocess.run([COMMAND, 'run', '-o', os.path.join(folder, 't.dat'), '--', os.path.join(folder, 'program')],
-                          stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 127 and 'libgone.so' in done.stderr and 'has ended' not in done.stderr, (done.returncode, done.stderr)
+    status, message = ends_early(program, folder)
+    assert status == 127 and 'libgone.so' in message, (status, message)
+    move_away(program)
+    plain = subprocess.run([program], check=False).returncode
+    assert plain < 0, plain
+    for options in ([], ['--allocator-symbols', 'je_']):
+        assert ends_early(program, folder, *options)[0] == 128 - plain, options
+
+
+MISNAMED = '''
+#include <stdio.h>
+#include <stdlib.h>
+struct heap { int blocks; };
+__attribute__((noinline)) void *mi_malloc(struct heap *heap, size_t size) { heap->blocks++; return malloc(size); }
+__attribute__((noinline)) void mi_free(struct heap *heap, void *block) { heap->blocks--; free(block); }
+__attribute__((noinline)) double mi_calloc(double a, double b) { return a * b + 1; }
+__attribute__((noinline)) void *mi_realloc(struct heap *heap, void *block, size_t size) { heap->blocks += !block; return realloc(block, size); }
+int main(void)
+{
+    struct heap heap = {0};
+    void *block = mi_realloc(&heap, mi_malloc(&heap, 100), 200);
+    printf("%f\\n", mi_calloc(3.5, heap.blocks));
+    mi_free(&heap, block);
+    return heap.blocks;
+}
+'''
+
+NAMED = '''
+#include <stddef.h>
+static char room[100];
+__attribute__((noinline)) void *_mi_malloc_generic(size_t size) { return size > sizeof room ? NULL : room; }
+__attribute__((noinline)) void *mi_malloc(size_t size) { char *block = _mi_malloc_generic(size); return block ? block + 16 : block; }
+__attribute__((noinline)) void mi_free(void *block) { room[0] = block != NULL; }
+__attribute__((noinline)) void *mi_realloc(void *block, size_t size) { return block ? block : mi_malloc(size); }
+int main(void) { void *block = mi_malloc(7); mi_free(block); return 0; }
+'''
+
+
+def misnamed(_, folder):
+    """Functions that only have names of an allocator's are let alone; few of a real one are recorded."""
+    trace = os.path.join(folder, 't.dat')
+    for text, expected in ((MISNAMED, None), (MISNAMED.replace('mi_', 'tc_'), None), (NAMED, (1, 0))):
+        with open(os.path.join(folder, 'program.c'), 'w', encoding='utf-8') as file:
+            file.write(text)
+        subprocess.run(['gcc', '-O1', '-fno-builtin', 'program.c', '-o', 'program'], cwd=folder, check=True)
+        done = subprocess.run([COMMAND, 'run', '-q', '-o', trace, '--', './program'], cwd=folder, stdout=subprocess.PIPE, text=True, check=True)
+        plain = subprocess.run(['./program'], cwd=folder, stdout=subprocess.PIPE, text=True, check=True)
+        assert done.stdout == plain.stdout, (done.stdout, plain.stdout)
+        summary, function = report(trace), report(trace, '--function', 'main')
+        assert not summary['unknown_frees'] and summary['allocated_bytes'] < 1 << 20, summary
+        assert expected in (None, (function['allocations'], function['live_count'])), function
 
 
 def rust(source, folder):
@@ -152,7 +272,7 @@ def rust(source, folder):
     return 0
 
 
-CASES = {case.__name__: case for case in (attached, started, stripped, forks, broken, rust)}
+CASES = {case.__name__: case for case in (attached, started, behind_another, untraceable, stripped, forks, broken, misnamed, rust)}
 
 
 def main():
