@@ -153,7 +153,7 @@ START_TEST(test_run_within_a_run)
     const int pid = atoi(outcome.output);
     shell("rm -f /tmp/perf-%d.map", pid);
     free_outcome(&outcome);
-    outcome = run("grep -a -c 'JS:[*]work on it' t-%d.dat", pid);
+    outcome = run("grep -a -c '^[0-9a-f]* [0-9a-f]* JS:[*]work on it' t-%d.dat", pid);
     ck_assert_str_eq(outcome.output, "1\n");
     free_outcome(&outcome);
 }
