@@ -6,6 +6,7 @@
 #include "runtime/text.h"
 #include "runtime/vdso.h"
 
+#include <stdbool.h>
 #include <time.h>
 
 struct hs_clock hs_clock;
@@ -45,8 +46,9 @@ static int kernel_trusts_counter(void)
 void hs_clock__start(void)
 {
     hs_vdso__find();
+    const bool has_counter = hs_arch_ticks_usable() && kernel_trusts_counter();
     hs_clock.start_monotonic_ns = hs_clock__monotonic_ns();
-    if (hs_arch_ticks_usable() && kernel_trusts_counter()) {
+    if (has_counter) {
         hs_clock.source = HS_CLOCK_COUNTER;
         hs_clock.shift = HS_ARCH_TICK_SHIFT;
         hs_clock.start = hs_arch_ticks();

@@ -10,17 +10,24 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#define SECOND 1000000000u // ns
+#define TICK   20000000u   // ns: file systems stamp with the coarse clock, which may lag by a tick
 
 enum { STEP = 1 << 20 };
 
 struct jit_trace {
     int fd;
+    int read_only;      // 0, or the negative errno with which it could not be opened for writing
+    uint64_t run_began; // CLOCK_REALTIME
     struct hs_file_header header;
     struct stat status;
     struct hs_jit_taken *taken;
@@ -56,16 +63,48 @@ static uint64_t next_chunk(const struct jit_trace *trace, uint64_t offset)
     }
 }
 
-// Where a chunk may be added: behind the last one, which may be longer than the file.
-static uint64_t end_of_chunks(const struct jit_trace *trace)
+static bool is_file_of_name(const struct jit_trace *trace, uint64_t offset, const struct hs_chunk_header *chunk,
+                            const char *name)
+{
+    char bytes[PATH_MAX];
+    const size_t length = strlen(name) + 1;
+    return chunk->kind == HS_CHUNK_FILE && length <= sizeof(bytes) && chunk->stored_length >= length &&
+           read_at(trace->fd, bytes, length, offset + HS_CHUNK_HEADER_SIZE) && !memcmp(bytes, name, length);
+}
+
+// Where a chunk may be added: behind the last one, which may be longer than the file. 0: a file of this name is there.
+static uint64_t end_of_chunks(const struct jit_trace *trace, const char *name)
 {
     const uint64_t size = (uint64_t)trace->status.st_size;
     uint64_t offset = trace->header.header_size;
     struct hs_chunk_header chunk;
-    while (offset < size)
-        offset = is_chunk(trace, offset, &chunk) ? offset + hs_chunk_size(chunk.stored_length)
-                                                 : next_chunk(trace, offset + HS_CHUNK_ALIGNMENT);
+    while (offset < size) {
+        if (!is_chunk(trace, offset, &chunk)) {
+            offset = next_chunk(trace, offset + HS_CHUNK_ALIGNMENT);
+            continue;
+        }
+        if (is_file_of_name(trace, offset, &chunk, name))
+            return 0;
+        offset += hs_chunk_size(chunk.stored_length);
+    }
     return (offset + HS_CHUNK_ALIGNMENT - 1) / HS_CHUNK_ALIGNMENT * HS_CHUNK_ALIGNMENT;
+}
+
+// Another run whose traces have the same names may add the same file. The lock is held until the trace is closed. It is
+// not that of the recorder, which lasts as long as a process sends the trace to a host.
+static bool lock(const struct jit_trace *trace)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+    int left = 100;
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    while (fcntl(trace->fd, F_OFD_SETLK, &whole)) {
+        if (errno != EAGAIN && errno != EACCES)
+            return true; // this file system has no locks
+        if (!left--)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
 }
 
 static int write_all(int fd, const uint8_t *bytes, size_t length, uint64_t offset)
@@ -84,12 +123,11 @@ static int write_all(int fd, const uint8_t *bytes, size_t length, uint64_t offse
 }
 
 // A part of a file would be damage.
-static int append(struct jit_trace *trace, const struct hs_buffer *payload)
+static int append_at(struct jit_trace *trace, const struct hs_buffer *payload, uint64_t offset)
 {
     uint8_t header[HS_CHUNK_HEADER_SIZE];
     const uint32_t length = (uint32_t)payload->count;
     struct hs_chunk_header chunk = {.kind = HS_CHUNK_FILE, .stored_length = length, .plain_length = length};
-    const uint64_t offset = end_of_chunks(trace);
     hs_chunk_seal(&chunk, payload->bytes, header);
     int result = write_all(trace->fd, payload->bytes, payload->count, offset + sizeof(header));
     if (!result)
@@ -98,19 +136,34 @@ static int append(struct jit_trace *trace, const struct hs_buffer *payload)
         result = -errno;
     if (result && ftruncate(trace->fd, trace->status.st_size))
         result = -errno;
-    return result || !fstat(trace->fd, &trace->status) ? result : -errno;
+    return result;
+}
+
+// The payload begins with the file's name.
+static int append(struct jit_trace *trace, const struct hs_buffer *payload)
+{
+    if (trace->read_only)
+        return trace->read_only;
+    if (!lock(trace))
+        return -EBUSY;
+    if (fstat(trace->fd, &trace->status))
+        return -errno;
+    const uint64_t offset = end_of_chunks(trace, (const char *)payload->bytes);
+    return offset ? append_at(trace, payload, offset) : 0;
 }
 
 // ---- files ---------------------------------------------------------------------------------------------------------
 
-// Anybody may have put a file there.
-static bool is_of_process(const struct jit_trace *trace, const struct stat *file)
+static uint64_t ns_of(const struct timespec *time)
 {
-    const uint64_t second = 1000000000, started = trace->header.start_realtime_ns;
-    const uint64_t changed = (uint64_t)file->st_mtim.tv_sec * second + (uint64_t)file->st_mtim.tv_nsec;
-    // File systems stamp with the coarse clock, which may lag by a tick.
+    return (uint64_t)time->tv_sec * SECOND + (uint64_t)time->tv_nsec;
+}
+
+// Anybody may have put a file there.
+static bool is_of_process(const struct jit_trace *trace, const struct stat *file, uint64_t began)
+{
     return S_ISREG(file->st_mode) && file->st_nlink == 1 &&
-           (file->st_uid == trace->status.st_uid || file->st_uid == geteuid()) && changed + second / 50 >= started;
+           (file->st_uid == trace->status.st_uid || file->st_uid == geteuid()) && ns_of(&file->st_mtim) + TICK >= began;
 }
 
 // Up to the end of the last line that fits.
@@ -158,81 +211,97 @@ static void take_contents(struct jit_trace *trace, const char *path, int fd)
     hs_buffer__free(&payload);
 }
 
-// False: there is no such file.
-static bool take_file(struct jit_trace *trace, const char *path)
+// Of a process that began at `began`. False: there is no such file of this process.
+static bool take_file(struct jit_trace *trace, const char *path, uint64_t began)
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0) {
         trace->taken->refused += errno == ELOOP;
-        return errno == ELOOP;
+        return false;
     }
-    if (fstat(fd, &status) || !is_of_process(trace, &status))
-        trace->taken->refused++;
-    else
+    bool is_good = !fstat(fd, &status) && is_of_process(trace, &status, began);
+    if (is_good)
         take_contents(trace, path, fd);
+    else
+        trace->taken->refused++;
     close(fd);
-    return true;
+    return is_good;
 }
 
-static bool take_map(struct jit_trace *trace, uint32_t pid)
+static bool take_map(struct jit_trace *trace, uint32_t pid, uint64_t began)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
-    return take_file(trace, path);
+    return take_file(trace, path, began);
 }
 
 // LLVM, and so Julia, makes a folder for each process.
-static bool take_of_llvm(struct jit_trace *trace)
+static void take_of_llvm(struct jit_trace *trace)
 {
     const char *top = getenv("JITDUMPDIR");
     char pattern[PATH_MAX];
     glob_t found = {0};
-    bool there = false;
     if (!top || !*top)
         top = getenv("HOME");
     if (!top || snprintf(pattern, sizeof(pattern), "%s/.debug/jit/*/jit-%u.dump", top, trace->header.pid) >=
                     (int)sizeof(pattern))
-        return false;
+        return;
     glob(pattern, 0, NULL, &found);
     for (size_t i = 0; i < found.gl_pathc; i++)
-        there |= take_file(trace, found.gl_pathv[i]);
+        take_file(trace, found.gl_pathv[i], trace->header.start_realtime_ns);
     globfree(&found);
-    return there;
 }
 
 static void take_dumps(struct jit_trace *trace)
 {
+    const uint64_t began = trace->header.start_realtime_ns;
     char path[PATH_MAX + 32], here[PATH_MAX];
     snprintf(path, sizeof(path), "/tmp/jit-%u.dump", trace->header.pid);
-    if (take_file(trace, path))
+    if (take_file(trace, path, began))
         return;
     if (!getcwd(here, sizeof(here)))
         *here = '\0';
     snprintf(path, sizeof(path), "%s/jit-%u.dump", here, trace->header.pid);
-    if (!*here || !take_file(trace, path))
+    if (!*here || !take_file(trace, path, began))
         take_of_llvm(trace);
 }
 
-void hs_jit_files__take(const char *path, struct hs_jit_taken *taken)
+// The recorder writes no index of the chunks, in which a new one would have to be. A program that executed another one
+// in its place has left the files to it.
+static bool is_usable(struct jit_trace *trace)
 {
-    struct jit_trace trace = {.taken = taken};
     uint8_t bytes[sizeof(struct hs_file_header)];
-    trace.fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    return !fstat(trace->fd, &trace->status) && S_ISREG(trace->status.st_mode) &&
+           read_at(trace->fd, bytes, sizeof(bytes), 0) &&
+           hs_file_header_read(bytes, &trace->header) == HS_HEADER_GOOD && !trace->header.live.footer_offset &&
+           trace->header.live.state != HS_STATE_EXEC && trace->header.start_realtime_ns >= trace->run_began;
+}
+
+static void take_files(struct jit_trace *trace)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+    // Then a write beyond the limit of a file's size is an error that can be told.
+    sigaction(SIGXFSZ, &ignore, &before);
+    // The parent's map may be from before the fork.
+    if (!take_map(trace, trace->header.pid, trace->header.start_realtime_ns) && trace->header.forked_at)
+        take_map(trace, trace->header.parent_pid, trace->run_began);
+    take_dumps(trace);
+    sigaction(SIGXFSZ, &before, NULL);
+}
+
+void hs_jit_files__take(const char *path, const struct timespec *run_began, struct hs_jit_taken *taken)
+{
+    const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    struct jit_trace trace = {.taken = taken, .run_began = ns_of(run_began)};
+    trace.fd = open(path, O_RDWR | flags);
     if (trace.fd < 0) {
-        taken->problem = -errno;
+        trace.read_only = -errno;
+        trace.fd = open(path, O_RDONLY | flags);
+    }
+    if (trace.fd < 0)
         return;
-    }
-    // The recorder writes no index of the chunks, in which a new one would have to be. A program that executed another
-    // one in its place has left the files to it.
-    bool is_usable = !fstat(trace.fd, &trace.status) && S_ISREG(trace.status.st_mode) &&
-                     read_at(trace.fd, bytes, sizeof(bytes), 0) &&
-                     hs_file_header_read(bytes, &trace.header) == HS_HEADER_GOOD && !trace.header.live.footer_offset &&
-                     trace.header.live.state != HS_STATE_EXEC;
-    if (is_usable) {
-        if (!take_map(&trace, trace.header.pid) && trace.header.forked_at)
-            take_map(&trace, trace.header.parent_pid);
-        take_dumps(&trace);
-    }
+    if (is_usable(&trace))
+        take_files(&trace);
     close(trace.fd);
 }

@@ -5,6 +5,7 @@
 #define HEAPSONDE_HOST_CLI_JIT_FILES_H
 
 #include <stddef.h>
+#include <time.h>
 
 // What was taken into traces, added up.
 struct hs_jit_taken {
@@ -16,7 +17,8 @@ struct hs_jit_taken {
 
 // Appends to the trace at `path`, whose process has ended, the map and the dump of this process: from /tmp, from the
 // current folder, and from where LLVM writes dumps. A child that was forked and has no map gets that of its parent.
-// Links are not followed.
-void hs_jit_files__take(const char *path, struct hs_jit_taken *taken);
+// Links are not followed. A file that the trace contains already is not added again. `run_began`: CLOCK_REALTIME; a
+// trace of a process that began earlier is left as it is.
+void hs_jit_files__take(const char *path, const struct timespec *run_began, struct hs_jit_taken *taken);
 
 #endif

@@ -42,7 +42,7 @@ static int add(struct hs_jit_names *names, const struct hs_jit_function *functio
     if (!HS_ARRAY_HAS_ROOM(names->function, names->count, names->room))
         return -ENOMEM;
     names->function[names->count] = *function;
-    names->function[names->count].order = (uint32_t)names->count;
+    names->function[names->count].order = names->added++;
     names->count++;
     names->is_sorted = false;
     return 0;
@@ -219,6 +219,27 @@ static int compare(const void *left, const void *right)
                                 : (a->order > b->order) - (a->order < b->order);
 }
 
+// Removes functions of maps that later ones with the same start cover: at one place, runtimes make very many.
+static void remove_covered(struct hs_jit_names *names)
+{
+    struct hs_jit_function *all = names->function;
+    uint64_t start = 0, covered = 0; // of the functions of maps behind, which begin at `start`
+    size_t kept = names->count;
+    for (size_t i = names->count; i > 0; i--) {
+        const struct hs_jit_function function = all[i - 1];
+        if (function.start != start)
+            covered = 0;
+        start = function.start;
+        if (!function.is_of_dump && function.end <= covered)
+            continue;
+        if (!function.is_of_dump)
+            covered = function.end;
+        all[--kept] = function;
+    }
+    names->count -= kept;
+    memmove(all, all + kept, names->count * sizeof(*all));
+}
+
 static uint64_t set_reach(struct hs_jit_function *all, size_t low, size_t high)
 {
     if (low == high)
@@ -284,6 +305,7 @@ const struct hs_jit_function *hs_jit_names__find(struct hs_jit_names *names, uin
     struct search search = {.address = address, .time = time};
     if (!names->is_sorted && names->count) {
         qsort(names->function, names->count, sizeof(*names->function), compare);
+        remove_covered(names);
         set_reach(names->function, 0, names->count);
         names->is_sorted = true;
     }

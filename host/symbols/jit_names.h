@@ -32,6 +32,7 @@ struct hs_jit_names {
     // Private.
     struct hs_jit_function *function;
     size_t count, room;
+    uint32_t added; // functions; some may have been removed
     uint8_t **text; // of the files
     size_t text_count, text_room;
     bool is_sorted;

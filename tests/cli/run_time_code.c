@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Makes code while it runs and says what it is called, as runtimes do. Prints its process id. The first word says what
-// is written: "map", "half" (a map whose last line has no end), "dump", "link" (the map is a symbolic link), "old" (the
-// map is older than the process), "fork" (a child that has no map of its own allocates). "kill" as a second word: it
-// kills itself at the end.
+// is written: "map", "half" (a map whose last line has no end), "full" (a map as large as files may be), "dump", "here"
+// (a dump in the current folder, and a symbolic link where one in /tmp would be), "link" (the map is a symbolic link),
+// "old" (the map is older than the process), "fork" (a child that has no map of its own allocates). "kill" as a second
+// word: it kills itself at the end.
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -63,11 +66,21 @@ static uint64_t now(void)
 
 // ---- maps ----------------------------------------------------------------------------------------------------------
 
+static void fill(FILE *map)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit))
+        exit(1);
+    for (rlim_t left = limit.rlim_cur - (rlim_t)ftell(map); left > 8; left -= 8)
+        fprintf(map, "1 1 any\n");
+}
+
 static void write_map(const char *mode)
 {
     char target[sizeof(path) + 8];
     snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
     snprintf(target, sizeof(target), "%s%s", path, strcmp(mode, "link") ? "" : ".target");
+    remove(path); // of another process with this id
     FILE *map = fopen(target, "w");
     if (!map)
         exit(1);
@@ -75,6 +88,8 @@ static void write_map(const char *mode)
     fprintf(map, "%lx %zx JS:*work on it /src/my app.js:12:34\n", (unsigned long)(uintptr_t)memory, sizeof(code));
     fprintf(map, "%lx %zx py::more:/src/more.py%s", (unsigned long)(uintptr_t)(memory + ELSEWHERE), sizeof(code),
             strcmp(mode, "half") ? "\n" : "");
+    if (!strcmp(mode, "full"))
+        fill(map);
     fclose(map);
     if (!strcmp(mode, "link") && symlink(target, path))
         exit(1);
@@ -144,9 +159,14 @@ static void put_move(FILE *dump, uint64_t index)
     put_long(dump, index);
 }
 
-static FILE *start_dump(void)
+static FILE *start_dump(bool is_here)
 {
     snprintf(path, sizeof(path), "/tmp/jit-%d.dump", (int)getpid());
+    remove(path); // of another process with this id
+    if (is_here && symlink("nowhere", path))
+        exit(1);
+    if (is_here)
+        snprintf(path, sizeof(path), "jit-%d.dump", (int)getpid());
     FILE *dump = fopen(path, "w");
     if (!dump)
         exit(1);
@@ -163,9 +183,9 @@ static FILE *start_dump(void)
 
 // The second function takes the place of the first one, which moves. The pauses are far longer than the difference
 // between the clocks of the dump and of the trace.
-static void run_with_dump(void)
+static void run_with_dump(bool is_here)
 {
-    FILE *dump = start_dump();
+    FILE *dump = start_dump(is_here);
     put_lines(dump, "/src/first.js", 7);
     put_function(dump, "first", 1);
     begin();
@@ -190,13 +210,16 @@ int main(int count, char **words)
     __builtin___clear_cache(memory, memory + 4096);
     printf("%d", (int)getpid());
     fflush(stdout);
-    if (!strcmp(mode, "dump")) {
-        run_with_dump();
+    if (!strcmp(mode, "dump") || !strcmp(mode, "here")) {
+        run_with_dump(!strcmp(mode, "here"));
     } else {
         write_map(mode);
         begin();
         call(ELSEWHERE, allocate_second);
     }
+    // The child begins when the map is older than the coarse clock's tick.
+    if (!strcmp(mode, "fork"))
+        usleep(100000);
     if (!strcmp(mode, "fork") && !fork()) {
         go_on();
         return 0;

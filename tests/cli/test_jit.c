@@ -120,6 +120,62 @@ START_TEST(test_what_is_not_of_the_process)
 }
 END_TEST
 
+// Nor does such a file hide one that is of the process.
+START_TEST(test_dump_in_the_current_folder)
+{
+    struct outcome outcome = record("", "here");
+    free_outcome(&outcome);
+    outcome = stacks("t.dat");
+    expect(outcome.output, ";begin;call;" GUESS "first;allocate_first");
+    free_outcome(&outcome);
+}
+END_TEST
+
+START_TEST(test_limit_of_file_sizes)
+{
+    struct outcome outcome = run("ulimit -f 8192; $HEAPSONDE run -q -o t.dat -- ./program full");
+    shell("rm -f /tmp/perf-%d.map", atoi(outcome.output));
+    ck_assert_int_eq(outcome.status, 0);
+    expect(outcome.errors, "could not be put into the trace: File too large");
+    free_outcome(&outcome);
+    outcome = stacks("t.dat");
+    ck_assert_str_eq(outcome.errors, "");
+    expect(outcome.output, ";begin;call;" GUESS "0x");
+    free_outcome(&outcome);
+}
+END_TEST
+
+// Both runs find the trace.
+START_TEST(test_run_within_a_run)
+{
+    struct outcome outcome =
+        run("$HEAPSONDE run -q -o t-%%p.dat -- sh -c '$HEAPSONDE run -q -o t-%%p.dat -- ./program map; :'");
+    const int pid = atoi(outcome.output);
+    shell("rm -f /tmp/perf-%d.map", pid);
+    free_outcome(&outcome);
+    outcome = run("grep -a -c '^[0-9a-f]* [0-9a-f]* JS:[*]work on it' t-%d.dat", pid);
+    ck_assert_str_eq(outcome.output, "1\n");
+    free_outcome(&outcome);
+}
+END_TEST
+
+// A trace that is newer than the run is that of an earlier run if its process is older.
+START_TEST(test_trace_of_an_earlier_run)
+{
+    struct outcome outcome = run("$HEAPSONDE run -q -o t-%%p.dat -- ./program old");
+    const int pid = atoi(outcome.output);
+    free_outcome(&outcome);
+    shell("touch /tmp/perf-%d.map; touch -d '1 hour' t-%d.dat; ln -s t-%d.dat t-link.dat", pid, pid, pid);
+    outcome = run("$HEAPSONDE run -q -o t-%%p.dat -- true");
+    shell("rm -f /tmp/perf-%d.map", pid);
+    ck_assert_str_eq(outcome.errors, "");
+    free_outcome(&outcome);
+    outcome = stacks(text("t-%d.dat", pid));
+    expect(outcome.output, ";begin;call;" GUESS "0x");
+    free_outcome(&outcome);
+}
+END_TEST
+
 START_TEST(test_child)
 {
     struct outcome outcome = record("", "fork");
@@ -179,6 +235,10 @@ int main(void)
     tcase_add_test(cases, test_half_a_map);
     tcase_add_test(cases, test_dump);
     tcase_add_test(cases, test_what_is_not_of_the_process);
+    tcase_add_test(cases, test_dump_in_the_current_folder);
+    tcase_add_test(cases, test_limit_of_file_sizes);
+    tcase_add_test(cases, test_run_within_a_run);
+    tcase_add_test(cases, test_trace_of_an_earlier_run);
     tcase_add_test(cases, test_child);
     tcase_add_test(cases, test_given_map);
     tcase_add_test(cases, test_variables);

@@ -117,6 +117,25 @@ START_TEST(test_the_last_line_counts)
 }
 END_TEST
 
+// Runtimes make code at the same place again and again.
+START_TEST(test_a_place_of_many_functions)
+{
+    struct hs_jit_names names = {0};
+    for (int i = 0; i < 5000; i++)
+        add(&names, "1800 100 short\n1800 80 shorter\n", 31);
+    add(&names, "1000 1000 long\n", 15);
+    add(&names, "1880 10 last\n", 13);
+    ck_assert_str_eq(name_at(&names, 0x1810, NO_TIME), "long");
+    ck_assert_str_eq(name_at(&names, 0x1880, NO_TIME), "last");
+    add(&names, "1800 81 later\n", 14);
+    ck_assert_str_eq(name_at(&names, 0x1810, NO_TIME), "later");
+    ck_assert_str_eq(name_at(&names, 0x1880, NO_TIME), "later");
+    ck_assert_str_eq(name_at(&names, 0x1881, NO_TIME), "last");
+    ck_assert_str_eq(name_at(&names, 0x1890, NO_TIME), "long");
+    hs_jit_names__free(&names);
+}
+END_TEST
+
 static uint64_t next(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -387,6 +406,7 @@ int main(void)
     tcase_add_test(cases, test_texts);
     tcase_add_test(cases, test_names_of_files);
     tcase_add_test(cases, test_the_last_line_counts);
+    tcase_add_test(cases, test_a_place_of_many_functions);
     tcase_add_test(cases, test_any_map);
     tcase_add_test(cases, test_dumps);
     tcase_add_test(cases, test_times_of_another_clock);
