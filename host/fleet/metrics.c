@@ -264,7 +264,7 @@ static void write_totals(struct hs_fleet_metrics *metrics, struct hs_exposition 
     hs_traces__totals(metrics->traces, &totals);
     one(to, HS_METRIC_GAUGE, "heapsonde_gather_devices_connected", "Devices with a connection.",
         count_devices(metrics, true));
-    one(to, HS_METRIC_GAUGE, "heapsonde_gather_devices_seen", "Devices that have sent something since the start.",
+    one(to, HS_METRIC_GAUGE, "heapsonde_gather_devices_seen", "Devices of the latest 5120 streams.",
         count_devices(metrics, false));
     one(to, HS_METRIC_GAUGE, "heapsonde_gather_streams_connected", "Streams with a connection.", totals.running);
     one(to, HS_METRIC_GAUGE, "heapsonde_gather_streams_unfinished", "Streams that have not ended.", totals.unfinished);
