@@ -246,7 +246,9 @@ def check_gate(database, row):
     # All rows count, whatever is shown.
     text = run('fleet', 'stacks', address, '--top', '1', '--json', '--fail-if', 'rows > 1', status=3)
     expect(text.count('"stack"') == 1 and 'rows; the first' in text, text)
-    for wrong in ('grown_bytes', 'bytes > 1', 'grown_bytes > x', 'stack > 1', 'rows >', ''):
+    for condition, status in (('deviations > -0.5', 3), ('deviations >= 1000.5', 0), ('bytes_per_hour > -1.5K', 3), ('sessions <= 1.0', 3)):
+        run('fleet', 'devices', address, '--fail-if', condition, status=status)
+    for wrong in ('rows > -', 'rows > 1.2.3', 'rows > --1', 'rows > nan', 'rows > 1e3', 'grown_bytes', 'bytes > 1', 'grown_bytes > x', 'stack > 1', 'rows >', ''):
         expect('NAME OPERATOR NUMBER' in run('fleet', 'growth', address, '--fail-if', wrong, status=2), wrong)
 
 
