@@ -5,6 +5,7 @@
 #include "host/fleet/tsv.h"
 #include "host/report/text.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ struct fleet_condition {
     const char *text;
     int column; // ROWS: the number of rows
     const char *comparison;
-    uint64_t number;
+    double number;
 };
 
 struct hs_fleet_gate {
@@ -42,6 +43,23 @@ static bool find_column(const struct hs_fleet_question *question, const char *wo
     return false;
 }
 
+// A size, or a number with a fraction; columns such as bytes_per_hour may be negative.
+static bool read_number(const char *text, double *number)
+{
+    const double sign = *text == '-' ? -1 : 1;
+    uint64_t size;
+    char *end;
+    text += *text == '-';
+    if (hs_value__size(text, &size)) {
+        *number = sign * (double)size;
+        return true;
+    }
+    if (!isdigit((unsigned char)*text) || text[strspn(text, "0123456789.")])
+        return false;
+    *number = sign * strtod(text, &end);
+    return !*end;
+}
+
 static bool parse(struct fleet_condition *condition, const struct hs_fleet_question *question, const char *text)
 {
     const char *word = text + strspn(text, " ");
@@ -55,7 +73,7 @@ static bool parse(struct fleet_condition *condition, const struct hs_fleet_quest
     if (!condition->comparison || !find_column(question, word, length, &condition->column))
         return false;
     at += strlen(condition->comparison);
-    return hs_value__size(at + strspn(at, " "), &condition->number);
+    return read_number(at + strspn(at, " "), &condition->number);
 }
 
 static int complain(const struct hs_arguments *arguments, const struct hs_fleet_question *question, const char *text)
@@ -103,7 +121,7 @@ void hs_fleet_gate__free(struct hs_fleet_gate *gate)
 
 static bool holds(const struct fleet_condition *condition, double value)
 {
-    double number = (double)condition->number;
+    const double number = condition->number;
     switch (condition->comparison[0]) {
     case '>':
         return condition->comparison[1] ? value >= number : value > number;

@@ -21,6 +21,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define NS_2001 (978307200 * HS_SECOND)
+
 struct push_label {
     const char *name, *value;
     size_t name_length;
@@ -125,19 +127,24 @@ static int read_name(struct push *push)
     return 0;
 }
 
+// A clock that was never set begins in 1970.
+static bool is_date(uint64_t ns)
+{
+    return ns >= NS_2001 && ns <= INT64_MAX;
+}
+
 static void take_time(struct push *push, const char *path)
 {
     struct stat status;
     const struct hs_dump *dump = push->dump;
-    push->begin_ns = dump->time_ns;
-    push->end_ns = dump->time_ns + dump->duration_ns;
-    if (!dump->time_ns && !stat(path, &status))
-        push->begin_ns = push->end_ns = (uint64_t)status.st_mtim.tv_sec * HS_SECOND;
-    if (!hs_arguments__flag(push->arguments, "now"))
-        return;
-    uint64_t length = push->end_ns - push->begin_ns, now = hs_clock__realtime();
-    push->end_ns = now;
-    push->begin_ns = length < now ? now - length : 0;
+    const uint64_t length = dump->duration_ns <= INT64_MAX ? dump->duration_ns : 0;
+    if (hs_arguments__flag(push->arguments, "now"))
+        push->end_ns = hs_clock__realtime();
+    else if (is_date(dump->time_ns))
+        push->end_ns = dump->time_ns + length;
+    else if (!stat(path, &status) && status.st_mtim.tv_sec > 0)
+        push->end_ns = (uint64_t)status.st_mtim.tv_sec * HS_SECOND;
+    push->begin_ns = length < push->end_ns ? push->end_ns - length : 0;
 }
 
 // ---- Pyroscope -----------------------------------------------------------------------------------------------------

@@ -18,6 +18,12 @@
 
 // ---- servers --------------------------------------------------------------------------------------------------------
 
+// What is said of a target: without a token, which follows the question mark.
+static int said_length(const char *target)
+{
+    return (int)(strncmp(target, "http://", strlen("http://")) ? strlen(target) : strcspn(target, "?"));
+}
+
 // http://HOST:PORT/..., where HOST may be [ADDRESS].
 static int split_address(struct hs_top_source *source, const char *target, struct hs_error *error)
 {
@@ -30,12 +36,17 @@ static int split_address(struct hs_top_source *source, const char *target, struc
     const char *token = strstr(rest, "token=");
     source->host = strndup(host, length);
     source->port = strndup(port, strcspn(port, "/?"));
-    const char *known = token ? token + strlen("token=") : getenv("HEAPSONDE_TOKEN");
-    source->token = strdup(known ? known : "");
+    const char *known = getenv("HEAPSONDE_TOKEN");
+    if (token) {
+        token += strlen("token=");
+        source->token = strndup(token, strcspn(token, "&#"));
+    } else {
+        source->token = strdup(known ? known : "");
+    }
     if (!source->host || !source->port || !source->token)
-        return hs_error__set(error, ENOMEM, "%s: out of memory", target);
+        return hs_error__set(error, ENOMEM, "%.*s: out of memory", said_length(target), target);
     if (!*source->host || strpbrk(source->token, "\r\n"))
-        return hs_error__set(error, EINVAL, "%s: give the address as http://HOST:PORT", target);
+        return hs_error__set(error, EINVAL, "%.*s: give the address as http://HOST:PORT", said_length(target), target);
     return 0;
 }
 
@@ -239,10 +250,11 @@ static size_t choose(struct hs_top_source *source, const struct top_list *list)
 
 static int refuse(const struct hs_top_source *source, struct hs_error *error)
 {
+    const int length = said_length(source->target);
     if (source->device)
-        return hs_error__set(error, ENOENT, "no device, program or process '%s' is in %s", source->device,
+        return hs_error__set(error, ENOENT, "no device, program or process '%s' is in %.*s", source->device, length,
                              source->target);
-    return hs_error__set(error, ENOENT, "%s has no trace yet", source->target);
+    return hs_error__set(error, ENOENT, "%.*s has no trace yet", length, source->target);
 }
 
 static bool is_in_folder(const void *items, size_t i, const char *shown)

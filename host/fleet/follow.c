@@ -21,6 +21,7 @@ enum {
     STACKS_MOST = 1 << 24,  // nodes that one trace may have
     TEXTS_MOST = 1 << 24,   // bytes of paths and values
     MODULES_MOST = 1 << 16, // more are taken for unknown memory
+    CHANGED_MOST = 1 << 20, // sums of a tick; a longer one becomes several
     INFO_MOST = 64
 };
 
@@ -64,9 +65,8 @@ struct hs_follow {
     uint64_t total[HS_SUM_COUNT];
     uint64_t stamp;          // of the record that is being read
     struct hs_array unloads; // struct follow_unload, of modules that were not read yet
-    struct hs_array held;    // uint8_t: the payload of a tick that is not answered yet
-    struct hs_chunk_header held_chunk;
-    uint64_t held_offset; // behind it; 0: there is none
+    uint64_t tick_time;      // of the tick in `changed` that is not answered yet
+    uint64_t tick_offset;    // behind it; 0: there is none
     size_t texts;
     struct follow_info info[INFO_MOST];
     size_t info_count;
@@ -422,14 +422,14 @@ static uint64_t realtime_of(const struct hs_follow *follow, uint64_t ns)
     return last->realtime_ns + follow->header.start_monotonic_ns + ns - last->monotonic_ns;
 }
 
-// 1: it is a tick of the heap.
-static int answer_sums(struct hs_follow *follow, struct hs_follow_tick *tick)
+// What explains a tick may come behind it, and its sums may be in several chunks. So a tick is answered when a later
+// one comes.
+static int take_sums(struct hs_follow *follow, const struct hs_chunk_header *chunk)
 {
-    const struct hs_chunk_header *chunk = &follow->held_chunk;
     struct hs_aggregate_reader reader;
     struct hs_aggregate_head head;
     struct hs_aggregate_record record;
-    if (!hs_aggregate_open(&reader, follow->held.data, chunk->stored_length, &head)) {
+    if (!hs_aggregate_open(&reader, follow->payload, chunk->stored_length, &head)) {
         follow->damaged++;
         return 0;
     }
@@ -437,18 +437,33 @@ static int answer_sums(struct hs_follow *follow, struct hs_follow_tick *tick)
     if (head.domain != HS_AGGREGATE_HEAP)
         return 0;
     int failed = 0, more;
-    follow->changed.count = 0;
+    if (!follow->tick_offset)
+        follow->changed.count = 0;
     while (!failed && (more = hs_aggregate_next(&reader, &record)) > 0)
         failed = add_sums(follow, &record);
     follow->damaged += !failed && more < 0;
-    if (!failed)
-        failed = set_clock(follow, chunk->last_time);
-    if (failed)
+    follow->tick_time = chunk->last_time;
+    follow->tick_offset = follow->offset;
+    return failed;
+}
+
+static bool is_of_tick(const struct hs_follow *follow, const struct hs_chunk_header *chunk)
+{
+    return chunk->last_time == follow->tick_time && follow->changed.count < CHANGED_MOST;
+}
+
+// 1, or 0 when there is none.
+static int answer_tick(struct hs_follow *follow, struct hs_follow_tick *tick)
+{
+    uint64_t offset = follow->tick_offset;
+    follow->tick_offset = 0;
+    int failed = offset ? set_clock(follow, follow->tick_time) : 0;
+    if (failed || !offset)
         return failed;
-    uint64_t age = hs_clock_map__ns(&follow->clock, chunk->last_time);
+    uint64_t age = hs_clock_map__ns(&follow->clock, follow->tick_time);
     *tick = (struct hs_follow_tick){.realtime_ns = realtime_of(follow, age),
                                     .age_ns = age,
-                                    .offset = follow->held_offset,
+                                    .offset = offset,
                                     .sums = follow->changed.data,
                                     .count = follow->changed.count,
                                     .total = shown(0, follow->total)};
@@ -474,41 +489,19 @@ static void take_live_part(struct hs_follow *follow, const struct hs_chunk_heade
     memcpy(&follow->live, words, sizeof(follow->live));
 }
 
-// What explains a tick may come behind it. So a tick is held until the next one comes.
-static int hold_sums(struct hs_follow *follow, const struct hs_chunk_header *chunk)
-{
-    if (follow->held.capacity < chunk->stored_length) {
-        uint8_t *bigger = realloc(follow->held.data, chunk->stored_length);
-        if (!bigger)
-            return -ENOMEM;
-        follow->held = (struct hs_array){.data = bigger, .capacity = chunk->stored_length};
-    }
-    memcpy(follow->held.data, follow->payload, chunk->stored_length);
-    follow->held_chunk = *chunk;
-    follow->held_offset = follow->offset;
-    return 0;
-}
-
 static int take_chunk(struct hs_follow *follow, const struct hs_chunk_header *chunk)
 {
     switch (chunk->kind) {
     case HS_CHUNK_META:
         return chunk->flags & HS_CHUNK_LIVE ? 0 : take_meta(follow, chunk);
     case HS_CHUNK_SUMS:
-        return hold_sums(follow, chunk);
+        return take_sums(follow, chunk);
     case HS_CHUNK_LIVE_PART:
         take_live_part(follow, chunk);
         return 0;
     default:
         return 0;
     }
-}
-
-static int answer_held(struct hs_follow *follow, struct hs_follow_tick *tick)
-{
-    int answered = follow->held_offset ? answer_sums(follow, tick) : 0;
-    follow->held_offset = 0;
-    return answered;
 }
 
 int hs_follow__next(struct hs_follow *follow, bool whole, struct hs_follow_tick *tick)
@@ -518,7 +511,7 @@ int hs_follow__next(struct hs_follow *follow, bool whole, struct hs_follow_tick 
         bool good;
         int got = read_chunk(follow, &chunk, &good);
         if (got <= 0)
-            return got < 0 || !whole ? got : answer_held(follow, tick);
+            return got < 0 || !whole ? got : answer_tick(follow, tick);
         if (!good) {
             // As docs/format.md says: the next header is at a multiple of 8.
             follow->damaged++;
@@ -526,7 +519,7 @@ int hs_follow__next(struct hs_follow *follow, bool whole, struct hs_follow_tick 
             continue;
         }
         // Read again after the tick before it was answered.
-        if (chunk.kind == HS_CHUNK_SUMS && (got = answer_held(follow, tick)))
+        if (chunk.kind == HS_CHUNK_SUMS && !is_of_tick(follow, &chunk) && (got = answer_tick(follow, tick)))
             return got;
         follow->offset += hs_chunk_size(chunk.stored_length);
         got = take_chunk(follow, &chunk);
@@ -593,7 +586,6 @@ void hs_follow__close(struct hs_follow *follow)
     free(follow->sums.data);
     free(follow->changed.data);
     free(follow->unloads.data);
-    free(follow->held.data);
     free(follow->payload);
     free(follow->path);
     free(follow);

@@ -162,6 +162,14 @@ static void change(struct hs_follow_sums *sums, const struct hs_follow_sums *fro
     sums->allocated_count += to->allocated_count - from->allocated_count;
 }
 
+// What of it is in the sites.
+static struct hs_follow_sums shown(const struct hs_live_process *process, struct hs_follow_sums sums)
+{
+    if (process->apart)
+        sums.in_use_bytes = sums.in_use_count = 0;
+    return sums;
+}
+
 int hs_live_sites__add(struct hs_live_sites *sites, struct hs_live_process *process, const struct hs_follow *follow,
                        const struct hs_follow_tick *tick)
 {
@@ -169,22 +177,33 @@ int hs_live_sites__add(struct hs_live_sites *sites, struct hs_live_process *proc
         struct live_member *member = member_of(sites, process, follow, tick->sums[i].stack);
         if (!member)
             return -ENOMEM;
-        change(&member->site->sums, &member->last, &tick->sums[i]);
+        const struct hs_follow_sums before = shown(process, member->last), now = shown(process, tick->sums[i]);
+        change(&member->site->sums, &before, &now);
         member->last = tick->sums[i];
     }
     process->total = tick->total;
     return 0;
 }
 
+void hs_live_process__set_apart(struct hs_live_process *process, bool apart)
+{
+    struct live_member *members = process->members.data;
+    if (process->apart == apart)
+        return;
+    for (size_t i = 0; i < process->members.count; i++) {
+        const struct hs_follow_sums none = {.allocated_bytes = members[i].last.allocated_bytes,
+                                            .allocated_count = members[i].last.allocated_count};
+        change(&members[i].site->sums, apart ? &members[i].last : &none, apart ? &none : &members[i].last);
+    }
+    process->apart = apart;
+}
+
 void hs_live_process__leave(struct hs_live_process *process)
 {
     struct live_member *members = process->members.data;
-    for (size_t i = 0; i < process->members.count; i++) {
-        struct hs_follow_sums gone = members[i].last;
-        gone.in_use_bytes = gone.in_use_count = 0;
-        change(&members[i].site->sums, &members[i].last, &gone);
+    hs_live_process__set_apart(process, true);
+    for (size_t i = 0; i < process->members.count; i++)
         members[i].site->users--;
-    }
     hs_id_map__free(&process->member_of);
     free(process->members.data);
     process->members = (struct hs_array){0};

@@ -9,6 +9,8 @@
 #include "host/base/id_map.h"
 #include "host/fleet/follow.h"
 
+#include <stdbool.h>
+
 enum { HS_LIVE_SITES_MOST = 1 << 16, HS_LIVE_SITE_FRAMES = 3 };
 
 struct hs_live_site {
@@ -29,6 +31,7 @@ struct hs_live_sites {
 struct hs_live_process {
     const char *program, *firmware;
     struct hs_follow_sums total;
+    bool apart; // what it has in use is not part of the sites
     // private
     struct hs_id_map member_of; // by stack of the trace
     struct hs_array members;    // struct live_member
@@ -39,6 +42,9 @@ void hs_live_sites__free(struct hs_live_sites *sites);
 // Takes over what the stacks of the process have at this tick. 0 or -ENOMEM.
 int hs_live_sites__add(struct hs_live_sites *sites, struct hs_live_process *process, const struct hs_follow *follow,
                        const struct hs_follow_tick *tick);
+
+// Takes what the process has in use out of the sites, or puts it back. What it has allocated stays.
+void hs_live_process__set_apart(struct hs_live_process *process, bool apart);
 
 // The process is gone, and what it has in use with it; what it has allocated stays. Before the sites are freed.
 void hs_live_process__leave(struct hs_live_process *process);

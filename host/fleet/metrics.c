@@ -38,7 +38,7 @@ struct hs_fleet_metrics {
     struct hs_traces *traces;
     struct hs_notices *notices;
     struct hs_gathered_row *rows;
-    struct metrics_process **of_row; // NULL: ended, or no room
+    struct metrics_process **of_row; // NULL: ended, refused, or no room
     size_t row_count;
     struct hs_array processes; // struct metrics_process *
     struct hs_live_sites sites;
@@ -100,6 +100,20 @@ static uint64_t row_key(const uint8_t id[HS_TRACE_ID_SIZE])
     return hs_fleet_key__mixed(words[0] + hs_fleet_key__mixed(words[1] + 1));
 }
 
+static bool is_shown(const struct hs_gathered_row *row)
+{
+    return row->state == HS_GATHERED_RUNNING || row->state == HS_GATHERED_AWAY;
+}
+
+// A stream that was refused may go on, and must not count again what it has allocated by then. A process without a
+// connection may have ended long ago, and has nothing in use for the sites.
+static void keep(const struct hs_fleet_metrics *metrics, const struct hs_gathered_row *row,
+                 struct metrics_process *process)
+{
+    process->round = metrics->round;
+    hs_live_process__set_apart(&process->live, row->state != HS_GATHERED_RUNNING);
+}
+
 // Those that are in `rows`, in the same order.
 static int find_processes(struct hs_fleet_metrics *metrics)
 {
@@ -111,7 +125,7 @@ static int find_processes(struct hs_fleet_metrics *metrics)
         const struct hs_gathered_row *row = &metrics->rows[i];
         uint32_t known = hs_id_map__find(&place, row_key(row->device.trace_id));
         struct metrics_process *process = NULL;
-        if (row->state == HS_GATHERED_RUNNING || row->state == HS_GATHERED_AWAY)
+        if (row->state != HS_GATHERED_ENDED && (is_shown(row) || known != UINT32_MAX))
             process = known != UINT32_MAX ? all(metrics)[known] : add_process(metrics, row);
         // An id that was made to have the key of another one is not shown.
         if (process && memcmp(process->trace_id, row->device.trace_id, sizeof(process->trace_id)))
@@ -119,8 +133,8 @@ static int find_processes(struct hs_fleet_metrics *metrics)
         if (process && known == UINT32_MAX)
             failed = hs_id_map__set(&place, row_key(process->trace_id), (uint32_t)metrics->processes.count - 1);
         if (process)
-            process->round = metrics->round;
-        metrics->of_row[i] = process;
+            keep(metrics, row, process);
+        metrics->of_row[i] = is_shown(row) ? process : NULL;
     }
     hs_id_map__free(&place);
     return failed;
@@ -250,7 +264,7 @@ static void write_totals(struct hs_fleet_metrics *metrics, struct hs_exposition 
     hs_traces__totals(metrics->traces, &totals);
     one(to, HS_METRIC_GAUGE, "heapsonde_gather_devices_connected", "Devices with a connection.",
         count_devices(metrics, true));
-    one(to, HS_METRIC_GAUGE, "heapsonde_gather_devices_seen", "Devices that have sent something since the start.",
+    one(to, HS_METRIC_GAUGE, "heapsonde_gather_devices_seen", "Devices of the latest 5120 streams.",
         count_devices(metrics, false));
     one(to, HS_METRIC_GAUGE, "heapsonde_gather_streams_connected", "Streams with a connection.", totals.running);
     one(to, HS_METRIC_GAUGE, "heapsonde_gather_streams_unfinished", "Streams that have not ended.", totals.unfinished);
@@ -437,7 +451,8 @@ static const struct {
     const char *name, *help;
     size_t offset; // in hs_follow_sums
 } site_families[] = {
-    {HS_METRIC_GAUGE, "heapsonde_site_live_bytes", "Bytes in use of the stacks that have most, of all devices.",
+    {HS_METRIC_GAUGE, "heapsonde_site_live_bytes",
+     "Bytes in use of the stacks that have most, of all connected devices.",
      offsetof(struct hs_follow_sums, in_use_bytes)},
     {HS_METRIC_GAUGE, "heapsonde_site_live_blocks", "Blocks in use of these stacks.",
      offsetof(struct hs_follow_sums, in_use_count)},

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { CLOCK_BACK_SECONDS = 60 };
+
 enum sender_table { TABLE_BUILD, TABLE_STACK, TABLE_SESSION, TABLE_SAMPLE, TABLE_TOTAL, TABLES };
 
 // In the order in which they are inserted: what others refer to comes first.
@@ -53,6 +55,7 @@ struct hs_sender_stacks {
     struct hs_array groups;     // struct sender_group; [0] is stack 0
     struct hs_array changed;    // uint32_t: groups
     uint64_t tick;
+    uint32_t last_time; // of a tick's rows
 };
 
 struct hs_sender *hs_sender__create(struct hs_database *database)
@@ -223,6 +226,16 @@ static int change(struct hs_sender_stacks *stacks, struct sender_member *member,
     return 0;
 }
 
+// Rows of one session and second replace each other, in any order: a tick in the second of the one before it, or just
+// before, is dated behind it. A clock that was set back further is reported as it is.
+static uint32_t time_of(struct hs_sender_stacks *stacks, uint64_t ns)
+{
+    uint32_t time = seconds(ns), last = stacks->last_time;
+    if (time <= last && last - time < CLOCK_BACK_SECONDS && last < UINT32_MAX)
+        time = last + 1;
+    return stacks->last_time = time;
+}
+
 int hs_sender__add(struct hs_sender *sender, const struct hs_follow *follow, const struct hs_sender_device *device,
                    const struct hs_follow_tick *tick, bool rows, struct hs_sender_stacks **state)
 {
@@ -236,10 +249,10 @@ int hs_sender__add(struct hs_sender *sender, const struct hs_follow *follow, con
         if (!member || change(stacks, member, &tick->sums[i]))
             return -ENOMEM;
     }
+    uint32_t time = time_of(stacks, tick->realtime_ns + device->clock_ns), age = seconds(tick->age_ns);
     if (!rows)
         return 0;
     uint64_t session = hs_fleet_key__session(hs_follow__header(follow));
-    uint32_t time = seconds(tick->realtime_ns + device->clock_ns), age = seconds(tick->age_ns);
     const uint32_t *changed = stacks->changed.data;
     const struct sender_group *groups = stacks->groups.data;
     for (size_t i = 0; i < stacks->changed.count; i++)

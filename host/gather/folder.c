@@ -86,13 +86,33 @@ static int read_files(struct hs_folder *folder, DIR *directory, const char *path
 
 // ---- the journal ---------------------------------------------------------------------------------------------------
 
+static int compare_ids(const void *left, const void *right)
+{
+    const struct hs_folder_trace *a = left, *b = right;
+    return memcmp(a->id, b->id, HS_TRACE_ID_SIZE);
+}
+
+// The place of the first trace with this id, or with one behind it, of those sorted by it.
+static size_t find(const struct hs_folder *folder, const uint8_t id[HS_TRACE_ID_SIZE])
+{
+    size_t low = 0, high = folder->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (memcmp(folder->trace[middle].id, id, HS_TRACE_ID_SIZE) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static void take_line(void *context, enum hs_trace_journal_kind kind, const uint8_t id[HS_TRACE_ID_SIZE], char *text)
 {
     const struct hs_folder *folder = context;
-    for (size_t i = 0; i < folder->count; i++) {
+    for (size_t i = find(folder, id); i < folder->count; i++) {
         struct hs_folder_trace *trace = &folder->trace[i];
         if (memcmp(trace->id, id, HS_TRACE_ID_SIZE) != 0)
-            continue;
+            return;
         trace->ended = trace->ended || kind == HS_TRACE_ENDED;
         char *device = kind == HS_TRACE_BEGAN ? strdup(text) : NULL;
         if (!device)
@@ -121,6 +141,8 @@ int hs_folder__read(struct hs_folder *folder, const char *path, struct hs_error 
     if (!directory)
         return hs_error__set(error, errno, "%s: %s", path, strerror(errno));
     int result = read_files(folder, directory, path);
+    if (folder->count)
+        qsort(folder->trace, folder->count, sizeof(*folder->trace), compare_ids);
     if (!result)
         hs_trace_journal__read(dirfd(directory), take_line, folder);
     closedir(directory);

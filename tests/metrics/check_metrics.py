@@ -101,6 +101,51 @@ def gathered():
     gather.stop()
 
 
+def returning():
+    """What a process has allocated counts once, however often its stream is refused and goes on; sites are those of connected ones."""
+    gather, url = start_gather()
+    device = Device('gw', '1', gather.address)
+    device.do('c')
+    # The file is used when a tick is known, which takes another one.
+    while not values(scrape(url), 'heapsonde_site_live_bytes'):
+        device.do('t')
+        time.sleep(0.05)
+    device.end()
+    gather.event('ended')
+    gather.stop()
+    with open(os.path.join(gather.folder, gather.traces()[0]), 'rb') as file:
+        trace = file.read()
+    gather, url = start_gather(folder='again')
+
+    def seen(what):
+        return sum(values(scrape(url), what))
+
+    def connect(offset):
+        peer = Peer(gather.port).prove().stream(trace[40:56], pairs={'executable': '/bin/x', 'pid': '7', 'device': 'gw'})
+        expect(peer.want() == offset, f'from {offset} on')
+        return peer
+    peer = connect(0)
+    for at in range(0, len(trace), 16384):
+        peer.data(at, trace[at:at + 16384])
+    peer.acknowledged(len(trace))
+    in_use, allocated = seen('heapsonde_site_live_bytes'), seen('heapsonde_site_allocated_bytes_total')
+    expect(in_use >= 50000 and allocated >= in_use == seen('heapsonde_process_live_bytes'), f'{in_use} {allocated}')
+    for number in (1, 2):
+        peer.frame(7, b'no room')
+        gather.refused('refused-by-device', number)
+        # It is counted before it is no process any more.
+        while seen('heapsonde_process_info'):
+            time.sleep(0.05)
+        expect(not seen('heapsonde_site_live_bytes'), 'refused')
+        peer = connect(len(trace))
+        expect((seen('heapsonde_site_live_bytes'), seen('heapsonde_site_allocated_bytes_total')) == (in_use, allocated), 'it goes on')
+    peer.leave()
+    while seen('heapsonde_process_connected'):
+        time.sleep(0.05)
+    expect(seen('heapsonde_process_live_bytes') == in_use and not seen('heapsonde_site_live_bytes'), 'it may have been killed')
+    gather.stop()
+
+
 def hostile():
     """What devices say about themselves stays inside the values of labels."""
     gather, url = start_gather()
@@ -213,4 +258,4 @@ def prometheus():
             time.sleep(0.1)
 
 
-harness.main({'gathered': gathered, 'hostile': hostile, 'refused': refused, 'controlled': controlled, 'prometheus': prometheus})
+harness.main({'gathered': gathered, 'returning': returning, 'hostile': hostile, 'refused': refused, 'controlled': controlled, 'prometheus': prometheus})

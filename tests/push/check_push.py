@@ -17,7 +17,7 @@ import patience  # noqa: E402
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import profiles  # noqa: E402
 
-COMMAND, TRACE, DUMPS = (os.environ['HEAPSONDE_TEST_' + name] for name in ('COMMAND', 'TRACE', 'DUMPS'))
+COMMAND, TRACE, DUMPS, MAKE_TRACE = (os.environ['HEAPSONDE_TEST_' + name] for name in ('COMMAND', 'TRACE', 'DUMPS', 'MAKE_TRACE'))
 work = tempfile.mkdtemp(prefix='heapsonde-push-')
 
 
@@ -121,6 +121,17 @@ def filtered():
     expect(before <= int(query['until']) <= time.time(), f'{query}')
 
 
+def dates():
+    """A recording with a clock that was never set ends when its file was last changed."""
+    server, path = Server(), os.path.join(work, 'early.dat')
+    subprocess.run([MAKE_TRACE, 'clock', path, '/bin/none'], check=True)
+    os.utime(path, (1600000000, 1600000000))
+    push('--otlp', server.url, '--pyroscope', server.url, path)
+    query, otlp = server.requests[0][1], profiles.read_otlp(server.requests[1][3])
+    expect(otlp.duration == 10 * 10 ** 9 and otlp.time == 1599999990 * 10 ** 9, f'{otlp.time} {otlp.duration}')
+    expect((query['from'], query['until']) == ('1599999990', '1600000000'), f'{query}')
+
+
 def dumps():
     server = Server()
     for name, kinds in (('exact.heap', None), ('threads.heap', None), ('go.heap', None), ('named.pb.gz', None), ('stacks.collapsed', None)):
@@ -172,7 +183,7 @@ def refused():
 
 patience.begin()
 try:
-    {'traces': traces, 'filtered': filtered, 'dumps': dumps, 'refused': refused}[sys.argv[1]]()
+    {'traces': traces, 'filtered': filtered, 'dates': dates, 'dumps': dumps, 'refused': refused}[sys.argv[1]]()
 finally:
     patience.end()
     shutil.rmtree(work, ignore_errors=True)

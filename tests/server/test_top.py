@@ -218,11 +218,14 @@ class Top(TestCase):
                 ([self.trace], {"TERM": "nonsense"}, True, 1, "nonsense"),
                 ([self.path("none.dat")], None, True, 1, "none.dat"),
                 (["--interval", "0", self.trace], None, True, 2, "--interval"),
+                (["--device", "nobody", self.address + "/?token=a-token&a=b"], None, True, 1, "nobody"),
+                (["http:///?token=a-token"], None, True, 1, "HOST:PORT"),
                 ([self.address], {"HEAPSONDE_TOKEN": "wrong"}, True, 1, "401")):
             with self.subTest(said=said):
                 got, lines = self.refused(*words, environment=environment, on_terminal=on_terminal)
                 self.assertEqual((got, len(lines)), (status, 1), lines)
                 self.assertIn(said, lines[0])
+                self.assertNotIn("a-token", lines[0])
 
     def quit(self, terminal):
         os.write(terminal.fd, b"q")
