@@ -13,6 +13,7 @@ import { dumps } from "./dumps.mjs";
 import { failures } from "./failures.mjs";
 import { keys } from "./keys.mjs";
 import { looks } from "./looks.mjs";
+import { moments } from "./moments.mjs";
 import { numbers } from "./numbers.mjs";
 import { reports } from "./report.mjs";
 
@@ -764,6 +765,7 @@ reports({ views: VIEWS, command, browser: () => browser, inFolder, server: () =>
 numbers({ view, count, programs, inFolder, browser: () => browser });
 keys({ page, view, programs });
 looks({ page, view, programs });
+moments({ page, view, programs });
 criteria({ page, view, count, programs, command, browser: () => browser, environment: process.env });
 
 test("the command beside a view says the same", async () => {
