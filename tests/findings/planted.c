@@ -272,13 +272,12 @@ static void write_meta(struct trace_writer *writer, bool marks)
     trace_writer__meta(writer, bytes, (size_t)(meta.at - bytes), false);
 }
 
-// The writer of traces always says that some events were dropped.
-static void say_dropped(const char *path, uint64_t count)
+void planted__say_dropped(const char *path, enum hs_drop reason, uint64_t count)
 {
+    const size_t all = offsetof(struct hs_file_header, live) + offsetof(struct hs_live, dropped);
     FILE *file = fopen(path, "r+b");
     ck_assert_ptr_nonnull(file);
-    fseek(file, offsetof(struct hs_file_header, live) + offsetof(struct hs_live, dropped) + 8 * HS_DROP_NESTED,
-          SEEK_SET);
+    fseek(file, (long)(all + reason * sizeof(count)), SEEK_SET);
     ck_assert_uint_eq(fwrite(&count, sizeof(count), 1, file), 1);
     fclose(file);
 }
@@ -310,7 +309,8 @@ void planted__write(const char *path, enum plant plant, unsigned more)
     write_meta(&writer, plant == PLANT_ROUNDS);
     trace_writer__events(&writer, 1, event, events, false);
     trace_writer__close(&writer, true, END);
-    say_dropped(path, plant == PLANT_DROPPED ? 7 : 0);
+    // The writer of traces always says that some events were dropped.
+    planted__say_dropped(path, HS_DROP_NESTED, plant == PLANT_DROPPED ? 7 : 0);
 }
 
 void planted__build(const char *folder)
