@@ -25,6 +25,7 @@ enum plant {
     PLANT_DROPPED,
     PLANT_RESIDENT,
     PLANT_NOT_HEAP,
+    PLANT_ATTACHED, // like PLANT_RESIDENT, with older blocks that are not known
     PLANTS,
     PLANT_LEAK_AND_CHURN = PLANTS // two faults
 };

@@ -175,8 +175,8 @@ START_TEST(advice_is_that_of_the_reason)
         {HS_DROP_CHILDREN, "9 processes are missing", "absolute path"},
     };
     set_up();
+    plant(PLANT_NOTHING);
     for (size_t i = 0; i < sizeof(drops) / sizeof(drops[0]); i++) {
-        plant(PLANT_NOTHING);
         planted__say_dropped(text("%s/trace.dat", work), drops[i].reason, 9);
         json_t *note = note_of("");
         expect_words(note, "text", drops[i].text);
@@ -184,10 +184,10 @@ START_TEST(advice_is_that_of_the_reason)
         expect_words(note, "reason", " events were recorded.");
         ck_assert(!strstr(member(note, "advice"), "debug-dir"));
         json_decref(note);
-        shell("rm -rf trace.dat trace.dat.store");
+        planted__say_dropped(text("%s/trace.dat", work), drops[i].reason, 0);
+        shell("rm -rf trace.dat.store");
     }
     // The program's file, which has the names, is elsewhere.
-    plant(PLANT_NOTHING);
     shell("mv root elsewhere && mkdir root");
     json_t *note = note_of("");
     expect_words(note, "text", "functions whose names are unknown");
