@@ -25,7 +25,7 @@ struct hs_findings_scene;
 struct hs_finding_kind {
     const char *id;     // in suppressions, conditions and JSON
     const char *title;  // a few words
-    const char *advice; // what people usually do
+    const char *advice; // what people usually do; a finding may have a better one
     enum hs_harm harm;
     // Adds what it finds. Returns 0 or a negative errno with the error of the scene set.
     int (*find)(struct hs_findings_scene *scene);
@@ -36,8 +36,9 @@ const struct hs_finding_kind *hs_finding_kind__find(const char *id); // NULL: th
 struct hs_finding {
     const struct hs_finding_kind *kind;
     enum hs_confidence confidence;
-    char *text;   // what was found
-    char *reason; // the numbers that it follows from
+    char *text;         // what was found
+    char *reason;       // the numbers that it follows from
+    const char *advice; // NULL when it is added: that of its kind
     uint64_t bytes, count;
     uint64_t whole_bytes; // what `bytes` is a part of; 0: nothing
     const char *whole;    // what that is: "the memory that is live at the end"

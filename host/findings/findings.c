@@ -120,7 +120,7 @@ static void write_finding(FILE *out, const struct hs_style *style, const struct 
         fprintf(out, "    %-7s %s of %s\n", "share", hs_text__percent(finding->bytes, finding->whole_bytes).text,
                 finding->whole);
     write_line(out, "why", finding->reason);
-    write_line(out, "usually", finding->kind->advice);
+    write_line(out, "usually", finding->advice);
     if (!*finding->query)
         return;
     fprintf(out, "    %-7s heapsonde report", "show");
@@ -158,7 +158,7 @@ static void write_json(struct hs_json *json, const struct hs_finding *finding)
     hs_json__string(json, "confidence", hs_confidence__name(finding->confidence));
     hs_json__string(json, "text", finding->text);
     hs_json__string(json, "reason", finding->reason);
-    hs_json__string(json, "advice", finding->kind->advice);
+    hs_json__string(json, "advice", finding->advice);
     hs_json__number(json, "bytes", finding->bytes);
     hs_json__number(json, "count", finding->count);
     if (finding->whole_bytes)

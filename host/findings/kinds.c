@@ -5,9 +5,7 @@
 
 const struct hs_finding_kind hs_finding_kinds[] = {
     {"recording", "What this recording cannot tell",
-     "Record again with more room for events (HEAPSONDE_MEMORY), or give the file with the missing names with "
-     "--debug-dir. 'heapsonde report' and 'heapsonde report --modules' say what is missing.",
-     HS_HARM_TAKES, hs_find__recording},
+     "'heapsonde report' and 'heapsonde report --modules' say what is missing.", HS_HARM_TAKES, hs_find__recording},
     {"never_freed", "Memory that is never freed and keeps growing",
      "Find the place that should free these blocks: often an error path, or a list, table or cache from which nothing "
      "is removed.",

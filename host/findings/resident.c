@@ -10,12 +10,13 @@
 #define LEAST_FREED ((uint64_t)2 << 20)
 #define LEAST_OTHER ((uint64_t)16 << 20)
 
-// Shortly before the end, as programs free all at the end.
+// Shortly before the end, as programs free all at the end. Blocks that are older than the recording would seem to be
+// freed.
 static int add_freed(struct hs_findings_scene *scene, const struct hs_budget *budget)
 {
     const uint64_t freed = budget->part[HS_BUDGET_FREED];
     const uint64_t heap = freed + budget->part[HS_BUDGET_TOUCHED] + budget->part[HS_BUDGET_ADDED];
-    if (freed < LEAST_FREED || freed < budget->resident / 4)
+    if (freed < LEAST_FREED || freed < budget->resident / 4 || hs_store__info(scene->store, "attached"))
         return 0;
     return hs_findings_scene__add(
         scene,

@@ -445,6 +445,7 @@ int hs_findings_scene__add(struct hs_findings_scene *scene, struct hs_finding fi
 {
     struct hs_findings *all = scene->findings;
     finding.kind = scene->kind;
+    finding.advice = finding.advice ? finding.advice : finding.kind->advice;
     finding.suppression = finding.stack ? suppression_of(scene, finding.stack) : NULL;
     if (!finding.text || !finding.reason || !finding.query) {
         free_strings(&finding);

@@ -28,7 +28,7 @@ static void print_row(FILE *out, const char *name, uint64_t peak, uint64_t end)
     fprintf(out, "  %-24s %12s %12s\n", name, hs_text__bytes(peak).text, hs_text__bytes(end).text);
 }
 
-static void print(FILE *out, const struct hs_budgets *budgets)
+static void print(FILE *out, const struct hs_budgets *budgets, bool is_attached)
 {
     const struct hs_style *style = hs_style__for(out);
     const struct hs_budget *peak = &budgets->peak, *end = &budgets->end;
@@ -40,6 +40,11 @@ static void print(FILE *out, const struct hs_budgets *budgets)
     print_row(out, "all that is resident", peak->resident, end->resident);
     print_row(out, "live blocks, not touched", peak->live - peak->part[HS_BUDGET_TOUCHED],
               end->live - end->part[HS_BUDGET_TOUCHED]);
+    if (is_attached)
+        fputs(
+            "  Only pages that became resident after the recording had begun are known. Blocks that are older than it\n"
+            "  count as freed, or as the rest.\n",
+            out);
 }
 
 int hs_report__budget(FILE *out, const struct hs_subject *subject)
@@ -50,7 +55,7 @@ int hs_report__budget(FILE *out, const struct hs_subject *subject)
         return 0;
     int result = hs_budgets__make(&budgets, subject->store, NULL, &error);
     if (!result)
-        print(out, &budgets);
+        print(out, &budgets, hs_store__info(subject->store, "attached") != NULL);
     return result;
 }
 

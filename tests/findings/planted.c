@@ -217,10 +217,10 @@ static void plant_not_heap(unsigned more)
 static void plant_it(enum plant plant, unsigned more)
 {
     static void (*const plants[PLANTS])(unsigned) = {
-        [PLANT_LEAK] = plant_leak,         [PLANT_CACHE] = plant_cache,      [PLANT_FREED_AT_END] = plant_freed_at_end,
-        [PLANT_ROUNDS] = plant_rounds,     [PLANT_PEAK] = plant_peak,        [PLANT_CHURN] = plant_churn,
-        [PLANT_REALLOC] = plant_realloc,   [PLANT_HOLES] = plant_holes,      [PLANT_UNTOUCHED] = plant_untouched,
-        [PLANT_RESIDENT] = plant_resident, [PLANT_NOT_HEAP] = plant_not_heap};
+        [PLANT_LEAK] = plant_leak,         [PLANT_CACHE] = plant_cache,       [PLANT_FREED_AT_END] = plant_freed_at_end,
+        [PLANT_ROUNDS] = plant_rounds,     [PLANT_PEAK] = plant_peak,         [PLANT_CHURN] = plant_churn,
+        [PLANT_REALLOC] = plant_realloc,   [PLANT_HOLES] = plant_holes,       [PLANT_UNTOUCHED] = plant_untouched,
+        [PLANT_RESIDENT] = plant_resident, [PLANT_NOT_HEAP] = plant_not_heap, [PLANT_ATTACHED] = plant_resident};
     if (plant == PLANT_LEAK_AND_CHURN) {
         plant_churn(2 * more);
         plant_leak(more);
@@ -253,7 +253,7 @@ static int compare(const void *left, const void *right)
     return (a->address > b->address) - (a->address < b->address);
 }
 
-static void write_meta(struct trace_writer *writer, bool marks)
+static void write_meta(struct trace_writer *writer, bool marks, bool attached)
 {
     static uint8_t bytes[HS_SLOT_RECORDS_SIZE];
     struct hs_meta_writer meta;
@@ -261,6 +261,8 @@ static void write_meta(struct trace_writer *writer, bool marks)
     hs_meta_begin(&meta, bytes, sizeof(bytes));
     hs_meta_clock(&meta, 0, 1000000000, 1700000000000000000);
     hs_meta_info(&meta, "executable", 10, "/opt/program", 12);
+    if (attached)
+        hs_meta_info(&meta, "attached", 8, "3000000000", 10);
     hs_meta_thread(&meta, 1, 4711, 0, "main", 4);
     hs_meta_module(&meta, 0, PROGRAM, PROGRAM + SPAN, PROGRAM, NULL, 0, "/opt/program", 12);
     hs_meta_module(&meta, 0, 0x7f0000000000, 0x7f0000100000, 0x7f0000000000, NULL, 0, "/usr/lib/libc.so.6", 18);
@@ -272,13 +274,12 @@ static void write_meta(struct trace_writer *writer, bool marks)
     trace_writer__meta(writer, bytes, (size_t)(meta.at - bytes), false);
 }
 
-// The writer of traces always says that some events were dropped.
-static void say_dropped(const char *path, uint64_t count)
+void planted__say_dropped(const char *path, enum hs_drop reason, uint64_t count)
 {
+    const size_t all = offsetof(struct hs_file_header, live) + offsetof(struct hs_live, dropped);
     FILE *file = fopen(path, "r+b");
     ck_assert_ptr_nonnull(file);
-    fseek(file, offsetof(struct hs_file_header, live) + offsetof(struct hs_live, dropped) + 8 * HS_DROP_NESTED,
-          SEEK_SET);
+    fseek(file, (long)(all + reason * sizeof(count)), SEEK_SET);
     ck_assert_uint_eq(fwrite(&count, sizeof(count), 1, file), 1);
     fclose(file);
 }
@@ -307,10 +308,11 @@ void planted__write(const char *path, enum plant plant, unsigned more)
     qsort(event, events, sizeof(*event), compare);
     trace_writer__open_for(&writer, path, EM_X86_64, &target);
     set_id(&writer, plant, more);
-    write_meta(&writer, plant == PLANT_ROUNDS);
+    write_meta(&writer, plant == PLANT_ROUNDS, plant == PLANT_ATTACHED);
     trace_writer__events(&writer, 1, event, events, false);
     trace_writer__close(&writer, true, END);
-    say_dropped(path, plant == PLANT_DROPPED ? 7 : 0);
+    // The writer of traces always says that some events were dropped.
+    planted__say_dropped(path, HS_DROP_NESTED, plant == PLANT_DROPPED ? 7 : 0);
 }
 
 void planted__build(const char *folder)

@@ -5,6 +5,8 @@
 #ifndef HEAPSONDE_TESTS_FINDINGS_PLANTED_H
 #define HEAPSONDE_TESTS_FINDINGS_PLANTED_H
 
+#include "format/trace_format.h"
+
 #include <stdbool.h>
 
 enum plant {
@@ -23,6 +25,7 @@ enum plant {
     PLANT_DROPPED,
     PLANT_RESIDENT,
     PLANT_NOT_HEAP,
+    PLANT_ATTACHED, // like PLANT_RESIDENT, with older blocks that are not known
     PLANTS,
     PLANT_LEAK_AND_CHURN = PLANTS // two faults
 };
@@ -31,5 +34,7 @@ enum plant {
 void planted__build(const char *folder);
 // `more` times as much of what is planted.
 void planted__write(const char *path, enum plant plant, unsigned more);
+// What a trace says to be missing.
+void planted__say_dropped(const char *path, enum hs_drop reason, uint64_t count);
 
 #endif

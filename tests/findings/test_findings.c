@@ -132,6 +132,72 @@ START_TEST(each_plant_gives_its_finding)
 }
 END_TEST
 
+// The one of what the recording cannot tell.
+static json_t *note_of(const char *options)
+{
+    json_t *said = report(options), *findings = json_object_get(said, "findings");
+    for (size_t i = 0; i < json_array_size(findings); i++) {
+        json_t *finding = json_array_get(findings, i);
+        if (strcmp(member(finding, "id"), "recording") != 0)
+            continue;
+        json_incref(finding);
+        json_decref(said);
+        return finding;
+    }
+    ck_abort_msg("%s", json_dumps(said, 0));
+}
+
+static void expect_words(const json_t *finding, const char *name, const char *words)
+{
+    ck_assert_msg(strstr(member(finding, name), words) != NULL, "%s: %s", words, member(finding, name));
+}
+
+// More memory for the recorder helps only where that was short.
+START_TEST(advice_is_that_of_the_reason)
+{
+    static const struct {
+        enum hs_drop reason;
+        const char *text, *advice;
+    } drops[] = {
+        {HS_DROP_NESTED, "9 events are missing", "signal-safety(7)"},
+        {HS_DROP_BUFFER, "Every number may be too low", "faster disk"},
+        {HS_DROP_MEMORY, "Every number may be too low", "ulimit -v"},
+        {HS_DROP_STOPPED, "Every number may be too low", "disk was full"},
+        {HS_DROP_STACK_TABLE, "9 events are incomplete", "HEAPSONDE_MEMORY"},
+        {HS_DROP_SMALL_STACK, "9 events are missing", "pthread_attr_setstacksize(3)"},
+        {HS_DROP_LINK, "9 events are missing", "--stream-policy block"},
+        {HS_DROP_BLOCK_TABLE, "count as freed at once", "HEAPSONDE_MEMORY"},
+        {HS_DROP_SAMPLES, "the heap is not affected", "less busy"},
+        {HS_DROP_UNLOADING, "the heap is not affected", "Usually nothing"},
+        {HS_DROP_META, "9 chunks are missing", "--stream-buffer"},
+        {HS_DROP_NO_REGISTERS, "the heap is not affected", "Usually nothing"},
+        {HS_DROP_NO_ROOM, "9 events are incomplete", "sigaltstack(2)"},
+        {HS_DROP_CHILDREN, "9 processes are missing", "absolute path"},
+    };
+    set_up();
+    plant(PLANT_NOTHING);
+    for (size_t i = 0; i < sizeof(drops) / sizeof(drops[0]); i++) {
+        planted__say_dropped(text("%s/trace.dat", work), drops[i].reason, 9);
+        json_t *note = note_of("");
+        expect_words(note, "text", drops[i].text);
+        expect_words(note, "advice", drops[i].advice);
+        expect_words(note, "reason", " events were recorded.");
+        ck_assert(!strstr(member(note, "advice"), "debug-dir"));
+        json_decref(note);
+        planted__say_dropped(text("%s/trace.dat", work), drops[i].reason, 0);
+        shell("rm -rf trace.dat.store");
+    }
+    // The program's file, which has the names, is elsewhere.
+    shell("mv root elsewhere && mkdir root");
+    json_t *note = note_of("");
+    expect_words(note, "text", "functions whose names are unknown");
+    expect_words(note, "advice", "--debug-dir");
+    ck_assert(!strstr(member(note, "advice"), "HEAPSONDE_MEMORY"));
+    json_decref(note);
+    remove_work();
+}
+END_TEST
+
 // Although churn has more bytes, as it also does by what they count.
 START_TEST(growth_comes_before_churn)
 {
@@ -285,6 +351,7 @@ int main(void)
 {
     TCase *cases = tcase_create("findings");
     tcase_add_loop_test(cases, each_plant_gives_its_finding, PLANT_NOTHING, PLANTS);
+    tcase_add_test(cases, advice_is_that_of_the_reason);
     tcase_add_test(cases, growth_comes_before_churn);
     tcase_add_test(cases, files_with_wrong_lines_are_refused);
     tcase_add_test(cases, conditions_count_findings);

@@ -111,6 +111,24 @@ START_TEST(the_report_shows_them)
 }
 END_TEST
 
+// Older blocks are not known: what they have is not called freed without a word about it.
+START_TEST(attached_traces_say_what_is_unknown)
+{
+    static const char said[] = "\n  Only pages that became resident after the recording had begun are known.";
+    make_work();
+    planted__write(text("%s/attached.dat", work), PLANT_ATTACHED, 1);
+    planted__write(text("%s/trace.dat", work), PLANT_RESIDENT, 1);
+    struct outcome outcome = run("$HEAPSONDE report attached.dat");
+    expect_line(outcome.output, said);
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE report trace.dat");
+    expect_line(outcome.output, "Why resident");
+    ck_assert_ptr_null(strstr(outcome.output, said));
+    free_outcome(&outcome);
+    remove_work();
+}
+END_TEST
+
 // With a filter, and without page faults.
 START_TEST(the_parts_are_those_of_the_whole_process)
 {
@@ -139,6 +157,7 @@ int main(void)
     TCase *cases = tcase_create("resident");
     tcase_add_test(cases, the_parts_add_up);
     tcase_add_test(cases, the_report_shows_them);
+    tcase_add_test(cases, attached_traces_say_what_is_unknown);
     tcase_add_test(cases, the_parts_are_those_of_the_whole_process);
     return run_cases("resident", cases);
 }

@@ -59,10 +59,11 @@ export async function open(browser, server, { refused = [], ...options } = {}) {
   return { page, context, wrong };
 }
 
-// Until every part of the page has its answer and is drawn.
+// Until the page shows its address, and every part of it has its answer and is drawn: also the rows below those that are
+// visible, which come later.
 export async function settled(page) {
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
-  await page.waitForFunction(() => document.querySelectorAll("[data-state=ready]").length > 0 &&
-    document.querySelectorAll("[data-state=loading], [aria-busy=true]").length === 0);
+  await page.waitForFunction(() => document.body.dataset.address === location.hash && document.querySelectorAll("[data-state=ready]").length > 0 &&
+    document.querySelectorAll("[data-state=loading], [aria-busy=true], .missing").length === 0);
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 }

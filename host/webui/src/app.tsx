@@ -13,7 +13,7 @@ import { Login } from "./parts/login";
 import { copy } from "./parts/menu";
 import { Boundary, Pane, curl } from "./parts/pane";
 import { Strip } from "./parts/strip";
-import { address, changed, filterOf, go, paused, question, type Route, toView, useRoute, transformsOf } from "./state/route";
+import { address, changed, filterOf, go, parse, paused, question, type Route, toView, useRoute, transformsOf } from "./state/route";
 import { baseName, plain } from "./text/format";
 import { diffQuestion } from "./views/diff";
 import { commandOf, VIEWS } from "./views/table";
@@ -48,9 +48,9 @@ function App() {
   const row = list.data?.find((one) => one.id && (one.id === route.trace || (route.trace?.length ?? 0) > 3 && one.id.startsWith(route.trace!)));
   const last = route.trace === "last" && !reading ? list.data?.filter((one) => one.id).at(-1) : undefined;
   useEffect(() => {
-    const whole = last ?? (row && row.id !== route.trace ? row : undefined);
-    if (whole)
-      go({ ...route, trace: whole.id }, true);
+    const whole = last ?? (row && row.id !== route.trace ? row : undefined), now = parse(location.hash);
+    if (whole && now.trace === route.trace)
+      go({ ...now, trace: whole.id }, true);
   });
   useEffect(() => {
     const view = VIEWS.find((one) => one.name === route.view);
@@ -65,7 +65,7 @@ function App() {
       <Head route={route} list={list} row={row} />
       {!route.trace ? <TracesView answer={list} route={route} />
         : row ? <Trace route={{ ...route, trace: row.id }} row={row} rows={list.data!} key={row.id} />
-          : <main class="scroll" id="main" tabIndex={-1}><Pane answer={list} path="/list">{(rows) => last ? null : <p class="empty">
+          : <main class="scroll" id="main" tabIndex={-1} aria-busy={!!last}><Pane answer={list} path="/list">{(rows) => last ? null : <p class="empty">
             {reading ? "The trace is still being read." : <>The server has no trace {plain(route.trace!)}. <a href="#/">{rows.length === 1 ? "There is 1 other." : `There are ${rows.length} others.`}</a></>}</p>}</Pane></main>}
     </>
   );

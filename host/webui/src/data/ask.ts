@@ -128,7 +128,8 @@ export async function askOrKept<T>(path: string, signal: AbortSignal): Promise<T
 }
 
 export function useAnswer<T>(path: string | undefined, every = 0): Answer<T> {
-  const [state, set] = useState<{ data?: T; of?: string; problem?: Refusal; loading: boolean }>({ loading: !!path });
+  // `asked` is the question that the state is about. Until a new one is sent, after the next picture, it is another.
+  const [state, set] = useState<{ data?: T; of?: string; asked?: string; problem?: Refusal; loading: boolean }>({ loading: !!path });
   const [round, again] = useState(0);
   const now = useRef<AbortController | undefined>(undefined);
   useEffect(() => {
@@ -137,15 +138,15 @@ export function useAnswer<T>(path: string | undefined, every = 0): Answer<T> {
     const known = round ? undefined : keptAnswer<T>(path);
     if (known !== undefined) {
       keep(path, known);
-      set((before) => before.of === path && before.data === known && !before.loading ? before : { data: known, of: path, loading: false });
+      set((before) => before.asked === path && before.data === known && !before.loading ? before : { data: known, of: path, asked: path, loading: false });
       return;
     }
     const end = now.current = new AbortController();
-    set((before) => ({ ...before, problem: undefined, loading: true }));
+    set((before) => ({ ...before, asked: path, problem: undefined, loading: true }));
     let patience = 0;
     const run = (): void => {
       askAndKeep<T>(path, end.signal).then(
-        (data) => set({ data, of: path, loading: false }),
+        (data) => end.signal.aborted || set({ data, of: path, asked: path, loading: false }),
         (problem: unknown) => {
           if (end.signal.aborted)
             return;
@@ -169,11 +170,12 @@ export function useAnswer<T>(path: string | undefined, every = 0): Answer<T> {
   const retry = (): void => again((before) => before + 1);
   const cancel = (): void => {
     now.current?.abort();
-    set((before) => ({ ...before, problem: new Refusal(-1, "Cancelled."), loading: false }));
+    set((before) => ({ ...before, asked: path, problem: new Refusal(-1, "Cancelled."), loading: false }));
   };
   // What is kept is drawn at once, not after a picture of waiting.
   const known = path && !round && state.of !== path ? keptAnswer<T>(path) : undefined;
   if (known !== undefined)
     return { data: known, of: path, problem: undefined, loading: false, retry, cancel };
-  return { data: state.data, of: state.of, problem: state.problem, loading: state.loading, retry, cancel };
+  const isCurrent = state.asked === path;
+  return { data: state.data, of: state.of, problem: isCurrent ? state.problem : undefined, loading: !!path && (state.loading || !isCurrent), retry, cancel };
 }

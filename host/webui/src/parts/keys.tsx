@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Keys that work on the whole page, and the list of all keys. Those of pictures and tables are with them.
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { nextCost } from "./controls";
 import { copy } from "./menu";
 import type { Summary } from "../data/types";
@@ -95,7 +95,8 @@ export function Keys({ place }: { place: Place | undefined }) {
   const [shown, show] = useState(false);
   const now = useRef(place);
   now.current = place;
-  useEffect(() => {
+  // As soon as the keys are drawn, they work.
+  useLayoutEffect(() => {
     let afterG = false;
     const press = (event: KeyboardEvent): void => {
       // The address is newer than what is drawn when keys follow one another quickly.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A search box for rows with stacks. The text becomes a part of the filter, which the chips show, too.
 import { searchFilter } from "../canvas/model";
-import { address, changed, go, isFilter, type Route } from "../state/route";
-import { useEffect, useState } from "preact/hooks";
+import { address, changed, go, isFilter, parse, type Route } from "../state/route";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 const KINDS = ["function_regex", "source_regex", "library"];
 
@@ -15,26 +15,43 @@ function without(route: Route, made: [string, string] | undefined): Route {
   return { ...route, parameters };
 }
 
-export function StackSearch({ route, what }: { route: Route; what: string }) {
+// A chip may have removed it.
+function searchOf(route: Route): string {
   const asked = route.parameters.get("ui.search") ?? "", made = searchFilter(asked);
-  // A chip may have removed it.
-  const search = made && route.parameters.getAll(made[0]).includes(made[1]) ? asked : "";
+  return made && route.parameters.getAll(made[0]).includes(made[1]) ? asked : "";
+}
+
+export function StackSearch({ route: drawn, what }: { route: Route; what: string }) {
+  const search = searchOf(drawn);
   const [text, setText] = useState(search);
-  useEffect(() => setText(search), [search]);
+  // What was typed since an own change of the address stays.
+  const applied = useRef(search), timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  useEffect(() => {
+    if (search === applied.current)
+      return;
+    clearTimeout(timer.current);
+    applied.current = search;
+    setText(search);
+  }, [search]);
+  useEffect(() => () => clearTimeout(timer.current), []);
   const apply = (to: string): void => {
-    const next = without(route, searchFilter(search)), filter = searchFilter(to);
+    // The address is newer than what is drawn.
+    const route = parse(location.hash);
+    if (route.view !== drawn.view)
+      return;
+    const next = without(route, searchFilter(searchOf(route))), filter = searchFilter(to);
     if (filter && KINDS.includes(filter[0]) && isFilter(filter[0]))
       next.parameters.append(...filter);
     const after = changed(next, { "ui.search": filter ? to : undefined, "ui.stack": undefined });
+    applied.current = searchOf(after);
     if (address(after) !== address(route))
       go(after);
   };
-  useEffect(() => {
-    if (text === search)
-      return;
-    const timer = setTimeout(() => apply(text), 150);
-    return () => clearTimeout(timer);
-  }, [text, search]);
+  const type = (to: string): void => {
+    setText(to);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => apply(to), 150);
+  };
   return <input type="search" class="search" placeholder="Search: function, /regex/i, lib:, file:" aria-label={`Search ${what} by functions`} value={text}
-    onInput={(event) => setText(event.currentTarget.value)} />;
+    onInput={(event) => type(event.currentTarget.value)} />;
 }

@@ -111,7 +111,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
     event.preventDefault();
   };
   return (
-    <section class="strip" aria-label="The heap over time" data-state={answer.problem ? "problem" : data ? "ready" : "loading"} data-end={data?.end_size.at(-1)}>
+    <section class="strip" aria-label="The heap over time" data-state={answer.problem ? "problem" : answer.loading ? "loading" : "ready"} data-end={data?.end_size.at(-1)}>
       <div class="strip-pane">
         <canvas ref={canvas} tabIndex={0} role="application" aria-label={`Heap over ${duration(end)}; at most ${bytes(summary.peak_bytes)} after ${duration(summary.peak_time_ns)}. Arrow keys move the range; with Shift, they move its end.`}
           onKeyDown={key}

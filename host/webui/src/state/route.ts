@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The address is the state: #/t/ID/VIEW?PARAMETERS. Parameters have REST's names; those with `ui.` are the page's own.
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 
 export interface Route {
   trace: string | undefined;
@@ -43,13 +43,18 @@ export function address(route: Route): string {
 }
 
 export function useRoute(): Route {
-  const [route, set] = useState(() => parse(location.hash));
-  useEffect(() => {
-    const changed = (): void => set(parse(location.hash));
+  const [hash, set] = useState(location.hash);
+  // An address that changes before the first picture counts, too.
+  useLayoutEffect(() => {
+    const changed = (): void => set(location.hash);
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);
-  return route;
+  // The address of what is drawn.
+  useLayoutEffect(() => {
+    document.body.dataset.address = hash;
+  }, [hash]);
+  return useMemo(() => parse(hash), [hash]);
 }
 
 export type Changes = Record<string, string | undefined>;

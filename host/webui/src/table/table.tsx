@@ -63,11 +63,12 @@ export function Table<Row>(props: Props<Row>) {
   const [visible, setVisible] = useState(20);
   // The previous rows stay until those of the next request arrive.
   const [got, setGot] = useState<{ of: string; total: number; pages: Map<number, Row[]> } | undefined>();
-  const [problem, setProblem] = useState<Refusal | undefined>();
   const [round, again] = useState(0);
   const [at, setAt] = useState(0);
-  useBack(problem, () => again((before) => before + 1));
   const whole = props.ask(0, PAGE);
+  const [failed, setFailed] = useState<{ of: string; why: Refusal } | undefined>();
+  const problem = failed?.of === whole ? failed.why : undefined, setProblem = (why: Refusal | undefined): void => setFailed(why && { of: whole, why });
+  useBack(problem, () => again((before) => before + 1));
 
   const total = got?.total, pages = got?.pages ?? new Map<number, Row[]>(), fresh = got?.of === whole;
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What the page does between two pictures: before the first one, while an answer is on its way, and while someone types.
+import assert from "node:assert/strict";
+import { settled } from "./browser.mjs";
+
+export function moments({ page, view, programs }) {
+  const of = () => programs.server, cpp = (name, query) => view(name, query, programs.cpp);
+
+  // Runs in the page as soon as the element is drawn.
+  const once = (page, selector, act) => page.addInitScript(`new MutationObserver((_, watcher) => {
+    if (document.querySelector(${JSON.stringify(selector)}))
+      watcher.disconnect(), (${act})();
+  }).observe(document, { childList: true, subtree: true })`);
+
+  page("keys work as soon as they are drawn", async (page, go) => {
+    await once(page, "button.keys", () => document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "?", bubbles: true, cancelable: true })));
+    await go(cpp("overview"));
+    assert.equal(await page.locator("dialog[open] .key-list").count(), 1);
+  }, { of });
+
+  page("an address that changes before the first picture is followed", async (page, go) => {
+    await once(page, "#app header", () => { location.hash = location.hash.replace("overview", "recording"); });
+    await go(cpp("overview"));
+    assert.equal(await page.locator(".view-recording").count(), 1);
+  }, { of });
+
+  page("what belongs to another question is never shown as the answer", async (page, go) => {
+    // What each part says when the new address has been drawn, before anything was asked.
+    const said = (hash) => page.evaluate((to) => new Promise((resolve) => {
+      addEventListener("hashchange", async () => {
+        for (let i = 0; i < 20; i++)
+          await undefined;
+        resolve([...document.querySelectorAll(".strip, .view [data-state]")].map((one) => `${one.className.split(" ")[0]} ${one.dataset.state}`));
+      }, { once: true });
+      location.hash = to;
+    }), hash);
+    for (const [name, part, least] of [["flame", "pane", 31], ["blocks", "table", 32]]) {
+      await go(cpp(name, "cost=peak"));
+      assert.deepEqual(await said(cpp(name, `cost=allocated&size_min=${least}`)), ["strip loading", part + " loading"]);
+      await settled(page);
+    }
+    // The same for what was refused.
+    await page.goto(programs.server.address + "/" + cpp("blocks", "size_min=nonsense"));
+    await page.waitForFunction(() => document.querySelectorAll("[data-state=problem]").length > 1);
+    assert.deepEqual(await said(cpp("blocks", "size_min=33")), ["strip loading", "table loading"]);
+    await settled(page);
+  }, { of, refused: [400] });
+
+  page("what is typed stays, and changes nothing but the search", async (page, go) => {
+    await go(cpp("blocks"));
+    await page.evaluate(() => {
+      const box = document.querySelector(".view .search"), type = (text) => (box.value = text, box.dispatchEvent(new InputEvent("input", { bubbles: true })));
+      type("ma");
+      // A column is chosen before the search begins.
+      location.hash += "?order=asc&sort_by=size";
+      // More is typed while the address changes.
+      addEventListener("hashchange", function more() {
+        if (location.hash.includes("ui.search"))
+          removeEventListener("hashchange", more), type("main");
+      });
+    });
+    await page.waitForFunction(() => new URLSearchParams(location.hash.split("?")[1]).get("ui.search") === "main");
+    await settled(page);
+    const asked = new URLSearchParams(page.url().split("?")[1]);
+    assert.deepEqual([asked.get("order"), asked.getAll("function_regex")], ["asc", ["(?i:main)"]]);
+    assert.equal(await page.locator(".view .search").inputValue(), "main");
+    await page.locator("a.chip").click();
+    await page.waitForFunction(() => document.querySelector(".view .search").value === "");
+  }, { of });
+}
