@@ -24,6 +24,12 @@ bool hs_lock__acquire(struct hs_lock *lock, uint32_t tid);
 
 void hs_lock__release(struct hs_lock *lock);
 
+// Whether `tid` holds the lock.
+static inline bool hs_lock__is_of(const struct hs_lock *lock, uint32_t tid)
+{
+    return tid && (atomic_load_explicit(&lock->word, memory_order_relaxed) & ~HS_LOCK_CONTENDED) == tid;
+}
+
 // Whether the thread has ended. In a vfork child, which runs in its parent's memory, the parent's threads count as
 // alive.
 bool hs_thread_is_gone(uint32_t tid);

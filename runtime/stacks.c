@@ -422,16 +422,16 @@ uint32_t hs_stacks__count(void)
     return atomic_load_explicit(&trie.count, memory_order_relaxed);
 }
 
-HS_COLD void hs_stacks__before_fork(uint32_t tid)
+HS_COLD bool hs_stacks__before_fork(uint32_t tid)
 {
-    hs_lock__acquire(&trie.lock, tid);
+    return !hs_lock__is_of(&trie.lock, tid) && hs_lock__acquire(&trie.lock, tid);
 }
 
-HS_COLD void hs_stacks__after_fork(bool in_child)
+HS_COLD void hs_stacks__after_fork(bool in_child, bool taken)
 {
     if (in_child)
         trie.lock = (struct hs_lock){0};
-    else
+    else if (taken)
         hs_lock__release(&trie.lock);
 }
 

@@ -61,9 +61,10 @@ void hs_stacks__unlock(void);
 // The number that was given last.
 uint32_t hs_stacks__count(void);
 
-// Around fork, if the child keeps the trie: makes sure that no other thread is in the middle of a change.
-void hs_stacks__before_fork(uint32_t tid);
-void hs_stacks__after_fork(bool in_child);
+// Around fork, if the child keeps the trie: makes sure that no other thread is in the middle of a change. Returns
+// whether the lock was taken, which the parent releases then.
+bool hs_stacks__before_fork(uint32_t tid);
+void hs_stacks__after_fork(bool in_child, bool taken);
 
 // Empties the trie, for the new trace of a forked child. Only one thread may exist.
 void hs_stacks__reset(void);

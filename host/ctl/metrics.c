@@ -27,6 +27,8 @@ static const struct {
     {HS_METRIC_COUNTER, "heapsonde_process_samples", "samples_total", "Samples that were taken."},
     {HS_METRIC_COUNTER, "heapsonde_process_dropped_samples", "samples_dropped",
      "Samples that were left out for want of memory."},
+    {HS_METRIC_COUNTER, "heapsonde_process_shortened_samples", "samples_shortened",
+     "Samples that count for their innermost frames for want of memory."},
     {HS_METRIC_GAUGE, "heapsonde_process_live_samples", "samples", "Samples whose blocks are in use."},
     {HS_METRIC_GAUGE, "heapsonde_process_stacks", "stacks", "Different stacks of samples."},
     {HS_METRIC_GAUGE, "heapsonde_process_threads", "threads", "Threads that have allocated."},

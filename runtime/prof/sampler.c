@@ -17,7 +17,7 @@
 #include "runtime/stacks.h"
 #include "unwind/stack_memory.h"
 
-enum { RATES_LIMIT = 4096, PENDING_LIMIT = 16, ABANDONED_AFTER = 10000 };
+enum { RATES_LIMIT = 4096, LEFT_LIMIT = 16, ABANDONED_AFTER = 10000 };
 #define WATCH_BYTES (16u << 10) // a thread looks after the triggers of dumps at least this often
 
 struct hs_sampler hs_sampler = {.sample_bytes = 1};
@@ -28,10 +28,16 @@ static struct {
     uint32_t rate_count;
     uint32_t life;                             // counts hs_sampler__reset()
     uint64_t seen_allocated, seen_deallocated; // sums that threads have reported
-    uintptr_t pending[PENDING_LIMIT];          // frees by a signal handler that interrupted the lock's owner
-    volatile uint32_t pending_count;
-    _Atomic uint32_t refused; // requests in a row for a lock that the thread itself holds
+    _Atomic uint32_t refused;                  // requests in a row for a lock that the thread itself holds
 } state;
+
+// Released blocks that the next owner of the table's lock takes out: of threads that did not get the lock, and of
+// signal handlers that interrupted its owner. A block is left before its real free. Whoever gets the address after that
+// takes the lock before it adds a sample, and so sees what was left.
+static struct {
+    _Atomic uint32_t any;
+    _Atomic uintptr_t blocks[LEFT_LIMIT]; // 0: unused
+} left;
 
 // ---- the lock -------------------------------------------------------------------------------------------------------
 
@@ -42,8 +48,32 @@ static uint32_t own_tid(void)
 
 bool hs_table__is_ours(void)
 {
-    uint32_t word = atomic_load_explicit(&hs_table_lock.word, memory_order_relaxed);
-    return word != 0 && (word & ~HS_LOCK_CONTENDED) == own_tid();
+    return hs_lock__is_of(&hs_table_lock, own_tid());
+}
+
+static HS_COLD void settle(uint32_t index, const struct hs_sampler_thread *thread, uint32_t stack);
+
+static HS_COLD void leave(uintptr_t block)
+{
+    uintptr_t unused = 1;
+    for (unsigned i = 0; i < LEFT_LIMIT && unused; i++) {
+        unused = 0;
+        atomic_compare_exchange_strong_explicit(&left.blocks[i], &unused, block, memory_order_relaxed,
+                                                memory_order_relaxed);
+    }
+    atomic_store_explicit(&left.any, 1, memory_order_release);
+}
+
+// Under the lock.
+static HS_COLD void settle_what_is_left(void)
+{
+    atomic_exchange_explicit(&left.any, 0, memory_order_acquire);
+    for (unsigned i = 0; i < LEFT_LIMIT; i++) {
+        uintptr_t block = atomic_exchange_explicit(&left.blocks[i], 0, memory_order_relaxed);
+        uint32_t index = block ? hs_samples__take(block) : 0;
+        if (index)
+            settle(index, hs_sampler_self, 0);
+    }
 }
 
 // A signal handler that interrupted the holder is refused; after many refusals the holder must have been left by
@@ -55,18 +85,13 @@ bool hs_table__lock(void)
     if (!hs_lock__acquire(&hs_table_lock, own_tid()))
         return false;
     atomic_store_explicit(&state.refused, 0, memory_order_relaxed);
+    if (HS_UNLIKELY(atomic_load_explicit(&left.any, memory_order_relaxed)))
+        settle_what_is_left();
     return true;
 }
 
-static HS_COLD void settle(uint32_t index, const struct hs_sampler_thread *thread, uint32_t stack);
-
 void hs_table__unlock(void)
 {
-    while (HS_UNLIKELY(state.pending_count)) {
-        uint32_t index = hs_samples__take(state.pending[--state.pending_count]);
-        if (index)
-            settle(index, hs_sampler_self, 0);
-    }
     hs_lock__release(&hs_table_lock);
 }
 
@@ -343,21 +368,18 @@ void hs_sampler__allocated_slowly(struct hs_sampler_thread *thread, const struct
 
 // ---- frees ----------------------------------------------------------------------------------------------------------
 
-// A handler that interrupted the thread in the locked part leaves the block to the end of that part: until then nobody
-// can add the same address.
-static bool put_off(uintptr_t block)
+static HS_COLD __attribute__((noinline)) bool lock_or_leave(uintptr_t block)
 {
-    if (!hs_table__is_ours())
-        return false;
-    if (state.pending_count < PENDING_LIMIT)
-        state.pending[state.pending_count++] = block;
-    return true;
+    if (!hs_table__is_ours() && hs_table__lock())
+        return true;
+    leave(block);
+    return false;
 }
 
 static uint32_t stack_of_free(struct hs_sampler_thread *thread, const struct hs_registers *caller)
 {
     bool wanted = atomic_load_explicit(&hs_events_want_free_stacks, memory_order_relaxed);
-    if (HS_LIKELY(!wanted) || !caller || !thread->ready || thread->inside)
+    if (HS_LIKELY(!wanted) || !caller || !thread->ready || thread->inside || hs_table__is_ours())
         return 0;
     thread->inside = 1;
     uint32_t stack = stack_of(thread, caller);
@@ -377,13 +399,11 @@ static void emit_free(struct hs_sampler_thread *thread, uintptr_t block, size_t 
 
 void hs_sampler__released_slowly(struct hs_sampler_thread *thread, const struct hs_registers *caller, uintptr_t block)
 {
-    if (put_off(block))
-        return;
     // The log names the thread, which may have allocated nothing so far.
     if (HS_UNLIKELY(!thread->ready) && caller && hs_sampler__self())
         thread = hs_sampler_self;
     uint32_t stack = stack_of_free(thread, caller);
-    if (!hs_table__lock())
+    if (!lock_or_leave(block))
         return;
     uint32_t index = hs_samples__take(block);
     uint64_t usable = index ? hs_samples__at(index)->usable : 0;
@@ -398,7 +418,7 @@ struct hs_taken_sample hs_sampler__take(struct hs_sampler_thread *thread, uintpt
 {
     (void)thread;
     struct hs_taken_sample taken = {0, 0};
-    if (hs_table__is_ours() || !hs_table__lock())
+    if (!lock_or_leave(block))
         return taken;
     taken.index = hs_samples__take(block);
     taken.life = state.life;
@@ -513,24 +533,34 @@ HS_COLD void hs_sampler__reset(void)
 
 // ---- fork -----------------------------------------------------------------------------------------------------------
 
+enum { TABLE_TAKEN = 1, STACKS_TAKEN = 2, TAKEN_BITS = 2 };
+
+// Which locks the thread's forks have taken: not those that a signal handler's fork interrupted, and those for which it
+// had to wait for too long. The lowest bits are of the innermost fork.
+static __thread uint32_t locks_taken __attribute__((tls_model("initial-exec")));
+
 HS_COLD void hs_sampler__before_fork(void)
 {
     hs_dump__before_fork();
-    hs_table__lock();
-    hs_stacks__before_fork(own_tid());
+    uint32_t taken = hs_table__lock() ? TABLE_TAKEN : 0;
+    if (hs_stacks__before_fork(own_tid()))
+        taken |= STACKS_TAKEN;
+    locks_taken = locks_taken << TAKEN_BITS | taken;
 }
 
 HS_COLD void hs_sampler__after_fork(bool in_child)
 {
+    uint32_t taken = locks_taken;
+    locks_taken = taken >> TAKEN_BITS;
     if (in_child) {
         hs_sampler.pid = (uint32_t)hs_system_getpid();
         hs_table_lock.word = hs_sampler_self->ready ? hs_sampler_self->tid : 1;
         hs_sampler__keep_only_self();
     }
-    hs_stacks__after_fork(in_child);
+    hs_stacks__after_fork(in_child, taken & STACKS_TAKEN);
     if (in_child)
         hs_lock__release(&hs_table_lock);
-    else
+    else if (taken & TABLE_TAKEN)
         hs_table__unlock();
     hs_dump__after_fork(in_child);
 }

@@ -132,11 +132,12 @@ void hs_sampler__collect_gone(void);
 void hs_sampler__allocated_slowly(struct hs_sampler_thread *thread, const struct hs_registers *caller, void *block,
                                   size_t requested, size_t usable);
 
-// The slow path of a free: `block` may be a sample. Call before the real free. `caller` NULL: unknown.
+// The slow path of a free: `block` may be a sample. Call before the real free. `caller` NULL: unknown. Without the
+// lock, the sample is taken out by whoever has the lock next.
 void hs_sampler__released_slowly(struct hs_sampler_thread *thread, const struct hs_registers *caller, uintptr_t block);
 
 // Before and after a real realloc of a block that may be a sample: takes the sample out, and puts it back if realloc
-// fails.
+// fails. Without the lock, the sample is taken out later, and not put back.
 struct hs_taken_sample {
     uint32_t index; // 0: not a sample
     uint32_t life;  // changed by hs_sampler__reset(), which also removes samples that were taken out
@@ -152,7 +153,7 @@ bool hs_sampler__is_vforked(void);
 uint64_t hs_sampler__total_allocated(void);
 uint64_t hs_sampler__total_deallocated(void);
 
-// Before and after fork, in the thread that forks.
+// Before and after fork, in the thread that forks. A signal handler that interrupted a fork may fork.
 void hs_sampler__before_fork(void);
 void hs_sampler__after_fork(bool in_child);
 #pragma GCC visibility pop

@@ -170,10 +170,10 @@ uint32_t hs_samples__insert(const struct hs_sample *sample, uint32_t *stale)
     grow();
     if (!samples.buckets.heads)
         return 0;
-    prepare_filter();
     uint32_t index = hs_pool__allocate(&samples.pool, sizeof(struct hs_sample));
     if (!index)
         return 0;
+    prepare_filter(); // only for a block that is added: the caller spreads the filter then
     *hs_samples__at(index) = *sample;
     hs_samples__put_back(index);
     return index;

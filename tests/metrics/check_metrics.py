@@ -211,7 +211,8 @@ def controlled():
     metrics = exposition.read(body)
     status = json.loads(subprocess.run([COMMAND, 'ctl', '--json', *reach, 'status'], capture_output=True, check=True).stdout)
     for name, key in (('live_bytes', 'live_bytes'), ('live_blocks', 'live_objects'), ('samples_total', 'samples_total'),
-                      ('dropped_samples_total', 'samples_dropped'), ('sample_interval_bytes', 'sample_bytes')):
+                      ('dropped_samples_total', 'samples_dropped'),
+                      ('shortened_samples_total', 'samples_shortened'), ('sample_interval_bytes', 'sample_bytes')):
         expect(values(metrics, 'heapsonde_process_' + name, pid=pid) == [status[key]], f'{name}: {metrics}')
     sites = {dict(labels)['site']: value for labels, value in metrics['heapsonde_site_live_bytes'].items()}
     expect([value for site, value in sites.items() if site.startswith('keep_block < keep_blocks < main')] == [2000000], f'{sites}')

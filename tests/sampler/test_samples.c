@@ -156,6 +156,24 @@ START_TEST(samples_beyond_the_memory_are_refused)
 }
 END_TEST
 
+// Threads get a larger filter only with a block that was added.
+START_TEST(a_refused_sample_does_not_enlarge_the_filter)
+{
+    enum { KEPT = 127 };
+    uint32_t stale, count = 0, refused_from;
+    hs_config.memory = 280 << 10;
+    refused_from = (uint32_t)(hs_config.memory / 8 / sizeof(struct hs_sample));
+    for (; count < refused_from; count++) {
+        ck_assert_uint_ne(hs_samples__insert(&(struct hs_sample){.block = address_of(count)}, &stale), 0);
+        if (count >= KEPT && count + 1 < refused_from)
+            ck_assert_uint_ne(hs_samples__take(address_of(count)), 0); // not released: a realloc goes on
+    }
+    const struct hs_filter *before = atomic_load(&hs_filter);
+    ck_assert_uint_eq(hs_samples__insert(&(struct hs_sample){.block = address_of(count)}, &stale), 0);
+    ck_assert_ptr_eq(before, atomic_load(&hs_filter));
+}
+END_TEST
+
 // ---- threads --------------------------------------------------------------------------------------------------------
 
 enum { THREADS = 4, BLOCKS = 20000, ROUNDS = 150000 };
@@ -274,6 +292,7 @@ int main(void)
     tcase_add_test(all, null_is_stopped_and_is_no_sample);
     tcase_add_test(all, held_addresses_stay);
     tcase_add_test(all, samples_beyond_the_memory_are_refused);
+    tcase_add_test(all, a_refused_sample_does_not_enlarge_the_filter);
     tcase_add_test(all, no_free_of_a_sample_passes_the_filter);
     tcase_add_test(all, the_filter_stays_within_the_memory);
     tcase_add_test(all, the_first_level_is_small_while_few_samples_live);
