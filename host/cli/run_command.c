@@ -257,21 +257,21 @@ static void show_trace(const struct hs_arguments *arguments, const struct hs_rec
     hs_found_traces__free(&found);
 }
 
-struct taking {
+struct jit_taking {
     const struct timespec *run_began;
     struct hs_jit_taken taken;
 };
 
 static void take_jit_files(void *context, const char *trace)
 {
-    struct taking *taking = context;
+    struct jit_taking *taking = context;
     hs_jit_files__take(trace, taking->run_began, &taking->taken);
 }
 
 // Names of code that was made at run time go into the traces.
 static void take_names(const struct hs_arguments *arguments, const struct hs_recording *recording)
 {
-    struct taking taking = {.run_began = &recording->started};
+    struct jit_taking taking = {.run_began = &recording->started};
     bool wanted = hs_arguments__flag(arguments, "jit");
     hs_each_ended_trace(recording->pattern, &recording->started, take_jit_files, &taking);
     const struct hs_jit_taken taken = taking.taken;
