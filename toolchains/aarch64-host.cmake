@@ -14,7 +14,8 @@ foreach(language C CXX)
   set(CMAKE_${language}_FLAGS_INIT
       "-idirafter '${HEAPSONDE_SYSROOT}/usr/include' -idirafter '${HEAPSONDE_SYSROOT}/usr/include/${HEAPSONDE_TRIPLET}'")
 endforeach()
+# CMake's cache takes away quotes that enclose a whole value.
 foreach(kind EXE SHARED MODULE)
   set(CMAKE_${kind}_LINKER_FLAGS_INIT
-      "'-L${HEAPSONDE_LIBRARIES}' '-L${HEAPSONDE_SYSROOT}/lib/${HEAPSONDE_TRIPLET}' '-Wl,-rpath-link,${HEAPSONDE_LIBRARIES}:${HEAPSONDE_SYSROOT}/lib/${HEAPSONDE_TRIPLET}'")
+      "-L'${HEAPSONDE_LIBRARIES}' -L'${HEAPSONDE_SYSROOT}/lib/${HEAPSONDE_TRIPLET}' -Wl,-rpath-link,'${HEAPSONDE_LIBRARIES}:${HEAPSONDE_SYSROOT}/lib/${HEAPSONDE_TRIPLET}'")
 endforeach()
