@@ -41,6 +41,29 @@ declare -A suffices=(
     [nodejs]='node 18' [npm]='npm 8' [git]='git 2.0'
 )
 
+# A script's own first comment is its help.
+print_help()
+{
+    sed -n '4,/^[^#]/s/^# \{0,1\}//p' "$0"
+}
+
+# takes MOST ARGUMENT...: with --help, or more arguments than MOST, the script ends with its help.
+takes()
+{
+    local most=$1
+    shift
+    case " $* " in
+    *" --help "* | *" -h "*)
+        print_help
+        exit 0
+        ;;
+    esac
+    [ $# -le "$most" ] || {
+        print_help >&2
+        exit 2
+    }
+}
+
 step_number=0
 step_total=1
 
