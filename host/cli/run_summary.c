@@ -94,7 +94,7 @@ static void add_ending(FILE *note, const struct hs_recording *recording, const s
     if (summary->state == HS_STATE_STOPPED)
         fputs("; recording ended early", note);
     else if (dropped)
-        fprintf(note, "; %s events were dropped", hs_text__count(dropped).text);
+        fprintf(note, "; %s %s dropped", hs_text__counted(dropped, "event").text, dropped == 1 ? "was" : "were");
     else if (summary->state == HS_STATE_EXEC && recording->follows_children)
         fputs("; it executed another program, which was not recorded", note);
     else if (summary->state == HS_STATE_EXEC)

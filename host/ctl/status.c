@@ -71,15 +71,15 @@ static void print_counts(FILE *out, const struct hs_ctl_answer *answer)
     uint64_t dropped = hs_ctl_answer__number(answer, "samples_dropped");
     uint64_t shortened = hs_ctl_answer__number(answer, "samples_shortened");
     fprintf(out, "rate: one sample in %s\n", hs_text__bytes(hs_ctl_answer__number(answer, "sample_bytes")).text);
-    fprintf(out, "live: %s in %s, as estimated from %s samples\n",
+    fprintf(out, "live: %s in %s, as estimated from %s\n",
             hs_text__bytes(hs_ctl_answer__number(answer, "live_bytes")).text,
             hs_text__blocks(hs_ctl_answer__number(answer, "live_objects")).text,
-            hs_text__count(hs_ctl_answer__number(answer, "samples")).text);
-    fprintf(out, "sampled: %s in %s, as estimated from %s samples of %s stacks\n",
+            hs_text__samples(hs_ctl_answer__number(answer, "samples")).text);
+    fprintf(out, "sampled: %s in %s, as estimated from %s of %s\n",
             hs_text__bytes(hs_ctl_answer__number(answer, "sampled_bytes")).text,
             hs_text__blocks(hs_ctl_answer__number(answer, "sampled_objects")).text,
-            hs_text__count(hs_ctl_answer__number(answer, "samples_total")).text,
-            hs_text__count(hs_ctl_answer__number(answer, "stacks")).text);
+            hs_text__samples(hs_ctl_answer__number(answer, "samples_total")).text,
+            hs_text__counted(hs_ctl_answer__number(answer, "stacks"), "stack").text);
     if (dropped)
         fprintf(out, "samples dropped: %s\n", hs_text__count(dropped).text);
     if (shortened)

@@ -353,8 +353,8 @@ static void describe(struct hs_dump_series *series)
                  "estimates of the profiler, which took a sample every %s on average",
                  hs_text__bytes(last->period).text);
     else if (last->sampling == HS_SAMPLING_POISSON && last->period > 1)
-        snprintf(series->estimate, sizeof(series->estimate), "estimated from %s samples, one every %s on average%s",
-                 hs_text__count((uint64_t)samples).text, hs_text__bytes(last->period).text,
+        snprintf(series->estimate, sizeof(series->estimate), "estimated from %s, one every %s on average%s",
+                 hs_text__samples((uint64_t)samples).text, hs_text__bytes(last->period).text,
                  samples < 100 ? "; that is so few that a share may be off by more than a tenth" : "");
 }
 

@@ -86,12 +86,12 @@ static int add_buffers(struct hs_findings_scene *scene, const struct growing_buf
     char *name = hs_findings_scene__name(scene, buffers->stack);
     struct hs_finding finding = {
         .confidence = buffers->copied >= MUCH_COPIED ? HS_CONFIDENCE_LIKELY : HS_CONFIDENCE_LOOK,
-        .text = hs_finding__text("%s enlarged %s%s %s times in small steps, which copied %s.", name ? name : "",
+        .text = hs_finding__text("%s enlarged %s%s %s in small steps, which copied %s.", name ? name : "",
                                  buffers->buffers == 1 ? "a buffer" : hs_text__count(buffers->buffers).text,
-                                 buffers->buffers == 1 ? "" : " buffers", hs_text__count(buffers->steps).text,
+                                 buffers->buffers == 1 ? "" : " buffers", hs_text__counted(buffers->steps, "time").text,
                                  hs_text__bytes(buffers->copied).text),
-        .reason = hs_finding__text("The content moved to another address %s times; at the end it was %s.",
-                                   hs_text__count(buffers->moves).text, hs_text__bytes(buffers->last).text),
+        .reason = hs_finding__text("The content moved to another address %s; at the end it was %s.",
+                                   hs_text__counted(buffers->moves, "time").text, hs_text__bytes(buffers->last).text),
         .bytes = buffers->copied,
         .count = buffers->moves,
         .stack = buffers->stack,

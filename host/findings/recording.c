@@ -91,7 +91,8 @@ static int add_dropped(struct hs_findings_scene *scene)
         result = add_note(scene,
                           hs_finding__text("%s %s are %s: %s. %s", hs_text__count(count).text, hs_drop_unit(i),
                                            meaning.state, hs_drop_explanation(i), meaning.effect),
-                          hs_finding__text("%s events were recorded.", hs_text__count(summary->events).text),
+                          hs_finding__text("%s %s recorded.", hs_text__counted(summary->events, "event").text,
+                                           summary->events == 1 ? "was" : "were"),
                           meaning.advice, 0, count, is_much(count, summary->events + count));
     }
     return result;

@@ -172,9 +172,9 @@ static void stream_line(struct hs_notices *notices, const char *word, const stru
     if (row->size)
         fprintf(out, ", %s", hs_text__bytes(row->size).text);
     if (row->samples)
-        fprintf(out, ", %s dump%s", hs_text__count(row->dumps).text, row->dumps == 1 ? "" : "s");
+        fprintf(out, ", %s", hs_text__counted(row->dumps, "dump").text);
     if (row->events && !row->counts_lost)
-        fprintf(out, ", %s events", hs_text__count(row->events).text);
+        fprintf(out, ", %s", hs_text__counted(row->events, "event").text);
     if (row->dropped && !row->counts_lost)
         fprintf(out, ", %s more dropped", hs_text__count(row->dropped).text);
     fprintf(out, "%s%s\n", row->file[0] ? ", " : "", row->file);

@@ -56,16 +56,16 @@ static void print_program(const struct report_summary_writer *to, const struct h
 // The facts about an aggregate trace.
 static void print_sums(const struct report_summary_writer *to, const struct hs_summary *summary)
 {
-    row(to, "holds", "sums per stack at %s tick%s, every %s: live memory is known at each tick",
-        hs_text__count(summary->aggregate_ticks).text, summary->aggregate_ticks == 1 ? "" : "s",
-        hs_text__time(summary->aggregate_interval_ns).text);
+    row(to, "holds", "sums per stack at %s, every %s: live memory is known at each tick",
+        hs_text__counted(summary->aggregate_ticks, "tick").text, hs_text__time(summary->aggregate_interval_ns).text);
     row(to, "not known", "peaks between ticks, and of single blocks their times, sizes, lifetimes and threads");
     if (summary->folded_stacks)
-        row(to, "folded", "%s small stacks are folded together as [no stack]",
-            hs_text__count(summary->folded_stacks).text);
+        row(to, "folded", "%s %s folded together as [no stack]",
+            hs_text__counted(summary->folded_stacks, "small stack").text, summary->folded_stacks == 1 ? "is" : "are");
     if (summary->untold_events)
-        row(to, "untold", "%s events came after the last tick, at %s, and are in no sum",
-            hs_text__count(summary->untold_events).text, hs_text__time(summary->aggregate_until).text);
+        row(to, "untold", "%s came after the last tick, at %s, and %s in no sum",
+            hs_text__counted(summary->untold_events, "event").text, hs_text__time(summary->aggregate_until).text,
+            summary->untold_events == 1 ? "is" : "are");
 }
 
 static void print_numbers(const struct report_summary_writer *to, const struct hs_subject *subject,
@@ -175,9 +175,10 @@ static void print_cut_stacks(const struct report_summary_writer *to, const struc
                 hs_text__count(summary->truncated[i]).text, hs_cut_reason(i));
     }
     if (cut->guessed_stacks)
-        row(to, "guessed", "%s stacks, with %s of the allocations, contain a frame that is probable, not proven",
-            hs_text__count(cut->guessed_stacks).text,
-            hs_text__percent(cut->guessed_allocations, sum->allocated_count).text);
+        row(to, "guessed", "%s, with %s of the allocations, %s a frame that is probable, not proven",
+            hs_text__counted(cut->guessed_stacks, "stack").text,
+            hs_text__percent(cut->guessed_allocations, sum->allocated_count).text,
+            cut->guessed_stacks == 1 ? "contains" : "contain");
 }
 
 // Only values that are not zero.
@@ -211,22 +212,21 @@ static void print_losses(const struct report_summary_writer *to, const struct hs
             hs_text__count(children).text, children == 1 ? "" : "es");
     print_cut_stacks(to, subject, cut);
     if (summary->guessed)
-        row(to, "guessed", "%s times a stack held a frame that was probable, not proven",
-            hs_text__count(summary->guessed).text);
+        row(to, "guessed", "%s a stack held a frame that was probable, not proven",
+            hs_text__counted(summary->guessed, "time").text);
     char attached[256];
     if (hs_report__attached(subject->store, attached, sizeof attached))
         row(to, "attached", "%s", attached);
     if (summary->merged_nodes)
         row(to, "memory",
-            "%s stack nodes were recorded again after they had left the recorder's memory "
-            "(HEAPSONDE_MEMORY); no stack is lost",
-            hs_text__count(summary->merged_nodes).text);
+            "%s %s recorded again after leaving the recorder's memory (HEAPSONDE_MEMORY); no stack is lost",
+            hs_text__counted(summary->merged_nodes, "stack node").text, summary->merged_nodes == 1 ? "was" : "were");
     if (summary->unknown_frees)
-        row(to, "unknown", "%s frees of blocks that were allocated before recording",
-            hs_text__count(summary->unknown_frees).text);
+        row(to, "unknown", "%s of blocks that were allocated before recording",
+            hs_text__counted(summary->unknown_frees, "free").text);
     if (summary->missed_frees)
-        row(to, "missed", "%s blocks whose free was not seen; they end when their address was allocated again",
-            hs_text__count(summary->missed_frees).text);
+        row(to, "missed", "%s whose free was not seen; the end is taken to be when the address was allocated again",
+            hs_text__blocks(summary->missed_frees).text);
     if (summary->capped_numbers)
         row(to, "capped",
             "%s numbers of the trace, sizes of blocks or the like, are too large to add up: they count for less",

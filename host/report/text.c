@@ -41,7 +41,7 @@ struct hs_text hs_text__count(uint64_t count)
     return result;
 }
 
-static struct hs_text counted(uint64_t count, const char *thing)
+struct hs_text hs_text__counted(uint64_t count, const char *thing)
 {
     struct hs_text result;
     snprintf(result.text, sizeof(result.text), "%s %s%s", hs_text__count(count).text, thing, count == 1 ? "" : "s");
@@ -50,22 +50,22 @@ static struct hs_text counted(uint64_t count, const char *thing)
 
 struct hs_text hs_text__blocks(uint64_t count)
 {
-    return counted(count, "block");
+    return hs_text__counted(count, "block");
 }
 
 struct hs_text hs_text__mappings(uint64_t count)
 {
-    return counted(count, "mapping");
+    return hs_text__counted(count, "mapping");
 }
 
 struct hs_text hs_text__samples(uint64_t count)
 {
-    return counted(count, "sample");
+    return hs_text__counted(count, "sample");
 }
 
 struct hs_text hs_text__faults(uint64_t count)
 {
-    return counted(count, "page fault");
+    return hs_text__counted(count, "page fault");
 }
 
 struct hs_text hs_text__time(uint64_t ns)

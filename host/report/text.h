@@ -12,9 +12,10 @@ struct hs_text {
     char text[48];
 };
 
-struct hs_text hs_text__bytes(uint64_t bytes);  // 512 B, 12.3 MiB
-struct hs_text hs_text__count(uint64_t count);  // 1,234,567
-struct hs_text hs_text__blocks(uint64_t count); // 1 block, 12 blocks
+struct hs_text hs_text__bytes(uint64_t bytes);                      // 512 B, 12.3 MiB
+struct hs_text hs_text__count(uint64_t count);                      // 1,234,567
+struct hs_text hs_text__counted(uint64_t count, const char *thing); // 1 thing, 12 things
+struct hs_text hs_text__blocks(uint64_t count);
 struct hs_text hs_text__mappings(uint64_t count);
 struct hs_text hs_text__samples(uint64_t count);
 struct hs_text hs_text__faults(uint64_t count);                 // page faults

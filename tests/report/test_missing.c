@@ -155,7 +155,7 @@ START_TEST(test_guessed_caller)
                                  "$HEAPSONDE export --format collapsed -o - trace.dat");
     ck_assert_msg(outcome.status == 0, "%s", outcome.output);
     ck_assert_ptr_nonnull(strstr(
-        outcome.output, "1 stacks, with 50.0% of the allocations, contain a frame that is probable, not proven\n"));
+        outcome.output, "1 stack, with 50.0% of the allocations, contains a frame that is probable, not proven\n"));
     ck_assert_ptr_nonnull(strstr(outcome.output, "        [guessed caller]\n"));
     ck_assert_ptr_nonnull(strstr(outcome.output, ";[guessed caller];"));
     free_outcome(&outcome);
