@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from running import COMMAND, PROGRAMS, Folder
+from running import COMMAND, PROGRAMS, Folder, has_ended
 
 PLAIN = os.path.join(PROGRAMS, "plain")
 SHELL = "exec:sh -c {}"
@@ -52,6 +52,10 @@ class Board(Folder):
         while not is_so():
             self.assertLess(time.monotonic(), until)
             time.sleep(0.01)
+
+    def wait_for_traces(self, count=1):
+        """Until all have more than a header, so that they can be read whatever happens from now on."""
+        self.wait_until(lambda: [os.path.getsize(os.path.join(self.folder, trace)) > 4096 for trace in self.traces()] == [True] * count)
 
     def start(self, *words, options=(), **more):
         process = subprocess.Popen([COMMAND, "run", "--on", self.way, "-o", "t.dat", *options, "--", *words],
@@ -268,7 +272,7 @@ class Here(Board):
                    f"while not os.path.exists('{sign}'):\n    time.sleep(0.01)\n")
         process = self.start("/usr/bin/python3", "-c", program)
         self.assertEqual(process.stdout.readline() + process.stdout.readline(), "up\nup\n")
-        self.wait_until(lambda: len(self.traces()) == 2)
+        self.wait_for_traces(2)
         process.kill()
         process.wait()
         self.wait_until(lambda: not os.listdir(self.there))
@@ -311,8 +315,7 @@ class Here(Board):
         sign = os.path.join(self.folder, "sign")
         process = self.start("sh", "-c", f"trap 'echo up >{sign}; exit 4' HUP; echo up; while :; do sleep 0.05; done")
         self.assertEqual(process.stdout.readline(), "up\n")
-        trace = os.path.join(self.folder, "t.dat")
-        self.wait_until(lambda: os.path.exists(trace) and os.path.getsize(trace) > 4096)
+        self.wait_for_traces()
         process.kill()
         process.wait()
         self.wait_until(lambda: os.path.exists(sign))
@@ -333,7 +336,7 @@ class Here(Board):
         self.assertIn("was cut", process.stderr.read())
         with open(sign, encoding="ascii") as file:
             number = file.read().strip()
-        self.wait_until(lambda: not os.path.exists(f"/proc/{number}"))
+        self.wait_until(lambda: has_ended(number))
         self.wait_until(lambda: not os.listdir(self.there))
         self.assert_failure("sh.xml", "was cut")
 
@@ -362,7 +365,7 @@ class Here(Board):
         self.assertEqual(process.stderr.read(), f"heapsonde run: interrupted before {PLAIN} was started\n")
         with open(sign, encoding="ascii") as file:
             number = file.read().strip()
-        self.wait_until(lambda: not os.path.exists(f"/proc/{number}"))
+        self.wait_until(lambda: has_ended(number))
         self.wait_until(lambda: not os.listdir(self.there))
 
     def test_interrupted_without_an_answer(self):
