@@ -22,7 +22,7 @@ import ports  # noqa: E402
 
 COMMAND = os.environ['HEAPSONDE_TEST_COMMAND']
 DEVICES = os.environ['HEAPSONDE_TEST_DEVICES']
-PATIENCE = 120
+PATIENCE = 300
 SEED = int(os.environ.get('HEAPSONDE_TEST_SEED', random.SystemRandom().randrange(1 << 31)))
 
 work = tempfile.mkdtemp(prefix='heapsonde-gather-')

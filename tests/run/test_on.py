@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from running import COMMAND, PROGRAMS, Folder, has_ended
+from running import COMMAND, PATIENCE, PROGRAMS, Folder, has_ended
 
 PLAIN = os.path.join(PROGRAMS, "plain")
 SHELL = "exec:sh -c {}"
@@ -48,7 +48,7 @@ class Board(Folder):
         self.assertEqual(os.listdir(self.there), [])
 
     def wait_until(self, is_so):
-        until = time.monotonic() + 120
+        until = time.monotonic() + PATIENCE
         while not is_so():
             self.assertLess(time.monotonic(), until)
             time.sleep(0.01)
@@ -332,7 +332,7 @@ class Here(Board):
         process = self.start("sh", "-c", "echo up; read x <hold", options=["--junit", "%e.xml"])
         self.assertEqual(process.stdout.readline(), "up\n")
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(timeout=120), 255)
+        self.assertEqual(process.wait(timeout=PATIENCE), 255)
         self.assertIn("was cut", process.stderr.read())
         with open(sign, encoding="ascii") as file:
             number = file.read().strip()
@@ -360,7 +360,7 @@ class Here(Board):
         process = self.start(PLAIN)
         self.wait_until(lambda: os.path.exists(sign))
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(timeout=120), 128 + signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=PATIENCE), 128 + signal.SIGTERM)
         self.assertEqual(process.stdout.read(), "")
         self.assertEqual(process.stderr.read(), f"heapsonde run: interrupted before {PLAIN} was started\n")
         with open(sign, encoding="ascii") as file:
@@ -493,7 +493,7 @@ class Here(Board):
                   'exec "$@"')
         done = subprocess.run(["unshare", "-m", "sh", "-c", script, full, COMMAND, "run", "--on", self.way, "-o",
                                full + "/t.dat", "--", PLAIN], env=self.variables({}), stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=300, check=False, start_new_session=True)
+                              capture_output=True, text=True, timeout=PATIENCE, check=False, start_new_session=True)
         self.assertEqual((done.returncode, done.stdout.split(":")[-1]), (1, " 1000 blocks\n"), done.stderr)
         self.assertIn("cannot be written on this machine: No space left", done.stderr)
         self.assertIn("its end is missing", done.stderr)
