@@ -2,11 +2,9 @@
 """heapsonde fleet and gather --store against a real ClickHouse: what is asked for is what the traces' own reports say."""
 import json
 import os
-import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +14,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 import patience  # noqa: E402
+import ports  # noqa: E402
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'wire'))
 from second_wire import crc32c  # noqa: E402
 
@@ -27,21 +26,6 @@ started = []
 def expect(condition, text):
     if not condition:
         raise AssertionError(text)
-
-
-def free_ports(count):
-    """Below the ports that the kernel chooses for others: a server that comes back finds its port free."""
-    with open('/proc/sys/net/ipv4/ip_local_port_range', encoding='ascii') as file:
-        end = int(file.read().split()[0])
-    ports = []
-    while len(ports) < count:
-        port = random.randrange(min(10000, end - 1000), end)
-        try:
-            socket.create_server(('127.0.0.1', port)).close()
-            ports.append(port)
-        except OSError:
-            pass
-    return ports
 
 
 class Database:
@@ -59,8 +43,9 @@ class Database:
     def __init__(self):
         self.folder = tempfile.mkdtemp(dir=work)
         self.process = None
+        free = ports.free()
         while not self.process:
-            self.port, other = free_ports(2)
+            self.port, other = next(free), next(free)
             with open(f'{self.folder}/config.xml', 'w', encoding='utf-8') as file:
                 file.write(self.CONFIG.format(self.folder, self.port, other))
             with open(f'{self.folder}/users.xml', 'w', encoding='utf-8') as file:

@@ -434,7 +434,7 @@ def crowd():
     peer.data(0, make_header(wanted))
     peer.finish(4096)
     peer.acknowledged(4096)
-    peer.close()
+    peer.leave()
     expect(descriptors_of(gather) < 1200, f'{descriptors_of(gather)} descriptors')
     expect(memory_of(gather) < before + 16384, f'{memory_of(gather)} KiB, {before} before')
     # Where it takes long until all are there, some have been slow before they are in the way.
@@ -467,6 +467,7 @@ def announcements():
     port = free_udp_port()
     gather = Gather('--select', 'not device == forged or device == forged', listen=None,
                     environment={'HEAPSONDE_ANNOUNCE_PORT': str(port)})
+    gather.event('status')  # from now on it hears
     forger = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     forger.bind(('127.0.0.9', 0))
     body = wire.pack_pairs({'device': 'forged', 'executable': '/bin/forged', 'pid': '1'})
@@ -502,7 +503,7 @@ def quota():
             peer.data(32000, content[wanted][32000:])
             peer.finish(len(content[wanted]))
             peer.acknowledged(len(content[wanted]))
-            peer.close()
+            peer.leave()
         else:
             peer.is_closed()
             gather.event('refused', reason='quota', device=f'd{number}')
@@ -579,11 +580,11 @@ def fill(gather, device, size, refused=None):
         peer.finish(size)
         if not refused:
             peer.acknowledged(size)
+            peer.leave()
     except (ConnectionResetError, BrokenPipeError):
         expect(refused, f'{device} was refused')
     if refused:
         peer.is_closed()
-    peer.close()
     return gather.event('refused', reason=refused, device=device) if refused else gather.event('ended', device=device)
 
 

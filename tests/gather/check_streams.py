@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What is gathered is what was sent, to the byte: from few and many, over cut connections, over ends of the host."""
+import itertools
 import json
 import os
 import random
 import signal
 import subprocess
 
-from harness import (COMMAND, PATIENCE, SEED, Gather, Peer, Process, expect, main, make_header, make_key, read_key,
-                     start_devices, succeed, work)
+from harness import (COMMAND, PATIENCE, SEED, Gather, Peer, Process, expect, gather_at, main, make_header, make_key, own_addresses,
+                     read_key, start_devices, succeed, work)
 from check_common import free_udp_port
 
 
@@ -63,14 +64,14 @@ def dialled():
 def killed(number, key=None):
     """The host is killed in the middle of all streams, and another goes on where it was."""
     options = ['--key-file', key] if key else []
-    first = Gather(*options)
+    first = gather_at(own_addresses(), *options)
     devices = start_devices('--count', 30, '--size', 400000, '--pause', 200000, '--verify', first.folder,
                             *(['--key', key] if key else []), connect=first.address, stdin=subprocess.PIPE)
     devices.wait_for(lambda line: line == 'paused\n')
     first.end(number)
     before = sum(os.path.getsize(os.path.join(first.folder, name)) for name in first.traces())
     expect(before >= 30 * 200000, f'{before} bytes were acknowledged and are not there')
-    second = Gather('--once', *options, listen=first.address)
+    second = gather_at(itertools.repeat(first.address), '--once', *options)
     for _ in range(30):
         second.event('resumed')
     devices.process.stdin.write(b'go\n')
@@ -285,7 +286,7 @@ def second_client():
     peer.frame(99, b'of a later version')
     peer.finish(len(content))
     peer.acknowledged(len(content))
-    peer.close()
+    peer.leave()
     gather.summary()
     with open(os.path.join(gather.folder, gather.traces()[0]), 'rb') as file:
         expect(file.read() == content, 'other bytes')

@@ -18,10 +18,11 @@ import second_client as client  # noqa: E402
 import second_wire as wire  # noqa: E402
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 import patience  # noqa: E402
+import ports  # noqa: E402
 
 COMMAND = os.environ['HEAPSONDE_TEST_COMMAND']
 DEVICES = os.environ['HEAPSONDE_TEST_DEVICES']
-PATIENCE = 120
+PATIENCE = 300
 SEED = int(os.environ.get('HEAPSONDE_TEST_SEED', random.SystemRandom().randrange(1 << 31)))
 
 work = tempfile.mkdtemp(prefix='heapsonde-gather-')
@@ -129,6 +130,22 @@ class Gather(Process):
 
     def traces(self):
         return sorted(name for name in os.listdir(self.folder) if not name.startswith('.'))
+
+
+def gather_at(addresses, *options, **more):
+    """At the first of these addresses that nobody else has at this moment: ports.free() says which others could have."""
+    for address in addresses:
+        try:
+            return Gather(*options, listen=address, **more)
+        except Failure as failure:
+            if 'cannot listen on' not in str(failure):
+                raise
+    raise Failure('there is no address left')
+
+
+def own_addresses():
+    """Of a gather that comes back."""
+    return (f'127.0.0.1:{port}' for port in ports.free())
 
 
 def start_devices(*options, connect=None, stdin=None):

@@ -41,6 +41,29 @@ class Table(unittest.TestCase):
         names = ["recorder.plain", "recorder.real.python3", "single_step.O2", "single_step.Os_bare", "format_codec"]
         self.assertEqual([name for name, _ in said_elsewhere.left_out("armel", names)], ["single_step.O2", "format_codec"])
 
+    def test_every_alternative_is_some_test(self):
+        self.assertEqual(said_elsewhere.alternatives("a"), ["a"])
+        self.assertEqual(said_elsewhere.alternatives(r"(a|b)\.(c(d|e)?)"), [r"(a)\.(c(d|e)?)", r"(b)\.(c(d|e)?)", r"(a|b)\.(c(d)?)",
+                                                                            r"(a|b)\.(c(e)?)", r"(a|b)\.(c(d|e)?)"])
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("x y | a\\.(b|c) d but e | why\nz | f | why\n")
+            file.flush()
+            before, said_elsewhere.TABLE = said_elsewhere.TABLE, file.name
+            self.addCleanup(setattr, said_elsewhere, "TABLE", before)
+            self.assertEqual(list(said_elsewhere.unmatched("x", ["a.b", "a.c", "d", "e"])), [])
+            missing = list(said_elsewhere.unmatched("y", ["a.b", "d", "f"]))
+        self.assertEqual([line.split(",")[0] for line in missing], ["y: no test is a\\.(c)", "y: no test is e"])
+
+    def test_what_matches_no_test_is_a_failure(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "results.xml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("<testsuite/>")
+            said_elsewhere.add(path, [], ["no test is a"])
+            case, = ElementTree.parse(path).getroot()
+        self.assertEqual((case.get("status"), case.find("skipped")), ("fail", None))
+        self.assertIn("no test is a", case.findtext("system-out"))
+
     def test_they_count_as_skipped(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "results.xml")

@@ -72,7 +72,7 @@ class Guest(Board):
     def test_cut(self):
         process = self.start("sh", "-c", "echo up; while :; do sleep 0.1; done")
         self.assertEqual(process.stdout.readline(), "up\n")
-        self.wait_until(lambda: os.path.exists(self.path("t.dat")) and os.path.getsize(self.path("t.dat")))
+        self.wait_for_traces()
         with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
             for child in file.read().split():
                 os.kill(int(child), signal.SIGKILL)

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from running import COMMAND, PROGRAMS, Folder
+from running import COMMAND, PATIENCE, PROGRAMS, Folder, has_ended
 
 PLAIN = os.path.join(PROGRAMS, "plain")
 SHELL = "exec:sh -c {}"
@@ -48,10 +48,14 @@ class Board(Folder):
         self.assertEqual(os.listdir(self.there), [])
 
     def wait_until(self, is_so):
-        until = time.monotonic() + 120
+        until = time.monotonic() + PATIENCE
         while not is_so():
             self.assertLess(time.monotonic(), until)
             time.sleep(0.01)
+
+    def wait_for_traces(self, count=1):
+        """Until all have more than a header, so that they can be read whatever happens from now on."""
+        self.wait_until(lambda: [os.path.getsize(os.path.join(self.folder, trace)) > 4096 for trace in self.traces()] == [True] * count)
 
     def start(self, *words, options=(), **more):
         process = subprocess.Popen([COMMAND, "run", "--on", self.way, "-o", "t.dat", *options, "--", *words],
@@ -268,7 +272,7 @@ class Here(Board):
                    f"while not os.path.exists('{sign}'):\n    time.sleep(0.01)\n")
         process = self.start("/usr/bin/python3", "-c", program)
         self.assertEqual(process.stdout.readline() + process.stdout.readline(), "up\nup\n")
-        self.wait_until(lambda: len(self.traces()) == 2)
+        self.wait_for_traces(2)
         process.kill()
         process.wait()
         self.wait_until(lambda: not os.listdir(self.there))
@@ -311,8 +315,7 @@ class Here(Board):
         sign = os.path.join(self.folder, "sign")
         process = self.start("sh", "-c", f"trap 'echo up >{sign}; exit 4' HUP; echo up; while :; do sleep 0.05; done")
         self.assertEqual(process.stdout.readline(), "up\n")
-        trace = os.path.join(self.folder, "t.dat")
-        self.wait_until(lambda: os.path.exists(trace) and os.path.getsize(trace) > 4096)
+        self.wait_for_traces()
         process.kill()
         process.wait()
         self.wait_until(lambda: os.path.exists(sign))
@@ -329,11 +332,11 @@ class Here(Board):
         process = self.start("sh", "-c", "echo up; read x <hold", options=["--junit", "%e.xml"])
         self.assertEqual(process.stdout.readline(), "up\n")
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(timeout=120), 255)
+        self.assertEqual(process.wait(timeout=PATIENCE), 255)
         self.assertIn("was cut", process.stderr.read())
         with open(sign, encoding="ascii") as file:
             number = file.read().strip()
-        self.wait_until(lambda: not os.path.exists(f"/proc/{number}"))
+        self.wait_until(lambda: has_ended(number))
         self.wait_until(lambda: not os.listdir(self.there))
         self.assert_failure("sh.xml", "was cut")
 
@@ -357,12 +360,12 @@ class Here(Board):
         process = self.start(PLAIN)
         self.wait_until(lambda: os.path.exists(sign))
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(timeout=120), 128 + signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=PATIENCE), 128 + signal.SIGTERM)
         self.assertEqual(process.stdout.read(), "")
         self.assertEqual(process.stderr.read(), f"heapsonde run: interrupted before {PLAIN} was started\n")
         with open(sign, encoding="ascii") as file:
             number = file.read().strip()
-        self.wait_until(lambda: not os.path.exists(f"/proc/{number}"))
+        self.wait_until(lambda: has_ended(number))
         self.wait_until(lambda: not os.listdir(self.there))
 
     def test_interrupted_without_an_answer(self):
@@ -490,7 +493,7 @@ class Here(Board):
                   'exec "$@"')
         done = subprocess.run(["unshare", "-m", "sh", "-c", script, full, COMMAND, "run", "--on", self.way, "-o",
                                full + "/t.dat", "--", PLAIN], env=self.variables({}), stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=300, check=False, start_new_session=True)
+                              capture_output=True, text=True, timeout=PATIENCE, check=False, start_new_session=True)
         self.assertEqual((done.returncode, done.stdout.split(":")[-1]), (1, " 1000 blocks\n"), done.stderr)
         self.assertIn("cannot be written on this machine: No space left", done.stderr)
         self.assertIn("its end is missing", done.stderr)

@@ -13,6 +13,7 @@ import urllib.parse
 from client import COMMAND, SHIM, TestCase
 
 IS_ROOT = os.geteuid() == 0
+PATIENCE = 150
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
 
@@ -38,7 +39,7 @@ class Open(TestCase):
 
     def ask(self, address, path):
         parts = urllib.parse.urlsplit(address)
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=120)
+        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE)
         connection.request("GET", path)
         answer = connection.getresponse()
         body = answer.read()
@@ -59,7 +60,7 @@ class Open(TestCase):
             printed = process.stdout.readline().strip()
             self.assertEqual(address[:-len(end)], printed)
             process.send_signal(signal.SIGTERM)
-            _, errors = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=PATIENCE)
             self.assertEqual((process.returncode, errors), (0, ""))
 
     @unittest.skipUnless(IS_ROOT, "only root is refused")
@@ -67,7 +68,7 @@ class Open(TestCase):
         process = self.start("server", "--open", "--port", "0", self.trace)
         address = process.stdout.readline().strip()
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=PATIENCE)
         self.assertIn(f"as root no browser is started; open {address}/", errors)
         self.assertEqual(process.returncode, 0)
 
@@ -85,7 +86,7 @@ class Open(TestCase):
         status, body = self.ask(address, "/list")
         self.assertEqual((status, len(json.loads(body))), (200, 1))
         process.send_signal(signal.SIGINT)
-        self.assertEqual(process.communicate(timeout=60)[0], "")
+        self.assertEqual(process.communicate(timeout=PATIENCE)[0], "")
         self.assertEqual(process.returncode, 3)
 
     def test_the_list_while_traces_are_read(self):
@@ -117,7 +118,7 @@ class Open(TestCase):
         self.assertEqual(self.ask(address, "/data/last/timeline?width=1")[0], 200)
         self.assertEqual(process.stdout.readline().decode().strip(), address)
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(60), 0)
+        self.assertEqual(process.wait(PATIENCE), 0)
         os.close(own)
 
 

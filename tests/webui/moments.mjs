@@ -18,6 +18,27 @@ export function moments({ page, view, programs }) {
     assert.equal(await page.locator("dialog[open] .key-list").count(), 1);
   }, { of });
 
+  page("Ctrl-K leads into the search, however late the view is drawn", async (page, go) => {
+    // The page hears of its new address after many pictures, each of which takes ten seconds of its clock.
+    await page.addInitScript(() => {
+      const now = performance.now.bind(performance);
+      performance.now = () => now() + 10000 * (window.pictures ?? 0);
+      addEventListener("hashchange", (event) => {
+        if (!event.isTrusted || !location.hash.includes("/functions"))
+          return;
+        event.stopImmediatePropagation();
+        window.pictures = 0;
+        const wait = () => ++window.pictures < 20 ? requestAnimationFrame(wait) : dispatchEvent(new HashChangeEvent("hashchange"));
+        requestAnimationFrame(wait);
+      });
+    });
+    await go(cpp("overview"));
+    await page.keyboard.press("Control+k");
+    await page.waitForFunction(() => document.querySelector(".view-functions .search"));
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    assert.equal(await page.evaluate(() => document.activeElement.className), "search");
+  }, { of });
+
   page("an address that changes before the first picture is followed", async (page, go) => {
     await once(page, "#app header", () => { location.hash = location.hash.replace("overview", "recording"); });
     await go(cpp("overview"));

@@ -29,6 +29,20 @@ from second_link import SILENCE_LIMIT, Closed, Connection, Sockets, family_of, n
 CHUNK = wire.PAYLOAD_MAX - 8
 
 
+class Turns:
+    """How long the longest turn of a session took. Nobody waits long in one: who had no processor for so long may be taken for
+    gone by the other side."""
+
+    def __init__(self, result):
+        self.result = result
+        self.began = time.monotonic()
+
+    def next(self):
+        now = time.monotonic()
+        self.result['longest_turn'] = round(max(self.result.get('longest_turn', 0), now - self.began), 3)
+        self.began = now
+
+
 # ---- the host ----
 
 
@@ -44,6 +58,7 @@ class Host:
             self.file = open(options.output, 'r+b' if os.path.exists(options.output) else 'w+b')
             self.have = self.file.seek(0, os.SEEK_END)
         self.acknowledged = self.have
+        self.wants = False
         self.cuts = sorted(options.cut)
         self.stalls = sorted(options.stall)
         self.ends_to_lose = options.lose_end
@@ -84,8 +99,11 @@ class Host:
     def session(self, connection):
         self.sent_requests = len(self.result['answers'])
         self.body = b''
+        self.wants = False  # nothing is to be acknowledged before
         next_ping = time.monotonic() + 1
+        turns = Turns(self.result)
         while not self.is_done():
+            turns.next()
             self.ask_whether_settled()
             self.ask(connection)
             frame = connection.receive(0.05)
@@ -192,6 +210,7 @@ class Host:
         self.result.update(trace=trace.hex(), oldest=oldest, newest=newest, pairs=wire.read_pairs(payload[32:]))
         if self.file:
             connection.send(wire.WANT, offset_of(self.have))
+            self.wants = True
             self.acknowledged = min(oldest, self.have)
             self.acknowledge(connection)
 
@@ -207,7 +226,7 @@ class Host:
             self.acknowledge(connection)
 
     def acknowledge(self, connection, again=False):
-        if again or self.have > self.acknowledged:
+        if self.wants and (again or self.have > self.acknowledged):
             self.file.flush()
             connection.send(wire.ACK, offset_of(self.have))
             self.acknowledged = self.have
@@ -271,7 +290,9 @@ class Device:
         self.sent, self.end_told = None, False
         connection.send(wire.STREAM, self.trace + struct.pack('<QQ', self.acknowledged, self.there()) +
                         wire.pack_pairs(self.pairs))
+        turns = Turns(self.result)
         while not self.result['ended']:
+            turns.next()
             frame = connection.receive(0 if self.has_something() else 0.02)
             if frame:
                 self.act(connection, *frame)

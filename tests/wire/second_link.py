@@ -27,10 +27,11 @@ def offset_of(value):
 
 
 class Connection:
-    """Frames over a socket. `limit` seconds without a byte end it."""
+    """Frames over a socket. `limit` seconds without a byte end it; who is told to be patient is so from the beginning on."""
 
     def __init__(self, sock, role, key=None, limit=SILENCE_LIMIT):
         self.sock, self.role, self.key, self.limit = sock, role, key, limit
+        self.handshake_limit = max(HANDSHAKE_LIMIT, limit)
         self.buffer = bytearray()
         self.own_hello = self.other_hello = self.incoming = self.outgoing = None
         self.heard = time.monotonic()
@@ -79,8 +80,8 @@ class Connection:
         self.own_hello = wire.hello(**values)
         self.write(self.own_hello)
 
-    def hear_hello(self, wait=HANDSHAKE_LIMIT):
-        if not self.fill(wire.HELLO_SIZE, wait):
+    def hear_hello(self, wait=None):
+        if not self.fill(wire.HELLO_SIZE, wait or self.handshake_limit):
             raise Closed('no hello')
         self.other_hello = self.take(wire.HELLO_SIZE)
         role, security = wire.read_hello(self.other_hello)
@@ -101,7 +102,7 @@ class Connection:
         self.say_hello()
         self.hear_hello()
         self.send(wire.AUTH)
-        frame = self.receive(HANDSHAKE_LIMIT)
+        frame = self.receive(self.handshake_limit)
         if frame is None or frame[0] != wire.AUTH:
             raise wire.WireError('the first frame has to be AUTH')
 

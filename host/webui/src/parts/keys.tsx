@@ -80,13 +80,13 @@ function search(): boolean {
   return !!box;
 }
 
-// Calls `act` in the picture in which the element is there, unless that takes five seconds.
-function whenThere(selector: string, act: () => void, until = performance.now() + 5000): void {
+// Calls `act` in the picture in which the element is there, unless the address leads to another view by then.
+function whenThere(view: string, selector: string, act: () => void): void {
   requestAnimationFrame(() => {
     if (document.querySelector(selector))
       act();
-    else if (performance.now() < until)
-      whenThere(selector, act, until);
+    else if (parse(location.hash).view === view)
+      whenThere(view, selector, act);
   });
 }
 
@@ -107,7 +107,7 @@ export function Keys({ place }: { place: Place | undefined }) {
       if (held && !event.altKey && event.key === "f")
         done = search();
       else if (held && !event.altKey && event.key === "k" && route)
-        go(toView(route, "functions")), whenThere(".view-functions .search", search), done = true;
+        go(toView(route, "functions")), whenThere("functions", ".view-functions .search", search), done = true;
       else if (!held && !event.altKey && single.on && !typing(event.target) && !pressing(event)) {
         const view = afterG && VIEWS.find(({ letter }) => letter === event.key), key = KEYS.find((one) => one.key === event.key);
         afterG = !afterG && event.key === "g";
