@@ -10,6 +10,7 @@
 enum { SPINS = 100 };
 #define WAIT_NS     20000000ll
 #define PATIENCE_NS 2000000000ull
+#define LONG_TRY_NS 100000000ull
 
 long hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
@@ -19,6 +20,14 @@ long hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_n
 void hs_futex__wake(_Atomic uint32_t *word, int count)
 {
     hs_system_futex((const void *)word, FUTEX_WAKE_PRIVATE, (uint32_t)count, -1);
+}
+
+uint64_t hs_waited__ns(struct hs_waited *waited)
+{
+    uint64_t now = hs_clock__monotonic_ns(), since = waited->last_ns ? now - waited->last_ns : 0;
+    waited->ns += since < LONG_TRY_NS ? since : LONG_TRY_NS;
+    waited->last_ns = now;
+    return waited->ns;
 }
 
 bool hs_thread_is_gone(uint32_t tid)
@@ -35,8 +44,8 @@ static bool take(struct hs_lock *lock, uint32_t *seen, uint32_t wanted)
 
 static bool acquire_slowly(struct hs_lock *lock, uint32_t tid)
 {
-    uint64_t until = hs_clock__monotonic_ns() + PATIENCE_NS;
-    for (int i = 0; i == 0 || hs_clock__monotonic_ns() < until; i++) {
+    struct hs_waited waited = {0};
+    for (int i = 0; hs_waited__ns(&waited) < PATIENCE_NS; i++) {
         uint32_t seen = atomic_load_explicit(&lock->word, memory_order_relaxed);
         uint32_t owner = seen & ~HS_LOCK_CONTENDED;
         if (owner == 0 || owner == tid || (i > 0 && hs_thread_is_gone(owner))) {

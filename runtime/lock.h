@@ -19,7 +19,7 @@ struct hs_lock {
 };
 
 // Takes the lock for the thread `tid`. A lock that `tid` itself holds is taken over (its holder was abandoned).
-// Returns false if the lock could not be acquired within two seconds. Async-signal-safe.
+// Returns false if the lock could not be acquired in two seconds of waiting. Async-signal-safe.
 bool hs_lock__acquire(struct hs_lock *lock, uint32_t tid);
 
 void hs_lock__release(struct hs_lock *lock);
@@ -33,6 +33,14 @@ static inline bool hs_lock__is_of(const struct hs_lock *lock, uint32_t tid)
 // Whether the thread has ended. In a vfork child, which runs in its parent's memory, the parent's threads count as
 // alive.
 bool hs_thread_is_gone(uint32_t tid);
+
+// How long somebody has waited since the first call with `waited`, which is zero before it. What lies between two calls
+// counts as a tenth of a second at most: the process may have been stopped, and whom it waits for with it.
+struct hs_waited {
+    uint64_t last_ns, ns;
+};
+
+uint64_t hs_waited__ns(struct hs_waited *waited);
 
 // futex(2) on a word that only this process uses. `timeout_ns` < 0: no timeout. Returns 0 or -errno.
 long hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);

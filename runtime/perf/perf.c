@@ -408,8 +408,8 @@ static long start_thread(void)
     perf.pid = (uint32_t)hs_system_getpid();
     long result = hs_hidden_thread__start(&perf.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_THREAD);
     // From here on, the program is sampled.
-    uint64_t until = hs_clock__monotonic_ns() + READY_NS;
-    while (!result && !atomic_load(&perf.ready) && hs_clock__monotonic_ns() < until)
+    struct hs_waited waited = {0};
+    while (!result && !atomic_load(&perf.ready) && hs_waited__ns(&waited) < READY_NS)
         hs_futex__wait(&perf.ready, 0, IDLE_NS);
     return result;
 }

@@ -363,8 +363,8 @@ void hs_control__after_fork(void)
 
 static void wait_while(_Atomic uint32_t *word, uint32_t value)
 {
-    uint64_t until = hs_clock__monotonic_ns() + PATIENCE_NS;
-    while (atomic_load(word) == value && hs_clock__monotonic_ns() < until)
+    struct hs_waited waited = {0};
+    while (atomic_load(word) == value && hs_waited__ns(&waited) < PATIENCE_NS)
         hs_futex__wait(word, value, WAITING_STEP_NS);
 }
 

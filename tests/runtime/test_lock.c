@@ -7,6 +7,7 @@
 
 #include <check.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,13 +18,19 @@
 
 static struct hs_lock lock;
 static bool time_stands_still; // how long the lock waits for a living holder is for one test alone
+static unsigned stops;         // looks at the clock before which the process is stopped for ten seconds
+static uint64_t stopped_ns;
 
 uint64_t hs_clock__monotonic_ns(void)
 {
     struct timespec now = {0};
     if (!time_stands_still)
         clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    if (stops) {
+        stops--;
+        stopped_ns += 10000000000;
+    }
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + stopped_ns;
 }
 
 static uint32_t own_tid(void)
@@ -72,6 +79,7 @@ static void *die_with_it(void *unused)
 
 START_TEST(dead_holder_loses_it)
 {
+    time_stands_still = true; // the kernel knows a joined thread a little longer
     for (int round = 0; round < 20; round++) {
         pthread_t thread;
         ck_assert_int_eq(pthread_create(&thread, NULL, die_with_it, NULL), 0);
@@ -140,6 +148,32 @@ START_TEST(waiting_for_a_living_holder_ends)
 }
 END_TEST
 
+static pthread_barrier_t barrier;
+
+static void *release_late(void *unused)
+{
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+    pthread_barrier_wait(&barrier);
+    while (!(__atomic_load_n(&lock.word, __ATOMIC_RELAXED) & HS_LOCK_CONTENDED))
+        sched_yield();
+    hs_lock__release(&lock);
+    return unused;
+}
+
+// Longer than the lock waits.
+START_TEST(the_time_in_which_the_process_is_stopped_is_no_wait)
+{
+    pthread_t holder;
+    time_stands_still = true;
+    stops = 4;
+    pthread_barrier_init(&barrier, NULL, 2);
+    ck_assert_int_eq(pthread_create(&holder, NULL, release_late, NULL), 0);
+    pthread_barrier_wait(&barrier);
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+    ck_assert_int_eq(pthread_join(holder, NULL), 0);
+}
+END_TEST
+
 // The holder is suspended until the child has ended; its lock is not the child's to take.
 static __attribute__((noinline)) pid_t vfork_and_try(uint32_t holder)
 {
@@ -171,6 +205,7 @@ int main(void)
     tcase_add_test(locks, waiters_get_a_dead_holders_lock);
     tcase_add_test(locks, abandoned_lock_is_taken_over_by_its_owner);
     tcase_add_test(locks, waiting_for_a_living_holder_ends);
+    tcase_add_test(locks, the_time_in_which_the_process_is_stopped_is_no_wait);
     tcase_add_test(locks, vfork_child_sees_its_parents_threads);
     suite_add_tcase(suite, locks);
     return run_suite(suite);
