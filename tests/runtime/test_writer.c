@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LOOKS = 200, LOOK_APART_US = 20000 };
+enum { LOOKS = 3000, LOOK_APART_US = 20000 }; // on a busy machine it may wait long for a processor
 #define LONG_NS 600000000000ll
 
 static char folder[] = "/tmp/heapsonde-writer-XXXXXX";
