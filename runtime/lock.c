@@ -2,15 +2,12 @@
 #include "runtime/lock.h"
 
 #include "arch/system.h"
-#include "runtime/clock.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 
-enum { SPINS = 100 };
-#define WAIT_NS     20000000ll
-#define PATIENCE_NS 2000000000ull
-#define LONG_TRY_NS 100000000ull
+enum { SPINS = 100, MOST_TIMEOUTS = 100, MOST_TRIES = 1 << 20 };
+#define WAIT_NS 20000000ll
 
 long hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
@@ -20,14 +17,6 @@ long hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_n
 void hs_futex__wake(_Atomic uint32_t *word, int count)
 {
     hs_system_futex((const void *)word, FUTEX_WAKE_PRIVATE, (uint32_t)count, -1);
-}
-
-uint64_t hs_waited__ns(struct hs_waited *waited)
-{
-    uint64_t now = hs_clock__monotonic_ns(), since = waited->last_ns ? now - waited->last_ns : 0;
-    waited->ns += since < LONG_TRY_NS ? since : LONG_TRY_NS;
-    waited->last_ns = now;
-    return waited->ns;
 }
 
 bool hs_thread_is_gone(uint32_t tid)
@@ -44,8 +33,8 @@ static bool take(struct hs_lock *lock, uint32_t *seen, uint32_t wanted)
 
 static bool acquire_slowly(struct hs_lock *lock, uint32_t tid)
 {
-    struct hs_waited waited = {0};
-    for (int i = 0; hs_waited__ns(&waited) < PATIENCE_NS; i++) {
+    // Not by the clock, which goes on while the process is stopped, and the owner with it.
+    for (int i = 0, timeouts = 0; timeouts < MOST_TIMEOUTS && i < MOST_TRIES; i++) {
         uint32_t seen = atomic_load_explicit(&lock->word, memory_order_relaxed);
         uint32_t owner = seen & ~HS_LOCK_CONTENDED;
         if (owner == 0 || owner == tid || (i > 0 && hs_thread_is_gone(owner))) {
@@ -55,7 +44,7 @@ static bool acquire_slowly(struct hs_lock *lock, uint32_t tid)
         }
         if (!(seen & HS_LOCK_CONTENDED) && !take(lock, &seen, seen | HS_LOCK_CONTENDED))
             continue;
-        hs_futex__wait(&lock->word, seen | HS_LOCK_CONTENDED, WAIT_NS);
+        timeouts += hs_futex__wait(&lock->word, seen | HS_LOCK_CONTENDED, WAIT_NS) == -ETIMEDOUT;
     }
     return false;
 }

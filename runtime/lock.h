@@ -34,14 +34,6 @@ static inline bool hs_lock__is_of(const struct hs_lock *lock, uint32_t tid)
 // alive.
 bool hs_thread_is_gone(uint32_t tid);
 
-// How long somebody has waited since the first call with `waited`, which is zero before it. What lies between two calls
-// counts as a tenth of a second at most: the process may have been stopped, and whom it waits for with it.
-struct hs_waited {
-    uint64_t last_ns, ns;
-};
-
-uint64_t hs_waited__ns(struct hs_waited *waited);
-
 // futex(2) on a word that only this process uses. `timeout_ns` < 0: no timeout. Returns 0 or -errno.
 long hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);
 void hs_futex__wake(_Atomic uint32_t *word, int count);
