@@ -119,7 +119,7 @@ static int begin_answer(const char *path, const char *request)
         if (recv(fd, &byte, 1, 0) == 1 && byte == 'o')
             return fd;
         char *rest = receive(fd, NULL);
-        ck_assert_msg(byte == 'e' && !strcmp(rest, LATE + 1), "'%s' is answered: %c%s", request, byte, rest);
+        ck_assert_msg(byte == 'e' && !strcmp(rest, &LATE[1]), "'%s' is answered: %c%s", request, byte, rest);
         free(rest);
     }
 }
