@@ -33,10 +33,14 @@ static bool take(struct hs_lock *lock, uint32_t *seen, uint32_t wanted)
 
 static bool acquire_slowly(struct hs_lock *lock, uint32_t tid)
 {
-    // Not by the clock, which goes on while the process is stopped, and the owner with it.
+    // Not by the clock, which goes on while the process is stopped, and the owner with it. Other owners had their turns
+    // meanwhile: only the last one may be stuck.
+    uint32_t last = 0;
     for (int i = 0, timeouts = 0; timeouts < MOST_TIMEOUTS && i < MOST_TRIES; i++) {
         uint32_t seen = atomic_load_explicit(&lock->word, memory_order_relaxed);
         uint32_t owner = seen & ~HS_LOCK_CONTENDED;
+        timeouts = owner == last ? timeouts : 0;
+        last = owner;
         if (owner == 0 || owner == tid || (i > 0 && hs_thread_is_gone(owner))) {
             if (take(lock, &seen, tid | HS_LOCK_CONTENDED))
                 return true;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The lock: exclusion, and every way in which a holder can be gone.
+#include "patient_futex.h"
+
 #include "runtime/clock.h"
 #include "runtime/lock.h"
 #include "tests/suite.h"
 
 #include <check.h>
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -19,17 +20,6 @@
 static struct hs_lock lock;
 
 // ---- in place of the kernel's --------------------------------------------------------------------------------------
-
-static bool is_patient; // how long the lock waits for a living holder is for one test alone
-
-long __real_hs_system_futex(const void *word, int operation, uint32_t value, int64_t timeout_ns);
-long __wrap_hs_system_futex(const void *word, int operation, uint32_t value, int64_t timeout_ns);
-
-long __wrap_hs_system_futex(const void *word, int operation, uint32_t value, int64_t timeout_ns)
-{
-    long result = __real_hs_system_futex(word, operation, value, timeout_ns);
-    return is_patient && result == -ETIMEDOUT ? 0 : result;
-}
 
 // A process that is stopped all the time: between any two looks at the clock ten seconds pass.
 uint64_t hs_clock__monotonic_ns(void)
@@ -141,6 +131,7 @@ static void *try_once(void *result)
     return NULL;
 }
 
+// How long it waits for a living holder is for this test alone.
 START_TEST(waiting_for_a_living_holder_ends)
 {
     ck_assert(hs_lock__acquire(&lock, own_tid()));
@@ -179,6 +170,24 @@ START_TEST(the_time_in_which_the_process_is_stopped_is_no_wait)
 }
 END_TEST
 
+// Another living thread has it after most of the time that the lock waits for one.
+static void next_holder(void)
+{
+    enum { TIMEOUTS = 60 };
+    static unsigned timeouts;
+    const uint32_t holders[] = {1, (uint32_t)getppid(), 1, 0};
+    if (++timeouts % TIMEOUTS == 0)
+        lock.word = holders[timeouts / TIMEOUTS - 1];
+}
+
+START_TEST(each_holder_has_its_own_time)
+{
+    lock.word = (uint32_t)getppid();
+    at_timeout = next_holder;
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+}
+END_TEST
+
 // The holder is suspended until the child has ended; its lock is not the child's to take.
 static __attribute__((noinline)) pid_t vfork_and_try(uint32_t holder)
 {
@@ -211,6 +220,7 @@ int main(void)
     tcase_add_test(locks, abandoned_lock_is_taken_over_by_its_owner);
     tcase_add_test(locks, waiting_for_a_living_holder_ends);
     tcase_add_test(locks, the_time_in_which_the_process_is_stopped_is_no_wait);
+    tcase_add_test(locks, each_holder_has_its_own_time);
     tcase_add_test(locks, vfork_child_sees_its_parents_threads);
     suite_add_tcase(suite, locks);
     return run_suite(suite);
