@@ -170,18 +170,33 @@ START_TEST(the_time_in_which_the_process_is_stopped_is_no_wait)
 }
 END_TEST
 
+static uint32_t other_thread;
+
+static void *live_on(void *unused)
+{
+    other_thread = own_tid();
+    pthread_barrier_wait(&barrier);
+    for (;;)
+        pause();
+    return unused;
+}
+
 // Another living thread has it after most of the time that the lock waits for one.
 static void next_holder(void)
 {
     enum { TIMEOUTS = 60 };
     static unsigned timeouts;
-    const uint32_t holders[] = {1, (uint32_t)getppid(), 1, 0};
+    const uint32_t holders[] = {other_thread, (uint32_t)getppid(), other_thread, 0};
     if (++timeouts % TIMEOUTS == 0)
         lock.word = holders[timeouts / TIMEOUTS - 1];
 }
 
 START_TEST(each_holder_has_its_own_time)
 {
+    pthread_t thread;
+    pthread_barrier_init(&barrier, NULL, 2);
+    ck_assert_int_eq(pthread_create(&thread, NULL, live_on, NULL), 0);
+    pthread_barrier_wait(&barrier);
     lock.word = (uint32_t)getppid();
     at_timeout = next_holder;
     ck_assert(hs_lock__acquire(&lock, own_tid()));
