@@ -19,7 +19,7 @@ struct hs_lock {
 };
 
 // Takes the lock for the thread `tid`. A lock that `tid` itself holds is taken over (its holder was abandoned).
-// Returns false if the lock could not be acquired within two seconds. Async-signal-safe.
+// Returns false if one owner has held it for two seconds of waiting. Async-signal-safe.
 bool hs_lock__acquire(struct hs_lock *lock, uint32_t tid);
 
 void hs_lock__release(struct hs_lock *lock);

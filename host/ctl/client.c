@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+enum { MOST_TRIES = 20 };
 #define MOST_BYTES      ((size_t)1 << 30)
 #define CONNECT_SECONDS 5
 #define ANSWER_SECONDS  15
@@ -142,22 +144,40 @@ static int take_answer(struct hs_ctl_answer *answer, char *bytes, size_t length,
     return answer->body_length == announced ? 0 : hs_error__set(error, EPROTO, "the answer is longer than it says");
 }
 
-int hs_ctl__ask(const char *socket, const char *request, struct hs_ctl_answer *answer, struct hs_error *error)
+// The answer as it comes. Returns 0 or -errno.
+static int exchange(const char *socket, const char *request, char **bytes, size_t *length)
 {
-    char *bytes = NULL;
-    size_t length = 0;
-    *answer = (struct hs_ctl_answer){0};
     int fd = open_socket(socket);
     if (fd < 0)
-        return report_problem(socket, fd, error);
+        return fd;
     int result = send_request(fd, request);
     if (!result && strstr(request, "dump")) {
         struct timeval dumping = {.tv_sec = DUMP_SECONDS};
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &dumping, sizeof(dumping));
     }
     if (!result)
-        result = receive_all(fd, &bytes, &length);
+        result = receive_all(fd, bytes, length);
     close(fd);
+    return result;
+}
+
+// Nothing was done: this process had no processor between its connection and its request.
+static bool was_late(const char *bytes)
+{
+    return bytes && !strncmp(bytes, "error late ", 11);
+}
+
+int hs_ctl__ask(const char *socket, const char *request, struct hs_ctl_answer *answer, struct hs_error *error)
+{
+    char *bytes = NULL;
+    size_t length = 0;
+    *answer = (struct hs_ctl_answer){0};
+    int result = exchange(socket, request, &bytes, &length);
+    for (unsigned again = 0; !result && was_late(bytes) && again < MOST_TRIES; again++) {
+        free(bytes);
+        bytes = NULL;
+        result = exchange(socket, request, &bytes, &length);
+    }
     if (result)
         report_problem(socket, result, error);
     else

@@ -24,12 +24,11 @@
 #include <poll.h>
 #include <sys/prctl.h>
 
-enum { STACK_SIZE = 192 << 10, BATCH = 1024 };
+enum { STACK_SIZE = 192 << 10, BATCH = 1024, READY_WAITS = 20 };
 
 #define LONGEST_RUN_NS (1ull << 24)
 #define LARGEST_PAGE   (1ull << 30)
 #define IDLE_NS        100000000ll
-#define READY_NS       2000000000ull
 #define JOIN_NS        2000000000ll
 
 // Shared by the thread and threads that flush. `lock` guards everything except the atomic words.
@@ -408,8 +407,7 @@ static long start_thread(void)
     perf.pid = (uint32_t)hs_system_getpid();
     long result = hs_hidden_thread__start(&perf.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_THREAD);
     // From here on, the program is sampled.
-    uint64_t until = hs_clock__monotonic_ns() + READY_NS;
-    while (!result && !atomic_load(&perf.ready) && hs_clock__monotonic_ns() < until)
+    for (int waits = 0; !result && !atomic_load(&perf.ready) && waits < READY_WAITS; waits++)
         hs_futex__wait(&perf.ready, 0, IDLE_NS);
     return result;
 }

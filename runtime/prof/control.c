@@ -363,8 +363,7 @@ void hs_control__after_fork(void)
 
 static void wait_while(_Atomic uint32_t *word, uint32_t value)
 {
-    uint64_t until = hs_clock__monotonic_ns() + PATIENCE_NS;
-    while (atomic_load(word) == value && hs_clock__monotonic_ns() < until)
+    for (unsigned left = PATIENCE_NS / WAITING_STEP_NS; atomic_load(word) == value && left; left--)
         hs_futex__wait(word, value, WAITING_STEP_NS);
 }
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +61,20 @@ struct target start_target(const char *library, const char *configuration)
     ck_assert_str_eq(read_line(&target), "ready");
     setenv("PID", text("%ld", (long)target.pid), 1);
     return target;
+}
+
+// It may take longer than the command is ready to wait for it.
+void wait_until_listening(pid_t pid)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/heapsonde/%ld.sock", work, (long)pid);
+    for (int connected = -1; connected; usleep(1000)) {
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ck_assert_int_ge(fd, 0);
+        connected = connect(fd, (struct sockaddr *)&address, sizeof address);
+        close(fd);
+        ck_assert_msg(!kill(pid, 0), "process %ld has ended", (long)pid);
+    }
 }
 
 const char *tell(struct target *target, const char *line)

@@ -19,6 +19,9 @@ const char *target_name(void);
 // library. Returns when it is ready. $PID is its number in the commands that the test runs.
 struct target start_target(const char *library, const char *configuration);
 
+// Returns when process `pid` accepts connections at its control socket.
+void wait_until_listening(pid_t pid);
+
 // Writes a line and returns the one that comes back, without its end.
 const char *tell(struct target *target, const char *line);
 

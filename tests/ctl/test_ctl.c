@@ -55,11 +55,18 @@ static int64_t number_of(const char *pid, const char *key)
     return number;
 }
 
+static struct target start_listening(const char *configuration)
+{
+    struct target target = start_target(PATH_SHIM, configuration);
+    wait_until_listening(target.pid);
+    return target;
+}
+
 // ---- switching ------------------------------------------------------------------------------------------------------
 
 START_TEST(test_start_without_prof)
 {
-    struct target target = start_target(PATH_SHIM, OFF);
+    struct target target = start_listening(OFF);
     expect("$HEAPSONDE ctl $PID status", 0, "opt.prof: false\n# needs MALLOC_CONF=\"prof:true\"\nprof.active: false\n",
            "");
     ck_assert_str_eq(tell(&target, "keep"), "kept");
@@ -85,7 +92,7 @@ END_TEST
 
 START_TEST(test_sessions)
 {
-    struct target target = start_target(PATH_SHIM, OFF);
+    struct target target = start_listening(OFF);
     expect("$HEAPSONDE ctl $PID start --session nightly", 0, "sampling is active now", "");
     expect("$HEAPSONDE ctl $PID start", 0, "continues until this session ends, too", "");
     expect("$HEAPSONDE ctl $PID stop", 0, "still active for other sessions (nightly)", "");
@@ -99,7 +106,7 @@ END_TEST
 
 START_TEST(test_rate_and_reset)
 {
-    struct target target = start_target(PATH_SHIM, ON);
+    struct target target = start_listening(ON);
     ck_assert_str_eq(tell(&target, "keep"), "kept");
     ck_assert_int_ge(number_of("$PID", "live_bytes"), BYTES);
     expect("$HEAPSONDE ctl $PID rate 16M", 0, "one sample in 16.0 MiB now, in 1 B before", "");
@@ -122,7 +129,7 @@ END_TEST
 
 START_TEST(test_dumps)
 {
-    struct target target = start_target(PATH_SHIM, ON ",prof_prefix:mine");
+    struct target target = start_listening(ON ",prof_prefix:mine");
     ck_assert_str_eq(tell(&target, "keep"), "kept");
     expect("$HEAPSONDE ctl $PID dump", 0, text("%s/mine.%ld.0.m0.heap\n", work, (long)target.pid), "");
     expect("head -n 1 mine.$PID.0.m0.heap", 0, "heap_v2/1\n", "");
@@ -143,14 +150,6 @@ START_TEST(test_dumps)
 END_TEST
 
 // ---- finding --------------------------------------------------------------------------------------------------------
-
-// Its socket is there when the thread that makes it has run, which "status" waits for.
-static struct target start_listening(const char *configuration)
-{
-    struct target target = start_target(PATH_SHIM, configuration);
-    expect("$HEAPSONDE ctl $PID status", 0, "prof.active: ", "");
-    return target;
-}
 
 START_TEST(test_list)
 {
@@ -283,7 +282,7 @@ END_TEST
 // A process of this machine needs none, wherever the key is named.
 START_TEST(test_key_of_others)
 {
-    struct target target = start_target(PATH_SHIM, ON);
+    struct target target = start_listening(ON);
     shell("head -c 32 /dev/urandom >key && chmod 600 key");
     static const char *const ways[] = {"HEAPSONDE_KEY_FILE=key $HEAPSONDE ctl", "$HEAPSONDE ctl --key-file key",
                                        "$HEAPSONDE ctl --insecure"};
@@ -300,7 +299,7 @@ START_TEST(test_other_user)
 {
     if (geteuid() != 0)
         return;
-    struct target target = start_target(PATH_SHIM, ON);
+    struct target target = start_listening(ON);
     expect("setpriv --reuid 65534 --regid 65534 --clear-groups $HEAPSONDE ctl $PID start", 1, "",
            "belongs to another user");
     expect(
@@ -310,9 +309,10 @@ START_TEST(test_other_user)
     if (map.status == 0) {
         // Root controls everybody; the socket of a process that changes its user goes with it.
         ck_assert_str_eq(tell(&target, "nobody"), "nobody");
-        expect("$HEAPSONDE ctl $PID status", 0, "prof.active: true", "");
         struct stat status;
-        ck_assert_int_eq(stat(text("/tmp/heapsonde-65534/%ld.sock", (long)target.pid), &status), 0);
+        while (stat(text("/tmp/heapsonde-65534/%ld.sock", (long)target.pid), &status))
+            usleep(1000);
+        expect("$HEAPSONDE ctl $PID status", 0, "prof.active: true", "");
         ck_assert_uint_eq(status.st_uid, 65534);
     }
     free_outcome(&map);
@@ -326,7 +326,7 @@ START_TEST(test_namespace)
     struct target bare = start_target(NULL, ON);
     const char *possible = text("%s", tell(&bare, "unshare"));
     ck_assert_int_eq(end_target(&bare, 0), 0);
-    struct target target = start_target(PATH_SHIM, ON);
+    struct target target = start_listening(ON);
     expect("$HEAPSONDE ctl $PID status", 0, "prof.active: true", "");
     ck_assert_str_eq(tell(&target, "unshare"), possible);
     if (!strcmp(possible, "unshared"))
@@ -340,10 +340,11 @@ END_TEST
 
 START_TEST(test_fork)
 {
-    struct target target = start_target(PATH_SHIM, ON);
+    struct target target = start_listening(ON);
     ck_assert_str_eq(tell(&target, "keep"), "kept");
     char child[32];
     snprintf(child, sizeof child, "%s", tell(&target, "fork"));
+    wait_until_listening((pid_t)atol(child));
     expect(text("$HEAPSONDE ctl %s status", child), 0, text("process: %s (%s)", child, target_name()), "");
     expect(text("$HEAPSONDE ctl %s dump", child), 0, text(".%s.0.m0.heap", child), "");
     expect(text("$HEAPSONDE ctl %s stop", child), 0, "sampling is off now", "");
@@ -355,7 +356,7 @@ END_TEST
 // Forks come at any moment of requests, and the other way round.
 START_TEST(test_storm)
 {
-    struct target target = start_target(PATH_SHIM, ON);
+    struct target target = start_listening(ON);
     fputs("storm\n", target.in);
     fflush(target.in);
     expect("for i in 1 2 3 4 5 6 7 8 9 10; do"
@@ -429,9 +430,33 @@ START_TEST(test_hostile_answers)
 }
 END_TEST
 
+// A request that came late was not carried out: it is sent again.
+START_TEST(test_late_request)
+{
+    static const char server[] = "import os, socket\n"
+                                 "door = socket.socket(socket.AF_UNIX)\n"
+                                 "door.bind('late.new')\n"
+                                 "door.listen(9)\n"
+                                 "os.rename('late.new', 'late')\n"
+                                 "late = b'error late the request did not come in time\\n'\n"
+                                 "for answer in (late, late, b'ok\\nresult started\\nsessions -\\nsince_ns 1\\n'):\n"
+                                 "    client = door.accept()[0]\n"
+                                 "    assert client.recv(4096) == b'start\\n'\n"
+                                 "    client.sendall(answer)\n"
+                                 "    client.close()\n";
+    struct outcome outcome =
+        run("python3 -c \"%s\" & server=$!; trap 'kill $server 2>&-' EXIT; while ! [ -S late ]; do kill -0 $server || "
+            "exit 9; sleep 0.01; done; $HEAPSONDE ctl $$ start --socket late",
+            server);
+    ck_assert_msg(outcome.status == 0 && strstr(outcome.output, "sampling is active now"), "%d: %s%s", outcome.status,
+                  outcome.output, outcome.errors);
+    free_outcome(&outcome);
+}
+END_TEST
+
 START_TEST(test_mtev_pages)
 {
-    struct target target = start_target(PATH_SHIM, OFF);
+    struct target target = start_listening(OFF);
     expect_page("$at/mtev/heap_profile", "200", "text/plain",
                 "opt.prof: false\n# needs MALLOC_CONF=\"prof:true\"\nprof.active: false\n"
                 "prof.thread_active_init: true\n");
@@ -455,7 +480,7 @@ START_TEST(test_mtev_pages)
     ck_assert_int_eq(number_of("$PID", "active"), 0);
     expect_page("$at/mtev/memory.json", "200", "application/json", "{\"jemalloc\":{");
     ck_assert_int_eq(end_target(&target, 0), 0);
-    target = start_target(PATH_SHIM, ON);
+    target = start_listening(ON);
     expect_page("$at/mtev/heap_profile", "200", "text/plain",
                 "opt.prof: true\nprof.active: true\nprof.thread_active_init: true\n");
     ck_assert_int_eq(end_target(&target, 0), 0);
@@ -464,7 +489,7 @@ END_TEST
 
 START_TEST(test_pprof_pages)
 {
-    struct target target = start_target(PATH_SHIM, ON);
+    struct target target = start_listening(ON);
     ck_assert_str_eq(tell(&target, "keep"), "kept");
     expect_page("$at/pprof/heap", "200", "text/plain", "heap profile: ");
     expect_page("$at/pprof/heap?format=heap_v2", "200", "text/plain", "heap_v2/1\n");
@@ -485,7 +510,7 @@ END_TEST
 
 START_TEST(test_readers)
 {
-    struct target target = start_target(PATH_SHIM, ON);
+    struct target target = start_listening(ON);
     ck_assert_str_eq(tell(&target, "keep"), "kept");
     struct outcome outcome = run_served("", "JEPROF_TMPDIR=. jeprof --collapsed $at/pprof/heap");
     ck_assert_msg(outcome.status == 0, "%s", outcome.errors);
@@ -508,7 +533,7 @@ END_TEST
 
 START_TEST(test_token)
 {
-    struct target target = start_target(PATH_SHIM, ON);
+    struct target target = start_listening(ON);
     expect("$HEAPSONDE ctl serve $PID --listen 0.0.0.0:0", 1, "", "needs a --token");
     expect("$HEAPSONDE ctl serve $PID --listen [::]:0", 1, "", "needs a --token");
     expect("HEAPSONDE_TOKEN= $HEAPSONDE ctl serve $PID --listen 0.0.0.0:0", 1, "", "needs a --token");
@@ -530,7 +555,7 @@ END_TEST
 // Everybody at once, and what is too much.
 START_TEST(test_crowd)
 {
-    struct target target = start_target(PATH_SHIM, ON);
+    struct target target = start_listening(ON);
     ck_assert_str_eq(tell(&target, "keep"), "kept");
     struct outcome outcome =
         run_served("", "for i in $(seq 200); do curl -s $at/pprof/heap?format=heap_v2 | head -n 1 & "
@@ -553,7 +578,7 @@ END_TEST
 
 START_TEST(test_process_ends)
 {
-    struct target target = start_target(PATH_SHIM, ON);
+    struct target target = start_listening(ON);
     struct outcome outcome =
         run("$HEAPSONDE ctl serve $PID >address & server=$!;"
             "while ! [ -s address ]; do sleep 0.01; done; at=$(cat address); kill -9 $PID;"
@@ -587,6 +612,7 @@ int main(void)
     tcase_add_test(tests, test_fork);
     tcase_add_test(tests, test_storm);
     tcase_add_test(tests, test_hostile_answers);
+    tcase_add_test(tests, test_late_request);
     tcase_add_test(tests, test_mtev_pages);
     tcase_add_test(tests, test_pprof_pages);
     tcase_add_test(tests, test_readers);

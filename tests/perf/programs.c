@@ -2,6 +2,7 @@
 //
 // Programs of which it is known where their CPU time goes and what memory they touch. What is true they say themselves.
 #include "tests/perf/put_together.h"
+#include "tests/perf/resident.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -222,20 +223,6 @@ static int wait_in_pieces(uint64_t ns, uint64_t before)
 
 // ---- touch: known parts of big blocks ------------------------------------------------------------------------------
 
-// What the kernel says: bytes of the block's pages that are in memory.
-static unsigned long long resident(char *block, size_t size)
-{
-    char *first = (char *)((uintptr_t)block & ~(uintptr_t)4095);
-    size_t pages = (size_t)(block + size - first + 4095) / 4096, count = 0;
-    unsigned char *in_memory = malloc(pages);
-    if (!in_memory || mincore(first, pages * 4096, in_memory))
-        return ~0ull;
-    for (size_t i = 0; i < pages; i++)
-        count += in_memory[i] & 1;
-    free(in_memory);
-    return count * 4096;
-}
-
 static void touch(char *block, size_t from, size_t to, size_t step)
 {
     for (size_t at = from; at < to; at += step)
@@ -325,8 +312,8 @@ static int touch_blocks(const char *mebibytes)
     char *untouched = allocate_untouched(size);
     char *mapping = allocate_mapping(size);
     free_small_blocks();
-    printf("allocate_half %llu allocate_every_tenth %llu allocate_here_and_there %llu allocate_untouched %llu "
-           "allocate_mapping %llu ",
+    printf("allocate_half %lld allocate_every_tenth %lld allocate_here_and_there %lld allocate_untouched %lld "
+           "allocate_mapping %lld ",
            resident(half, size), resident(tenth, size), resident(sparse, size), resident(untouched, size),
            resident(mapping, size));
     printf("put_together %llu\n", pages_put_together() - before);

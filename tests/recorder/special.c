@@ -109,7 +109,7 @@ static uint64_t noted_end(const char *folder)
     return end;
 }
 
-static uint64_t wait_for_another_end(const char *folder, pid_t program, uint64_t end)
+static void wait_for_another_end(const char *folder, pid_t program, uint64_t end)
 {
     const struct timespec pause = {.tv_nsec = 20000000};
     uint64_t now = 0;
@@ -120,7 +120,6 @@ static uint64_t wait_for_another_end(const char *folder, pid_t program, uint64_t
         nanosleep(&pause, NULL);
         now = noted_end(folder);
     }
-    return now;
 }
 
 // A program that does nothing any more lasts until it is killed, not until its last event.
@@ -129,9 +128,9 @@ static void special_kill_idle(void)
     const char *folder = text("%s/idle", work);
     char *command[] = {text("%s/ending", path_programs), "idle", NULL};
     struct child child = start(RUN_RECORDED, folder, NULL, command);
-    uint64_t end = wait_for_another_end(folder, child.pid, 0);
+    wait_for_another_end(folder, child.pid, 0);
     json_t *before = report_of(files_of(folder, "trace.")[0], false);
-    wait_for_another_end(folder, child.pid, end);
+    wait_for_another_end(folder, child.pid, noted_end(folder)); // later than what the report has seen
     kill(child.pid, SIGKILL);
     finish(child);
     json_t *after = report_of(files_of(folder, "trace.")[0], false);

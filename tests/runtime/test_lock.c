@@ -1,30 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The lock: exclusion, and every way in which a holder can be gone.
+#include "patient_futex.h"
+
 #include "runtime/clock.h"
 #include "runtime/lock.h"
 #include "tests/suite.h"
 
 #include <check.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static struct hs_lock lock;
-static bool time_stands_still; // how long the lock waits for a living holder is for one test alone
 
+// ---- in place of the kernel's --------------------------------------------------------------------------------------
+
+// A process that is stopped all the time: between any two looks at the clock ten seconds pass.
 uint64_t hs_clock__monotonic_ns(void)
 {
-    struct timespec now = {0};
-    if (!time_stands_still)
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    static _Atomic unsigned looks;
+    return 10000000000ull * ++looks;
 }
+
+// --------------------------------------------------------------------------------------------------------------------
 
 static uint32_t own_tid(void)
 {
@@ -50,7 +54,7 @@ static void *add(void *unused)
 START_TEST(one_holder_at_a_time)
 {
     pthread_t threads[THREADS];
-    time_stands_still = true;
+    is_patient = true;
     for (int t = 0; t < THREADS; t++)
         ck_assert_int_eq(pthread_create(&threads[t], NULL, add, NULL), 0);
     for (int t = 0; t < THREADS; t++)
@@ -72,6 +76,7 @@ static void *die_with_it(void *unused)
 
 START_TEST(dead_holder_loses_it)
 {
+    is_patient = true; // the kernel knows a joined thread a little longer
     for (int round = 0; round < 20; round++) {
         pthread_t thread;
         ck_assert_int_eq(pthread_create(&thread, NULL, die_with_it, NULL), 0);
@@ -87,7 +92,7 @@ END_TEST
 START_TEST(waiters_get_a_dead_holders_lock)
 {
     pthread_t thread, threads[THREADS];
-    time_stands_still = true;
+    is_patient = true;
     ck_assert_int_eq(pthread_create(&thread, NULL, die_with_it, NULL), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     for (int t = 0; t < THREADS; t++)
@@ -126,6 +131,7 @@ static void *try_once(void *result)
     return NULL;
 }
 
+// How long it waits for a living holder is for this test alone.
 START_TEST(waiting_for_a_living_holder_ends)
 {
     ck_assert(hs_lock__acquire(&lock, own_tid()));
@@ -136,6 +142,63 @@ START_TEST(waiting_for_a_living_holder_ends)
     ck_assert(!had);
     hs_lock__release(&lock);
     ck_assert_uint_eq(lock.word, 0);
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+}
+END_TEST
+
+static pthread_barrier_t barrier;
+
+static void *release_late(void *unused)
+{
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+    pthread_barrier_wait(&barrier);
+    while (!(__atomic_load_n(&lock.word, __ATOMIC_RELAXED) & HS_LOCK_CONTENDED))
+        sched_yield();
+    hs_lock__release(&lock);
+    return unused;
+}
+
+START_TEST(the_time_in_which_the_process_is_stopped_is_no_wait)
+{
+    pthread_t holder;
+    is_patient = true;
+    pthread_barrier_init(&barrier, NULL, 2);
+    ck_assert_int_eq(pthread_create(&holder, NULL, release_late, NULL), 0);
+    pthread_barrier_wait(&barrier);
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+    ck_assert_int_eq(pthread_join(holder, NULL), 0);
+}
+END_TEST
+
+static uint32_t other_thread;
+
+static void *live_on(void *unused)
+{
+    other_thread = own_tid();
+    pthread_barrier_wait(&barrier);
+    for (;;)
+        pause();
+    return unused;
+}
+
+// Another living thread has it after most of the time that the lock waits for one.
+static void next_holder(void)
+{
+    enum { TIMEOUTS = 60 };
+    static unsigned timeouts;
+    const uint32_t holders[] = {other_thread, (uint32_t)getppid(), other_thread, 0};
+    if (++timeouts % TIMEOUTS == 0)
+        lock.word = holders[timeouts / TIMEOUTS - 1];
+}
+
+START_TEST(each_holder_has_its_own_time)
+{
+    pthread_t thread;
+    pthread_barrier_init(&barrier, NULL, 2);
+    ck_assert_int_eq(pthread_create(&thread, NULL, live_on, NULL), 0);
+    pthread_barrier_wait(&barrier);
+    lock.word = (uint32_t)getppid();
+    at_timeout = next_holder;
     ck_assert(hs_lock__acquire(&lock, own_tid()));
 }
 END_TEST
@@ -171,6 +234,8 @@ int main(void)
     tcase_add_test(locks, waiters_get_a_dead_holders_lock);
     tcase_add_test(locks, abandoned_lock_is_taken_over_by_its_owner);
     tcase_add_test(locks, waiting_for_a_living_holder_ends);
+    tcase_add_test(locks, the_time_in_which_the_process_is_stopped_is_no_wait);
+    tcase_add_test(locks, each_holder_has_its_own_time);
     tcase_add_test(locks, vfork_child_sees_its_parents_threads);
     suite_add_tcase(suite, locks);
     return run_suite(suite);

@@ -2,6 +2,7 @@
 //
 // The trie of stacks against what was put in: every id, taken apart through the journal, is the stack that got it,
 // whatever the size of the window.
+#include "patient_futex.h"
 #include "random.h"
 
 #include "arch/arch.h"
@@ -168,6 +169,7 @@ static void setup(void)
     nodes = mmap(NULL, NODES_MOST * sizeof *nodes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(nodes, MAP_FAILED);
     hs_stacks__set_window(sizeof(void *) == 8 ? 256 << 20 : 96 << 20); // all nodes stay
+    is_patient = true;
 }
 
 // ---- one thread ----------------------------------------------------------------------------------------------------

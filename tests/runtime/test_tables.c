@@ -53,11 +53,12 @@ static void read_all(void)
         ck_assert_uint_eq(*(volatile uint8_t *)(file + i * page), i == WRITTEN ? 99 : i % 251);
 }
 
-// A file that is mapped as a module's tables are, with one page that the program has written to.
+// A file that is mapped as a module's tables are, with one page that the program has written to. It lies in memory: of
+// one on a disk the kernel may take pages at any time.
 static void setup(void)
 {
     page = (size_t)sysconf(_SC_PAGESIZE);
-    FILE *made = tmpfile();
+    FILE *made = fdopen(memfd_create("tables", MFD_CLOEXEC), "w+");
     ck_assert_ptr_nonnull(made);
     for (size_t i = 0; i < PAGES * page; i++)
         ck_assert_int_ne(fputc((int)(i / page % 251), made), EOF);

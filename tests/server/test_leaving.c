@@ -84,10 +84,10 @@ static int ask(const struct hs_http_server *server, const char *path)
 static bool happens(sem_t *event)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += 150;
     int result;
-    while ((result = sem_timedwait(event, &until)) && errno == EINTR)
+    while ((result = sem_clockwait(event, CLOCK_MONOTONIC, &until)) && errno == EINTR)
         continue;
     return !result;
 }

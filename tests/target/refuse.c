@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -55,16 +56,18 @@ __attribute__((constructor)) static void refuse(void)
     if (!number)
         return;
     find_shim(&start, &end);
-    if (start >> 32 != (end - 1) >> 32)
-        fail("the shim lies across 4 GiB");
+    unsigned long long last = end - 1;
+    bool lies_across = start >> 32 != last >> 32; // 4 GiB
     struct sock_filter program[] = {
         LOAD(offsetof(struct seccomp_data, nr)),
-        JUMP(BPF_JEQ, (uint32_t)atoi(number), 0, 6),
+        JUMP(BPF_JEQ, (uint32_t)atoi(number), 0, 8),
         LOAD(offsetof(struct seccomp_data, instruction_pointer) + HIGH),
-        JUMP(BPF_JEQ, (uint32_t)(start >> 32), 0, 4),
+        JUMP(BPF_JEQ, (uint32_t)(start >> 32), 0, 2),
         LOAD(offsetof(struct seccomp_data, instruction_pointer) + LOW),
-        JUMP(BPF_JGE, (uint32_t)start, 0, 2),
-        JUMP(BPF_JGT, (uint32_t)(end - 1), 1, 0),
+        JUMP(BPF_JGE, (uint32_t)start, lies_across ? 3 : 2, 4),
+        JUMP(BPF_JEQ, (uint32_t)(last >> 32), 0, 3),
+        LOAD(offsetof(struct seccomp_data, instruction_pointer) + LOW),
+        JUMP(BPF_JGT, (uint32_t)last, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
