@@ -38,6 +38,7 @@ static const struct {
     {"totals?by=thread&sort_by=total.peak.bytes&order=dsc", "the threads"},
     {"thread_matrix", "which threads freed"},
     {"totals?by=site&cost=peak&sort_by=self.peak.bytes&order=dsc&count=2000", "the treemap"},
+    {"totals?by=site&cost=live&sort_by=self.live.bytes&order=dsc&count=2000", "the treemap of what is live at the end"},
     {"totals?by=source&sort_by=self.peak.bytes&order=dsc&skip=0&count=100", "the first 100 source files"},
     {"timeline?width=600", "the timeline"},
     {"timeline_leaked?width=600", "the timeline of what is never freed"},

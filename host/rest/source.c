@@ -148,16 +148,6 @@ static int look_up(struct hs_question *question, const char *file, bool *is_name
 
 // ---- lines ----------------------------------------------------------------------------------------------------------
 
-static size_t count_lines(const struct hs_source_text *text)
-{
-    size_t count = 0;
-    for (const char *at = text->text, *end = at + text->length; at && at < end; count++) {
-        at = memchr(at, '\n', (size_t)(end - at));
-        at = at ? at + 1 : end;
-    }
-    return count;
-}
-
 static void take_lines(struct source *source)
 {
     char *at = source->text.text, *end = at + source->text.length;
@@ -231,7 +221,7 @@ int hs_prepare__source(struct hs_question *question)
     source->absence =
         is_named ? hs_source_text__read(question->rest->sources, question->rest->source_count, file, &source->text)
                  : "no code of this trace is from this file";
-    source->line = calloc(count_lines(&source->text) + source->rows->count + 1, sizeof(*source->line));
+    source->line = calloc(source->text.lines + source->rows->count + 1, sizeof(*source->line));
     if (!source->line)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     take_lines(source);

@@ -17,7 +17,7 @@ static const char elsewhere[] = "the file is not below a folder that --source na
                                 "this machine, --source-map FROM=TO replaces the beginning of their names";
 static const char missing[] = "the folder that --source names has no such file that can be read";
 static const char other_kind[] = "the file is hidden, or its name does not end as those of source files do";
-static const char too_large[] = "the file is larger than 16 MiB";
+static const char too_large[] = "the file is larger than 16 MiB, or has more than 1,000,000 lines";
 static const char no_text[] = "the file does not contain text";
 static const char no_memory[] = "there is not enough memory for the file";
 
@@ -102,6 +102,16 @@ static int open_below(const char *folder, const char *rest)
     return at;
 }
 
+static size_t count_lines(const struct hs_source_text *source)
+{
+    size_t count = 0;
+    for (const char *at = source->text, *end = at + source->length; at < end; count++) {
+        at = memchr(at, '\n', (size_t)(end - at));
+        at = at ? at + 1 : end;
+    }
+    return count;
+}
+
 static const char *read_all(int file, struct hs_source_text *source)
 {
     struct stat status;
@@ -123,7 +133,10 @@ static const char *read_all(int file, struct hs_source_text *source)
             break;
         source->length += (size_t)got;
     }
-    return memchr(source->text, '\0', source->length) ? no_text : NULL;
+    if (memchr(source->text, '\0', source->length))
+        return no_text;
+    source->lines = count_lines(source);
+    return source->lines > HS_SOURCE_TEXT_MOST_LINES ? too_large : NULL;
 }
 
 // The file may be behind links, as long as these stay in the folder.

@@ -9,11 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HS_SOURCE_TEXT_MOST ((size_t)16 << 20) // bytes of a file
+#define HS_SOURCE_TEXT_MOST       ((size_t)16 << 20) // bytes of a file
+#define HS_SOURCE_TEXT_MOST_LINES ((size_t)1000000)
 
 struct hs_source_text {
     char *text; // malloc'd; contains no NUL before `length`
-    size_t length;
+    size_t length, lines;
     uint64_t modified_ns; // since 1970
 };
 

@@ -116,15 +116,20 @@ static int take_block(struct matrix_cells *cells, struct hs_matcher *matcher, si
                    *end = hs_column_block__column(block, HS_BLOCK_FREE_TIME),
                    *stream = hs_column_block__column(block, HS_BLOCK_STREAM),
                    *free_stream = hs_column_block__column(block, HS_BLOCK_FREE_STREAM);
+    // Successive blocks mostly belong to the same cell.
+    struct matrix_cell run = {0};
     int failed = 0;
     for (size_t n = 0; n < count && !failed; n++) {
         const size_t i = matcher->place[n];
         const uint32_t by = (uint32_t)stream[i];
-        const struct matrix_cell one = {by, end[i] == HS_NEVER ? NEVER_FREED : (uint32_t)(stream[i] ^ free_stream[i]),
-                                        size[i], 1};
-        failed = add(cells, &one);
+        const uint32_t freed_by = end[i] == HS_NEVER ? NEVER_FREED : (uint32_t)(stream[i] ^ free_stream[i]);
+        if (run.count && (run.by != by || run.freed_by != freed_by)) {
+            failed = add(cells, &run);
+            run.bytes = run.count = 0;
+        }
+        run = (struct matrix_cell){by, freed_by, run.bytes + size[i], run.count + 1};
     }
-    return failed;
+    return failed || !run.count ? failed : add(cells, &run);
 }
 
 static int look_at_rows(void *context, unsigned worker, uint64_t first, uint64_t end)

@@ -29,7 +29,7 @@ int main(void)
 NAMES = {
     "plain": "src/main.c", "above": "src/../secret/main.c", "absolute": None, "hidden": "src/.git/main.c", "key": "src/id_rsa",
     "link": "src/link.c", "inner": "src/inner.c", "pipe": "src/pipe.c", "folder": "src/folder.c", "binary": "src/binary.c",
-    "large": "src/large.c", "missing": "src/missing.c", "renamed": "src/renamed.c", "linked_folder": "src/outside/main.c",
+    "large": "src/large.c", "long": "src/long.c", "missing": "src/missing.c", "renamed": "src/renamed.c", "linked_folder": "src/outside/main.c",
 }
 
 
@@ -45,6 +45,7 @@ class Source(TestCase):
         cls.write("src/binary.c", "int a;\0\n")
         with open(os.path.join(cls.root, "src/large.c"), "wb") as file:
             file.truncate((16 << 20) + 1)
+        cls.write("src/long.c", "\n" * 1000001)
         os.mkfifo(os.path.join(cls.root, "src/pipe.c"))
         os.symlink("main.c", os.path.join(cls.root, "src/inner.c"))
         os.symlink("../secret/key.c", os.path.join(cls.root, "src/link.c"))
@@ -153,7 +154,7 @@ class Source(TestCase):
     def test_what_a_hostile_trace_may_name(self):
         src = os.path.join(self.root, "src")
         said = {"above": "--source-map", "absolute": "--source-map", "hidden": "hidden", "key": "hidden", "link": "--source-map",
-                "pipe": "no such file", "folder": "no such file", "binary": "does not contain text", "large": "larger than",
+                "pipe": "no such file", "folder": "no such file", "binary": "does not contain text", "large": "larger than", "long": "1,000,000 lines",
                 "missing": "no such file", "renamed": "hidden", "linked_folder": "--source-map"}
         for name, words in said.items():
             with self.subTest(name=name):

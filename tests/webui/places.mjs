@@ -76,6 +76,7 @@ export function places({ page, view, programs, inFolder, browser, record }) {
       assert.deepEqual((await lines(page)).map((cells) => cells.slice(0, 2)), [[String(malloc.line), sumOf(malloc.self.allocated)]]);
       await page.locator(".table tbody tr:not(.space)").first().click();
       await page.waitForFunction((line) => location.hash.includes("ui.line=" + line), malloc.line);
+      assert.equal(await page.locator(".marked-line").innerText(), `${malloc.line}: ${wanted[malloc.line - 1].trim()}`);
       // The line far below is shown when the address names it.
       await to(`cost=allocated&file=${encodeURIComponent(name)}&ui.line=${wanted.length - 3}`);
       await page.waitForSelector(`.table tr.open[aria-rowindex="${wanted.length - 2}"]`);
@@ -201,6 +202,33 @@ export function places({ page, view, programs, inFolder, browser, record }) {
     await page.fill(".search", "no such name");
     await page.waitForFunction(() => document.querySelector(".view-tree .hits")?.dataset.hits === "0");
     assert.match(await page.locator(".hits").innerText(), /no row matches/);
+  }, { of });
+
+  page("the address space is played: every step is an instant, whose numbers are REST's", async (page, go) => {
+    const { duration_ns: end } = await data("summary"), used = () => page.getAttribute("[data-used]", "data-used").then(Number);
+    await go(cpp("maps", "lifetime=only_leaked"));
+    await page.getByRole("slider", { name: "Instant" }).fill("20");
+    for (const [step, button] of [[20, "The next step"], [21, "The next step"], [22, "The step before"], [21, undefined]]) {
+      const at = Math.round(step * end / 40);
+      await page.waitForFunction((wanted) => new URLSearchParams(location.hash.split("?")[1]).get("at") === wanted, at % 1e9 === 0 ? `${at / 1e9}s` : at % 1e6 === 0 ? `${at / 1e6}ms` : `${at}ns`);
+      await settled(page);
+      assert.equal(await used(), (await data(`address_map?at=${at}ns&width=300`)).used_size, `${step}`);
+      assert.equal(asked(page).get("lifetime"), null);
+      if (button)
+        await page.getByRole("button", { name: button }).click();
+    }
+    const seen = new Set();
+    await page.exposeFunction("seenAt", (hash) => seen.add(new URLSearchParams(hash.split("?")[1]).get("at")));
+    await page.evaluate(() => addEventListener("hashchange", () => window.seenAt(location.hash)));
+    await page.getByRole("slider", { name: "Instant" }).fill("34");
+    await page.getByRole("button", { name: "Play" }).click();
+    await page.waitForSelector(".player[data-playing=true]");
+    await page.waitForSelector(".player[data-playing=false]");
+    await settled(page);
+    assert.equal(seen.size, 7, [...seen].join());
+    assert.equal(await used(), (await data(`address_map?at=${end}ns&width=300`)).used_size);
+    await page.getByRole("button", { name: "Whole time" }).click();
+    await page.waitForFunction(() => !location.hash.includes("at="));
   }, { of });
 
   page("on a phone the root of a flame is on the first screen, also after zooming in and out", async (page, go) => {

@@ -46,7 +46,7 @@ function useAmounts<Row extends { self: TotalsRow["self"]; total: TotalsRow["tot
   return [
     { name: "Itself", sort: `self.${cost}.${speech.unit}`, number: true, title: "allocated there", cell: of("self") },
     { name: "With callees", sort: `total.${cost}.${speech.unit}`, number: true, title: "allocated there and in what is called there", cell: of("total") },
-    { name: "Share", number: true, title: "with callees, of all matching blocks; the dark part of the bar is the line itself", cell: (row) => pick(row.total[cost]) ? <span class="gutter">{share(pick(row.total[cost]), whole)}
+    { name: "Share", number: true, title: "of all matching blocks, with callees; the dark part of the bar is what was allocated there itself", cell: (row) => pick(row.total[cost]) ? <span class="gutter">{share(pick(row.total[cost]), whole)}
       <svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect class="with" width={100 * pick(row.total[cost]) / (whole || 1)} height="10" /><rect width={100 * pick(row.self[cost]) / (whole || 1)} height="10" /></svg></span> : "" },
   ];
 }
@@ -94,6 +94,7 @@ function Lines(props: ViewProps) {
   const file = route.parameters.get("file")!, line = Number(route.parameters.get("ui.line") ?? 0), contains = route.parameters.get("contains");
   const [sort, order, onSort] = useOrder(route, "line");
   const [got, setGot] = useState<Source | undefined>();
+  const [marked, mark] = useState<SourceLine | undefined>();
   const [menu, setMenu] = useState<{ row: SourceLine; x: number; y: number } | undefined>();
   const whole = got?.sum[cost]?.[speech.unit === "bytes" ? 0 : 1] ?? 0, known = got?.file === file ? got : undefined;
   const columns: Column<SourceLine>[] = [
@@ -116,15 +117,17 @@ function Lines(props: ViewProps) {
       {known?.absence && <p class="note source-note">The text is not shown: {known.absence}.</p>}
       {known && known.modified_ns !== null && known.modified_ns > summary.start_realtime_ns &&
         <p class="note source-note">The file was changed after the program was started. Costs may be beside other lines than those that allocated.</p>}
+      {known && marked && marked.line === line && marked.text !== null && <p class="marked-line">{line}: <code>{textOfLine(marked).trim()}</code></p>}
       <div class="lines-of-file"><Table<SourceLine> label={`Lines of ${plain(baseName(file))}`} columns={columns} sort={sort} order={order} onSort={onSort}
         ask={(skip, pageCount) => sourceQuestion(route, summary, { skip, count: pageCount })}
         rows={(answer) => {
           const source = answer as Source;
           setGot(source);
+          mark((before) => source.rows.find((row) => row.line === line) ?? before);
           return { rows: source.rows, total: source.total_count };
         }}
         start={all && line > 0 && known && !known.absence ? line - 1 : undefined} isOpen={(row) => row.line === line}
-        onOpen={(row) => go(changed(route, { "ui.line": String(row.line) }), true)} onMenu={(row, x, y) => setMenu({ row, x, y })}
+        onOpen={(row) => (mark(row), go(changed(route, { "ui.line": String(row.line) }), true))} onMenu={(row, x, y) => setMenu({ row, x, y })}
         empty={contains ? `No line contains \u201c${plain(contains)}\u201d.` : "Nothing that matches was allocated in this file."} /></div>
       {menu && <Menu x={menu.x} y={menu.y} title={`${baseName(file)}:${menu.row.line}`} close={() => setMenu(undefined)} items={[
         { name: "Mark the line in the address", run: () => go(changed(route, { "ui.line": String(menu.row.line) }), true) },
