@@ -5,32 +5,28 @@ import os
 import subprocess
 import unittest
 
-from client import COMMAND, Server, TestCase
+from client import COMMAND, TestCase
 
-COSTS = ("live", "peak", "allocated", "temporary")
-PROGRAM = """#include <stdlib.h>
+TEXT = """// NAME
+#include <stdlib.h>
 
-void *kept[8];
+void *kept[32];
 
-__attribute__((noinline)) static void fill(int n)
-{
-    kept[n] = malloc(1000 + (size_t)n);
-}
+__attribute__((noinline)) static void fill(int n) { kept[n] = malloc(1000 + n); }
 
 int main(void)
 {
-    for (int n = 0; n < 8; n++)
-        fill(n);
-    free(kept[0]);
-    return 0;
 }
 """
-# Names that debug information may have, in a folder with what is nobody's business.
+# Names that debug information may have, in a folder with what is nobody's business; what is said when they are asked for.
+ABSOLUTE = "/etc/passwd"
 NAMES = {
-    "plain": "src/main.c", "above": "src/../secret/main.c", "absolute": None, "hidden": "src/.git/main.c", "key": "src/id_rsa",
-    "link": "src/link.c", "inner": "src/inner.c", "pipe": "src/pipe.c", "folder": "src/folder.c", "binary": "src/binary.c",
-    "large": "src/large.c", "long": "src/long.c", "missing": "src/missing.c", "renamed": "src/renamed.c", "linked_folder": "src/outside/main.c",
+    "src/main.c": None, "src/inner.c": None, "src/../secret/main.c": "--source-map", ABSOLUTE: "--source-map", "src/.git/main.c": "hidden",
+    "src/id_rsa": "hidden", "src/key.pem": "hidden", "src/link.c": "--source-map", "src/pipe.c": "no such file", "src/folder.c": "no such file",
+    "src/binary.c": "does not contain text", "src/large.c": "larger than", "src/long.c": "1,000,000 lines", "src/missing.c": "no such file",
+    "src/renamed.c": "hidden", "src/outside/main.c": "--source-map", "secret/main.c": "--source-map",
 }
+RELATIVE = "relative.c"
 
 
 class Source(TestCase):
@@ -39,61 +35,61 @@ class Source(TestCase):
         super().setUpClass()
         cls.root = os.path.realpath(cls.folder)
         for name in "src/.git", "secret", "src/folder.c", "other":
-            os.makedirs(os.path.join(cls.root, name))
-        for name in "src/main.c", "secret/main.c", "src/.git/main.c", "src/id_rsa", "secret/key.c":
-            cls.write(name, PROGRAM.replace("\n", f" // {name}\n", 1))
+            os.makedirs(cls.at(name))
+        for name in "src/main.c", "secret/main.c", "src/.git/main.c", "src/id_rsa", "src/key.pem", "secret/key.c":
+            cls.write(name, TEXT.replace("NAME", name))
         cls.write("src/binary.c", "int a;\0\n")
-        with open(os.path.join(cls.root, "src/large.c"), "wb") as file:
-            file.truncate((16 << 20) + 1)
         cls.write("src/long.c", "\n" * 1000001)
-        os.mkfifo(os.path.join(cls.root, "src/pipe.c"))
-        os.symlink("main.c", os.path.join(cls.root, "src/inner.c"))
-        os.symlink("../secret/key.c", os.path.join(cls.root, "src/link.c"))
-        os.symlink("id_rsa", os.path.join(cls.root, "src/renamed.c"))
-        os.symlink("../secret", os.path.join(cls.root, "src/outside"))
-        cls.traces = {name: cls.record(name, os.path.join(cls.root, at) if at else "/etc/passwd") for name, at in NAMES.items()}
-        cls.traces["relative"] = cls.record("relative", "main.c", where=".")
+        with open(cls.at("src/large.c"), "wb") as file:
+            file.truncate((16 << 20) + 1)
+        os.mkfifo(cls.at("src/pipe.c"))
+        os.symlink("main.c", cls.at("src/inner.c"))
+        os.symlink("../secret/key.c", cls.at("src/link.c"))
+        os.symlink("id_rsa", cls.at("src/renamed.c"))
+        os.symlink("../secret", cls.at("src/outside"))
+        os.symlink("src", cls.at("link"))
+        cls.trace = cls.record([cls.at(name) for name in NAMES] + [RELATIVE])
+        cls.server = cls.serve("--source", cls.at("src"), cls.trace)
+
+    @classmethod
+    def at(cls, name):
+        return name if name == ABSOLUTE else os.path.join(cls.root, name)
 
     @classmethod
     def write(cls, name, text):
-        with open(os.path.join(cls.root, name), "w", encoding="utf-8") as file:
+        with open(cls.at(name), "w", encoding="utf-8") as file:
             file.write(text)
 
     @classmethod
-    def record(cls, name, called, where="/nowhere"):
-        """The trace of a program whose debug information calls its source so."""
-        binary, text = cls.path("program-" + name), cls.path("text.c")
+    def record(cls, names):
+        """The trace of a program that allocates in files of these names, as its debug information says; main is in the first."""
+        binary, text = cls.path("program"), cls.path("text.c")
         with open(text, "w", encoding="utf-8") as file:
-            file.write(f'#line 1 "{called}"\n{PROGRAM}')
-        subprocess.run(["gcc", "-g", "-O1", f"-fdebug-prefix-map={os.getcwd()}={where}", text, "-o", binary], check=True)
-        return cls.recorded_trace(name + ".dat", binary)
+            file.write("#include <stdlib.h>\nvoid *kept[32];\n")
+            for n, name in enumerate(names):
+                file.write(f'#line 6 "{name}"\n__attribute__((noinline)) static void fill_{n}(void) {{ kept[{n}] = malloc({1000 + n}); }}\n')
+            file.write(f'#line 8 "{names[0]}"\nint main(void)\n{{\n')
+            file.write("".join(f"    fill_{n}();\n" for n in range(len(names))) + "    free(kept[1]);\n    return 0;\n}\n")
+        subprocess.run(["gcc", "-g", "-O1", f"-fdebug-prefix-map={os.getcwd()}=.", text, "-o", binary], check=True)
+        return cls.recorded_trace("program.dat", binary)
 
-    def ask(self, server, **parameters):
-        status, headers, body = server.ask("/data/last/source", **parameters)
-        return json.loads(body) if status == 200 else (status, body.decode())
+    def ask(self, file, server=None, **parameters):
+        status, _, body = (server or self.server).ask("/data/last/source", file=file, **parameters)
+        self.assertEqual(status, 200, body)
+        return json.loads(body)
 
-    def named(self, server):
-        """The name of the program's file in the trace."""
-        rows = server.data("totals", by="source")["rows"]
-        return [row["key"] for row in rows if row["library"].startswith("program-")][0]
-
-    def of(self, name, *words):
-        server = Server(*words, self.traces[name])
-        try:
-            file = self.named(server)
-            return file, self.ask(server, file=file)
-        finally:
-            server.stop()
+    def relative(self):
+        return [row["key"] for row in self.server.data("totals", by="source")["rows"] if row["key"].endswith(RELATIVE)][0]
 
     def test_costs_are_those_of_totals(self):
-        server = self.serve("--source", os.path.join(self.root, "src"), self.traces["plain"])
-        file = self.named(server)
+        file = self.at("src/main.c")
         for asked in ({}, {"size_min": 1003}, {"cost": "live"}):
-            totals = server.data("totals", by="line", file=file, **asked)
+            totals = self.server.data("totals", by="line", file=file, **asked)
             lines = {row["line"]: (row["self"], row["total"]) for row in totals["rows"]}
             self.assertEqual({row["key"] for row in totals["rows"]}, {file})
-            answer = self.ask(server, file=file, **asked)
-            costly = self.ask(server, file=file, lines="costly", **asked)["rows"]
+            self.assertGreater(len(lines), 3)
+            answer = self.ask(file, **asked)
+            costly = self.ask(file, lines="costly", **asked)["rows"]
             self.assertEqual({row["line"]: (row["self"], row["total"]) for row in costly}, lines)
             self.assertEqual([row for row in answer["rows"] if row["line"] in lines], costly)
             zero = {cost: [0, 0] for cost in answer["sum"]}
@@ -102,24 +98,26 @@ class Source(TestCase):
                     self.assertEqual((row["self"], row["total"]), (zero, zero))
             self.assertEqual(answer["sum"], totals["sum"])
         with open(file, encoding="utf-8") as text:
-            self.assertEqual([row["text"] for row in answer["rows"]], text.read().splitlines())
-        self.assertEqual([row["line"] for row in answer["rows"]], list(range(1, len(answer["rows"]) + 1)))
+            known = text.read().splitlines()
+        self.assertEqual([row["text"] for row in answer["rows"]][:len(known)], known)
+        self.assertEqual([row["line"] for row in answer["rows"]], sorted({*range(1, len(known) + 1), *lines}))
         self.assertEqual(answer["total_count"], len(answer["rows"]))
         self.assertEqual(answer["modified_ns"], os.stat(file).st_mtime_ns)
-        page = self.ask(server, file=file, skip=5, count=3)
+        self.assertEqual(next(row for row in answer["rows"] if row["line"] == 6)["self"], {"live": [1000, 1]})
+        page = self.ask(file, skip=5, count=3)
         self.assertEqual([row["line"] for row in page["rows"]], [6, 7, 8])
+        found = self.ask(file, contains="MALLOC")
+        self.assertEqual([row["line"] for row in found["rows"]], [6])
         for order, worth in ("asc", 1), ("dsc", -1):
-            answer = self.ask(server, file=file, lines="costly", sort_by="self.live.bytes", order=order)
-            costs = [row["self"]["live"][0] for row in answer["rows"]]
+            answer = self.ask(file, lines="costly", sort_by="total.live.bytes", order=order)
+            costs = [row["total"]["live"][0] for row in answer["rows"]]
             self.assertEqual(costs, sorted(costs, key=lambda cost: cost * worth))
 
     def test_text_that_changes_is_read_again(self):
-        path = os.path.join(self.root, "other", "main.c")
-        subprocess.run(["cp", os.path.join(self.root, "src/main.c"), path], check=True)
-        server = self.serve("--source", os.path.join(self.root, "other"), self.traces["relative"])
-        file = self.named(server)
-        first = self.ask(server, file=file)
-        self.assertIsNone(first["absence"])
+        path = self.at("other/" + RELATIVE)
+        self.write("other/" + RELATIVE, TEXT)
+        server, file = self.serve("--source", self.at("other"), self.trace), self.relative()
+        self.assertIsNone(self.ask(file, server)["absence"])
         with open(path, "a", encoding="utf-8") as out:
             out.write("// one more\r\n" + "x" * 5000)
         status, headers, body = server.ask("/data/last/source", file=file)
@@ -128,65 +126,52 @@ class Source(TestCase):
         self.assertEqual([row["text"] for row in rows[-2:]], ["// one more", "x" * 1000])
         self.assertEqual([row["cut"] for row in rows[-2:]], [False, True])
         # Lines that the file does not have any more keep their costs.
-        os.truncate(path, 20)
-        rows = self.ask(server, file=file)["rows"]
-        self.assertEqual([(row["line"], row["text"]) for row in rows[:1]], [(1, "#include <stdlib.h> ")])
-        self.assertTrue(any(row["self"]["live"][0] and row["text"] is None for row in rows[1:]))
+        os.truncate(path, 7)
+        rows = self.ask(file, server)["rows"]
+        self.assertEqual([(row["line"], row["text"]) for row in rows], [(1, "// NAME"), (6, None)])
+        self.assertGreater(rows[1]["self"]["live"][0], 1000)
         os.unlink(path)
-        self.assertIn("no such file", self.ask(server, file=file)["absence"])
+        self.assertIn("no such file", self.ask(file, server)["absence"])
 
     def test_only_files_that_the_trace_names(self):
-        server = self.serve("--source", "/", self.traces["plain"])
-        for file in ("/etc/passwd", os.path.join(self.root, "secret/main.c"), "main.c", "", self.named(server) + "x",
-                     os.path.join(self.root, "src/../src/main.c")):
-            answer = self.ask(server, file=file)
+        server = self.serve("--source", "/", self.trace)
+        for file in (self.at("secret/key.c"), RELATIVE + "x", "", self.at("src/../src/main.c"), "/etc/shadow"):
+            answer = self.ask(file, server)
             self.assertEqual((answer["rows"], answer["absence"]), ([], "no code of this trace is from this file"), file)
         self.assertEqual(server.ask("/data/last/source")[0], 400)
+        # Whoever gives everything gets source files of it, and nothing else.
+        self.assertIn("hidden", self.ask(ABSOLUTE, server)["absence"])
+        self.assertEqual(self.ask(self.at("src/../secret/main.c"), server)["rows"][0]["text"], "// secret/main.c")
 
     def test_without_the_option_no_text(self):
-        file, answer = self.of("plain")
+        asked = subprocess.run([COMMAND, "ask", self.trace, "source", f"file={self.root}/src/main.c", "lines=costly", "cost=live"],
+                               check=True, capture_output=True)
+        answer = json.loads(asked.stdout)
         self.assertIn("--source DIR", answer["absence"])
-        self.assertTrue(answer["rows"])
-        for row in answer["rows"]:
-            self.assertIsNone(row["text"])
+        self.assertEqual({row["text"] for row in answer["rows"]}, {None})
         self.assertIsNone(answer["modified_ns"])
+        self.assertEqual(answer["sum"]["live"], self.ask(self.at("src/main.c"))["sum"]["live"])
 
     def test_what_a_hostile_trace_may_name(self):
-        src = os.path.join(self.root, "src")
-        said = {"above": "--source-map", "absolute": "--source-map", "hidden": "hidden", "key": "hidden", "link": "--source-map",
-                "pipe": "no such file", "folder": "no such file", "binary": "does not contain text", "large": "larger than", "long": "1,000,000 lines",
-                "missing": "no such file", "renamed": "hidden", "linked_folder": "--source-map"}
-        for name, words in said.items():
+        named = {row["key"] for row in self.server.data("totals", by="source")["rows"]}
+        for name, words in NAMES.items():
             with self.subTest(name=name):
-                _, answer = self.of(name, "--source", src)
+                self.assertIn(self.at(name), named)
+                answer = self.ask(self.at(name))
+                if words is None:
+                    self.assertIsNone(answer["absence"])
+                    self.assertEqual(answer["rows"][0]["text"], "// src/main.c")
+                    continue
                 self.assertIn(words, answer["absence"])
-                self.assertTrue(answer["rows"])
-                self.assertEqual({row["text"] for row in answer["rows"]}, {None})
-        for name in "plain", "inner":
-            _, answer = self.of(name, "--source", src)
-            self.assertEqual(answer["rows"][0]["text"], "#include <stdlib.h> // src/main.c")
-        # Whoever gives everything gets source files of it, and nothing else.
-        self.assertIn("hidden", self.of("absolute", "--source", "/")[1]["absence"])
-        self.assertIsNone(self.of("above", "--source", "/")[1]["absence"])
+                self.assertEqual([row["text"] for row in answer["rows"]], [None])
 
     def test_folders_are_found_by_their_links_and_maps(self):
-        link = os.path.join(self.root, "link")
-        os.symlink("src", link)
-        self.assertIsNone(self.of("plain", "--source", link)[1]["absence"])
-        self.assertIsNone(self.of("relative", "--source", os.path.join(self.root, "other"), "--source", link)[1]["absence"])
-        file, answer = self.of("plain", "--source", os.path.join(self.root, "secret"), "--source-map",
-                               f"{self.root}/src={self.root}/secret")
-        self.assertEqual((file, answer["absence"]), (os.path.join(self.root, "secret/main.c"), None))
-        self.assertEqual(answer["rows"][0]["text"], "#include <stdlib.h> // secret/main.c")
-        file, answer = self.of("plain", "--source-map", f"{self.root}/src={link}", "--source", link)
-        self.assertEqual((file, answer["absence"]), (link + "/main.c", None))
-
-    def test_a_command_asks_for_the_lines(self):
-        asked = subprocess.run([COMMAND, "ask", self.traces["plain"], "source", f"file={self.root}/src/main.c", "lines=costly",
-                                "cost=live"], check=True, capture_output=True)
-        answer = json.loads(asked.stdout)
-        self.assertIn("--source", answer["absence"])
-        self.assertEqual(answer["sum"]["live"], [sum(1000 + n for n in range(1, 8)), 7])
+        link = self.at("link")
+        server = self.serve("--source", self.at("other"), "--source", link, "--source-map", f"{self.root}/secret={link}", self.trace)
+        self.assertIsNone(self.ask(self.at("src/main.c"), server)["absence"])
+        answer = self.ask(link + "/main.c", server)
+        self.assertEqual((answer["absence"], answer["rows"][0]["text"]), (None, "// src/main.c"))
+        self.assertIn("no code", self.ask(self.at("secret/main.c"), server)["absence"])
 
 
 class ThreadMatrix(TestCase):
