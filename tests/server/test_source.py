@@ -25,6 +25,7 @@ NAMES = {
     "src/id_rsa": "hidden", "src/key.pem": "hidden", "src/link.c": "--source-map", "src/pipe.c": "no such file", "src/folder.c": "no such file",
     "src/binary.c": "does not contain text", "src/large.c": "larger than", "src/long.c": "1,000,000 lines", "src/missing.c": "no such file",
     "src/renamed.c": "hidden", "src/outside/main.c": "--source-map", "secret/main.c": "--source-map",
+    "srd/main.c": "--source-map", "src2/main.c": "--source-map",
 }
 RELATIVE = "relative.c"
 
@@ -34,9 +35,9 @@ class Source(TestCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.root = os.path.realpath(cls.folder)
-        for name in "src/.git", "secret", "src/folder.c", "other":
+        for name in "src/.git", "secret", "src/folder.c", "other", "srd", "src2":
             os.makedirs(cls.at(name))
-        for name in "src/main.c", "secret/main.c", "src/.git/main.c", "src/id_rsa", "src/key.pem", "secret/key.c":
+        for name in "src/main.c", "secret/main.c", "src/.git/main.c", "src/id_rsa", "src/key.pem", "secret/key.c", "srd/main.c", "src2/main.c":
             cls.write(name, TEXT.replace("NAME", name))
         cls.write("src/binary.c", "int a;\0\n")
         cls.write("src/long.c", "\n" * 1000001)
