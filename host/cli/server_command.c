@@ -18,15 +18,23 @@ static int serve(const struct hs_arguments *arguments, const struct hs_symbols_o
     bool bare = strchr(interface, ':') && *interface != '[';
     snprintf(listen, sizeof(listen), "%s%s%s:%" PRIu64, bare ? "[" : "", interface, bare ? "]" : "",
              hs_arguments__number(arguments, "port", 8080));
-    const struct hs_serving serving = {.command = arguments->command,
-                                       .listen = listen,
-                                       .token = hs_arguments__text(arguments, "token", getenv("HEAPSONDE_TOKEN")),
-                                       .symbols = symbols,
-                                       .paths = arguments->operands,
-                                       .count = arguments->operand_count,
-                                       .suppressions = suppressions,
-                                       .open = hs_arguments__flag(arguments, "open")};
-    return hs_serving__run(&serving);
+    struct hs_serving serving = {.command = arguments->command,
+                                 .listen = listen,
+                                 .token = hs_arguments__text(arguments, "token", getenv("HEAPSONDE_TOKEN")),
+                                 .symbols = symbols,
+                                 .paths = arguments->operands,
+                                 .count = arguments->operand_count,
+                                 .suppressions = suppressions,
+                                 .open = hs_arguments__flag(arguments, "open")};
+    const char **sources = hs_arguments__texts(arguments, "source", &serving.source_count);
+    if (!sources) {
+        hs_complain(arguments->command, "out of memory");
+        return HS_EXIT_FAILURE;
+    }
+    serving.sources = sources;
+    int status = hs_serving__run(&serving);
+    free(sources);
+    return status;
 }
 
 static int server(const struct hs_arguments *arguments)
@@ -70,6 +78,11 @@ static const struct hs_option options[] = {
      .argument = "TOKEN",
      .help = "answer only requests with 'Authorization: Bearer TOKEN' or ?token=TOKEN; default HEAPSONDE_TOKEN"},
     {.name = "open", .help = "open the page in the browser: $BROWSER, or what xdg-open starts; never as root"},
+    {.name = "source",
+     .kind = HS_OPTION_DIRECTORY,
+     .argument = "DIR",
+     .help = "show the text of source files below this folder; no other files of this machine are shown",
+     .repeatable = true},
     HS_SUPPRESSIONS_OPTION,
     {.name = "openapi", .help = "print the description of all endpoints (OpenAPI 3.1) and exit"},
     HS_SYMBOL_OPTIONS,

@@ -20,8 +20,10 @@ struct hs_serving {
     char *const *paths;
     int count;
     const struct hs_suppressions *suppressions; // of findings; may be NULL
-    bool open;                                  // the browser
-    FILE *out;                                  // where the address is printed; NULL: standard output
+    const char *const *sources;                 // folders with source files that may be shown
+    size_t source_count;
+    bool open; // the browser
+    FILE *out; // where the address is printed; NULL: standard output
 };
 
 // It listens at once, so that browsers can see how far the reading is; the address is printed when all traces can be

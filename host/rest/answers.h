@@ -27,6 +27,10 @@ hs_answer_function hs_answer__backtrace, hs_answer__backtraces;
 extern const struct hs_rest_parameter hs_totals_parameters[];
 hs_prepare_function hs_prepare__totals, hs_prepare__summary, hs_prepare__recording;
 hs_answer_function hs_answer__totals, hs_answer__summary, hs_answer__recording;
+// source.c, thread_matrix.c
+extern const struct hs_rest_parameter hs_source_parameters[], hs_thread_matrix_parameters[];
+hs_prepare_function hs_prepare__source, hs_prepare__thread_matrix;
+hs_answer_function hs_answer__source, hs_answer__thread_matrix;
 // page_report.c
 hs_answer_function hs_answer__page_report;
 // resident.c

@@ -75,6 +75,7 @@ struct hs_endpoint {
     int (*write)(struct hs_question *question, FILE *out);
     bool named;    // the path may be followed by any file name
     bool uncached; // the answer changes every time
+    bool fresh;    // it depends on files that may change although the trace does not: answers are not kept
 };
 
 extern const struct hs_endpoint hs_endpoints[]; // a NULL path ends it

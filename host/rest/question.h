@@ -26,6 +26,8 @@ struct hs_rest {
     struct hs_cache *cache;
     struct hs_importing *importing;
     const struct hs_suppressions *suppressions; // of findings; NULL: none
+    const char *const *sources;                 // folders with source files that may be shown
+    size_t source_count;
     struct hs_http_page *pages;
     size_t static_pages; // index of the first page that belongs to the web page
     uint64_t run;        // identifies this run of the server

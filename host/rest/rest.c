@@ -248,7 +248,7 @@ static int prepare(struct answering *answering, const struct hs_http_request *re
         return result;
     if (hs_explain__is_wanted(question)) {
         question->control.explanation = &answering->explanation;
-    } else if (question->trace && !question->endpoint->uncached) {
+    } else if (question->trace && !question->endpoint->uncached && !question->endpoint->fresh) {
         answering->key = name_answer(question);
         if (answering->key && hs_sending__knows(question, request, answering->key, answer))
             return 0;
@@ -348,6 +348,12 @@ void hs_rest__destroy(struct hs_rest *rest)
 void hs_rest__suppress(struct hs_rest *rest, const struct hs_suppressions *suppressions)
 {
     rest->suppressions = suppressions;
+}
+
+void hs_rest__serve_sources(struct hs_rest *rest, const char *const *folders, size_t count)
+{
+    rest->sources = folders;
+    rest->source_count = count;
 }
 
 int hs_rest__expect(struct hs_rest *rest, const char *path)

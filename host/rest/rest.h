@@ -27,6 +27,9 @@ void hs_rest__destroy(struct hs_rest *rest);
 struct hs_suppressions;
 void hs_rest__suppress(struct hs_rest *rest, const struct hs_suppressions *suppressions);
 
+// Folders below which source files of traces may be read, see host/rest/source_text.h. Must outlive the server.
+void hs_rest__serve_sources(struct hs_rest *rest, const char *const *folders, size_t count);
+
 // Announces a trace that will be opened, so that the list shows the progress. 0 or -ENOMEM.
 int hs_rest__expect(struct hs_rest *rest, const char *path);
 // Opens a trace, also while questions are answered; `progress` may be NULL. -EEXIST: it is already served.

@@ -4,6 +4,7 @@
 #ifndef HEAPSONDE_HOST_REST_SUM_ROWS_H
 #define HEAPSONDE_HOST_REST_SUM_ROWS_H
 
+#include "host/base/json.h"
 #include "host/rest/question.h"
 
 enum hs_sum_by {
@@ -22,6 +23,10 @@ enum hs_sum_by {
 // Those of frames come first.
 #define HS_SUM_BY_FRAME_CHOICES "function library source line site requester requester_library "
 #define HS_SUM_BY_CHOICES       HS_SUM_BY_FRAME_CHOICES "thread size lifetime kind"
+// What rows can be sorted by: `part` is self or total.
+#define HS_SUM_KEYS(part)                                                                                              \
+    part ".live.bytes " part ".live.count " part ".peak.bytes " part ".peak.count " part ".allocated.bytes " part      \
+         ".allocated.count " part ".temporary.bytes " part ".temporary.count"
 
 struct hs_sum_row {
     const struct hs_frame *frame; // one of the frames of the row; NULL: a row of blocks
@@ -49,6 +54,22 @@ int hs_sum_rows__of_frames(struct hs_sum_rows *rows, struct hs_question *questio
 // Rows of blocks: self and total are equal.
 int hs_sum_rows__of_blocks(struct hs_sum_rows *rows, struct hs_question *question);
 void hs_sum_rows__free(struct hs_sum_rows *rows);
+
+// The rows of everything that matches, for the cost that the parameter `cost` names; they are kept until the question
+// ends. 0, or a negative errno with the question's error set.
+int hs_sum_rows__find(struct hs_question *question, enum hs_sum_by by, const struct hs_sum_rows **rows);
+// The values of all costs that the rows have, as an object.
+void hs_sum_rows__write(struct hs_json *json, const char *key, const struct hs_sum_rows *rows,
+                        const struct hs_value *values);
+
+// One of the sums of a row.
+struct hs_sum_key {
+    bool of_self, by_count;
+    enum hs_cost cost;
+};
+// Reads a word of HS_SUM_KEYS. false: it is none.
+bool hs_sum_key__read(struct hs_sum_key *key, const char *word);
+uint64_t hs_sum_key__value(const struct hs_sum_key *key, const struct hs_sum_row *row);
 
 // The kind that a word of HS_SUM_BY_CHOICES names.
 enum hs_sum_by hs_sum_by__parse(const char *word);

@@ -11,10 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEYS(part)                                                                                                     \
-    part ".live.bytes " part ".live.count " part ".peak.bytes " part ".peak.count " part ".allocated.bytes " part      \
-         ".allocated.count " part ".temporary.bytes " part ".temporary.count"
-
 const struct hs_rest_parameter hs_totals_parameters[] = {
     {.name = "by",
      .kind = HS_REST_CHOICE,
@@ -23,6 +19,7 @@ const struct hs_rest_parameter hs_totals_parameters[] = {
      .help =
          "the kind of rows; a site is the line that requested the memory, as in reports; a requester is the innermost "
          "function that is not of an allocator or of the standard library; sizes and lifetimes are powers of two"},
+    {.name = "file", .kind = HS_REST_TEXT, .help = "only rows whose field source is this file; its whole name"},
     {.name = "contains", .kind = HS_REST_TEXT, .help = "only rows whose name contains this, in upper or lower case"},
     {.name = "cost",
      .kind = HS_REST_CHOICE,
@@ -31,7 +28,7 @@ const struct hs_rest_parameter hs_totals_parameters[] = {
      .help = "only this cost, which is faster"},
     {.name = "sort_by",
      .kind = HS_REST_CHOICE,
-     .choices = "key library " KEYS("self") " " KEYS("total"),
+     .choices = "key library " HS_SUM_KEYS("self") " " HS_SUM_KEYS("total"),
      .default_value = "key",
      .help = "the order of the rows"},
     {0},
@@ -42,8 +39,8 @@ struct totals {
     uint32_t *order;
     size_t count;
     const struct hs_question *question;
-    bool by_key, by_library, of_self, by_count, descending;
-    enum hs_cost cost;
+    bool by_key, by_library, descending;
+    struct hs_sum_key key; // neither by_key nor by_library
 };
 
 static void free_totals(void *work)
@@ -51,62 +48,6 @@ static void free_totals(void *work)
     struct totals *totals = work;
     free(totals->order);
     free(totals);
-}
-
-// ---- rows -----------------------------------------------------------------------------------------------------------
-
-static void free_rows(void *value)
-{
-    hs_sum_rows__free(value);
-    free(value);
-}
-
-struct totals_making {
-    struct hs_question *question;
-    enum hs_sum_by by;
-    unsigned costs;
-};
-
-static int make_rows(void *context, void **value, size_t *bytes, struct hs_error *error)
-{
-    const struct totals_making *making = context;
-    struct hs_sum_rows *rows = calloc(1, sizeof(*rows));
-    if (!rows)
-        return hs_error__set(error, ENOMEM, "out of memory");
-    rows->by = making->by;
-    rows->costs = making->costs;
-    int result = making->by < HS_SUM_BY_THREAD ? hs_sum_rows__of_frames(rows, making->question)
-                                               : hs_sum_rows__of_blocks(rows, making->question);
-    if (result) {
-        *error = making->question->error;
-        free_rows(rows);
-        return result;
-    }
-    *value = rows;
-    *bytes = sizeof(*rows) + rows->room * sizeof(*rows->row) + rows->slots * sizeof(*rows->slot);
-    return 0;
-}
-
-static int find_rows(struct hs_question *question, struct totals *totals)
-{
-    const char *cost = hs_question__text(question, "cost");
-    const unsigned known = hs_events__costs(question->events, question->store);
-    struct totals_making making = {.question = question,
-                                   .by = hs_sum_by__parse(hs_question__text(question, "by")),
-                                   .costs = strcmp(cost, "all") ? 1u << hs_cost__parse(cost) : known};
-    if (!(making.costs & known))
-        return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known for %s", cost,
-                             hs_events_kind__of(question->events)->words);
-    char *key = NULL;
-    void *value = NULL;
-    const struct hs_cache_maker maker = {make_rows, &making, free_rows};
-    if (asprintf(&key, "sums?%d&%d&%u&%s", (int)question->events, (int)making.by, making.costs, question->filter_text) <
-        0)
-        return hs_error__set(&question->error, ENOMEM, "out of memory");
-    int result = hs_question__cached(question, question->state, key, &maker, &value);
-    free(key);
-    totals->rows = value;
-    return result;
 }
 
 // ---- order ----------------------------------------------------------------------------------------------------------
@@ -131,12 +72,6 @@ static const char *name_of(const struct totals *totals, const struct hs_sum_row 
     }
 }
 
-static uint64_t value_of(const struct totals *totals, const struct hs_sum_row *row, bool of_self)
-{
-    const struct hs_value *value = of_self ? &row->self[totals->cost] : &row->total[totals->cost];
-    return totals->by_count ? value->count : value->bytes;
-}
-
 static int compare_names(const struct totals *totals, const struct hs_sum_row *a, const struct hs_sum_row *b)
 {
     int names = strcmp(name_of(totals, a), name_of(totals, b));
@@ -153,14 +88,15 @@ static const char *library_of(const struct hs_sum_row *row)
 static int compare_values(const struct totals *totals, const struct hs_sum_row *a, const struct hs_sum_row *b,
                           bool of_self)
 {
-    const uint64_t first = value_of(totals, a, of_self), second = value_of(totals, b, of_self);
+    const struct hs_sum_key key = {of_self, totals->key.by_count, totals->key.cost};
+    const uint64_t first = hs_sum_key__value(&key, a), second = hs_sum_key__value(&key, b);
     return (first > second) - (first < second);
 }
 
 // Equal ones: those with more of the other sum first, then as they call each other.
 static int compare_equal(const struct totals *totals, const struct hs_sum_row *a, const struct hs_sum_row *b)
 {
-    const int other = compare_values(totals, b, a, !totals->of_self);
+    const int other = compare_values(totals, b, a, !totals->key.of_self);
     if (other)
         return other;
     return a->depth == b->depth ? compare_names(totals, a, b) : a->depth < b->depth ? -1 : 1;
@@ -173,7 +109,7 @@ static int compare(const void *left, const void *right, void *context)
     const struct hs_sum_row *b = &totals->rows->row[*(const uint32_t *)right];
     const int order = totals->by_key       ? compare_names(totals, a, b)
                       : totals->by_library ? strcmp(library_of(a), library_of(b))
-                                           : compare_values(totals, a, b, totals->of_self);
+                                           : compare_values(totals, a, b, totals->key.of_self);
     if (order)
         return totals->descending ? -order : order;
     return compare_equal(totals, a, b);
@@ -182,18 +118,22 @@ static int compare(const void *left, const void *right, void *context)
 static void read_order(struct hs_question *question, struct totals *totals)
 {
     const char *word = hs_question__text(question, "sort_by");
-    const char *cost = strchr(word, '.');
-    char name[16];
     totals->question = question;
     totals->descending = !strcmp(hs_question__text(question, "order"), "dsc");
     totals->by_key = !strcmp(word, "key");
     totals->by_library = !strcmp(word, "library");
-    if (!cost)
-        return;
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(cost + 1, "."), cost + 1);
-    totals->cost = hs_cost__parse(name);
-    totals->of_self = *word == 's';
-    totals->by_count = !strcmp(strrchr(word, '.'), ".count");
+    hs_sum_key__read(&totals->key, word);
+}
+
+static bool has_source(enum hs_sum_by by, const struct hs_sum_row *row)
+{
+    return row->frame && by != HS_SUM_BY_LIBRARY && by != HS_SUM_BY_REQUESTER_LIBRARY;
+}
+
+static bool is_asked(const struct totals *totals, const struct hs_sum_row *row, const char *contains, const char *file)
+{
+    const char *own = has_source(totals->rows->by, row) ? row->frame->file : NULL;
+    return (!contains || strcasestr(name_of(totals, row), contains)) && (!file || (own && !strcmp(own, file)));
 }
 
 int hs_prepare__totals(struct hs_question *question)
@@ -204,15 +144,15 @@ int hs_prepare__totals(struct hs_question *question)
     question->work = totals;
     question->free_work = free_totals;
     read_order(question, totals);
-    int result = find_rows(question, totals);
+    const char *contains = hs_question__text(question, "contains"), *file = hs_question__text(question, "file");
+    int result = hs_sum_rows__find(question, hs_sum_by__parse(hs_question__text(question, "by")), &totals->rows);
     if (result)
         return result;
-    const char *contains = hs_question__text(question, "contains");
     totals->order = malloc((totals->rows->count + 1) * sizeof(*totals->order));
     if (!totals->order)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     for (size_t i = 0; i < totals->rows->count; i++)
-        if (!contains || strcasestr(name_of(totals, &totals->rows->row[i]), contains))
+        if (is_asked(totals, &totals->rows->row[i], contains, file))
             totals->order[totals->count++] = (uint32_t)i;
     qsort_r(totals->order, totals->count, sizeof(*totals->order), compare, totals);
     return 0;
@@ -220,26 +160,11 @@ int hs_prepare__totals(struct hs_question *question)
 
 // ---- writing --------------------------------------------------------------------------------------------------------
 
-static void write_values(struct hs_json *json, const char *key, const struct totals *totals,
-                         const struct hs_value *values)
-{
-    hs_json__open_object(json, key);
-    for (unsigned cost = 0; cost < HS_COST_COUNT; cost++) {
-        if (!(totals->rows->costs >> cost & 1))
-            continue;
-        hs_json__open_array(json, hs_cost__name((enum hs_cost)cost));
-        hs_json__number(json, NULL, values[cost].bytes);
-        hs_json__number(json, NULL, values[cost].count);
-        hs_json__close_array(json);
-    }
-    hs_json__close_object(json);
-}
-
 static void write_frame(struct hs_json *json, const struct totals *totals, const struct hs_sum_row *row)
 {
     const struct hs_frame *frame = row->frame;
     hs_json__string(json, "library", frame->module && *frame->module ? hs_base_name(frame->module) : NULL);
-    if (totals->rows->by == HS_SUM_BY_LIBRARY || totals->rows->by == HS_SUM_BY_REQUESTER_LIBRARY)
+    if (!has_source(totals->rows->by, row))
         return;
     hs_json__string(json, "source", frame->file);
     if (totals->rows->by == HS_SUM_BY_LINE || totals->rows->by == HS_SUM_BY_SITE)
@@ -278,8 +203,8 @@ static void write_row(struct hs_json *json, const struct totals *totals, const s
         hs_json__number(json, "thread", hs_write__thread(totals->question->store, (uint32_t)row->number));
     else if (by != HS_SUM_BY_KIND)
         write_bounds(json, row->number);
-    write_values(json, "self", totals, row->self);
-    write_values(json, "total", totals, row->total);
+    hs_sum_rows__write(json, "self", totals->rows, row->self);
+    hs_sum_rows__write(json, "total", totals->rows, row->total);
     hs_json__close_object(json);
 }
 
@@ -293,7 +218,7 @@ int hs_answer__totals(struct hs_question *question, FILE *out)
     hs_json__open_object(&json, NULL);
     hs_json__string(&json, "by", hs_question__text(question, "by"));
     hs_json__number(&json, "total_count", totals->count);
-    write_values(&json, "sum", totals, totals->rows->sum);
+    hs_sum_rows__write(&json, "sum", totals->rows, totals->rows->sum);
     hs_json__open_array(&json, "rows");
     while (hs_paging__next(&paging, &i))
         write_row(&json, totals, &totals->rows->row[totals->order[i]]);

@@ -8,6 +8,7 @@ import jsonschema
 QUESTIONS = {
     "/data/{id}/sandwich": {"function": "main"},
     "/data/{id}/maps": {"with_regions": "true", "with_usage_history": "true"},
+    "/data/{id}/source": {"file": "none.c"},
     "/data/{id}/diff": {"at": "50%"},
     "/data/{id}/diff_tree": {"at": "50%"},
 }

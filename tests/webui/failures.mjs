@@ -10,7 +10,7 @@ import { open, serve, settled } from "./browser.mjs";
 // Where each endpoint is asked for.
 const ENDPOINTS = { summary: "overview", findings: "overview", resident: "overview?", totals: "overview", timeline: "overview", timeline_usage: "export", call_tree: "flame", inverted_tree: "flame?ui.inverted=1", sandwich: "functions?function=main",
                     allocation_groups: "stacks", "backtrace/1": "stacks?ui.stack=1", allocations: "blocks", recording: "recording", timeline_by: "timeline", timeline_leaked: "timeline",
-                    generations: "generations", address_map: "maps", maps: "maps", "map/0": "maps?ui.map=0", dynamic_constants: "statics", dynamic_statics: "statics" };
+                    generations: "generations", address_map: "maps", maps: "maps", "map/0": "maps?ui.map=0", thread_matrix: "threads", source: "source?file=none.c", dynamic_constants: "statics", dynamic_statics: "statics" };
 const REFUSED = { status: 500, contentType: "text/plain", body: "it went wrong\n" };
 const FAILURES = { refused: [(route) => route.fulfill(REFUSED), /it went wrong/], cut: [(route) => route.abort(), /does not respond/],
                    nonsense: [(route) => route.fulfill({ status: 200, contentType: "application/json", body: '{"half":' }), /not valid JSON/] };

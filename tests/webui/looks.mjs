@@ -17,7 +17,7 @@ export function looks({ page, view, programs }) {
   }, { of });
 
   page("no name covers a part of a number (390 pixels)", async (page, go) => {
-    for (const name of ["functions", "stacks", "blocks", "tree", "diff", "maps"]) {
+    for (const name of ["functions", "source", "stacks", "blocks", "tree", "diff", "maps"]) {
       await go(cpp(name));
       const covered = await page.$$eval(".view tbody tr:not(.space)", (rows) => rows.flatMap((row) => {
         const edge = row.querySelector("td.wide")?.getBoundingClientRect().left ?? Infinity;

@@ -48,7 +48,7 @@ export function numbers({ view, count, programs, inFolder, browser }) {
     assert.deepEqual((await titles(page, ".table tbody tr:not(.space) td:nth-child(2)")).slice(0, 8), blocks.allocations.map((row) => `${exactly(row.size)}, ${count(row.size + row.extra_space)} usable`));
     await go("threads", "cost=allocated");
     const threads = await ask("totals?by=thread&sort_by=total.allocated.bytes&order=dsc");
-    assert.deepEqual(await titles(page, "[aria-label=Threads] tbody td:nth-child(2)"), threads.rows.map((row) => `${exactly(row.total.allocated[0])} in ${count(row.total.allocated[1])} blocks`));
+    assert.deepEqual(await titles(page, ".bars[aria-label=Threads] tbody td:nth-child(2)"), threads.rows.map((row) => `${exactly(row.total.allocated[0])} in ${count(row.total.allocated[1])} blocks`));
     await go("timeline");
     const timeline = await ask("timeline?width=600");
     assert.equal(Number(await page.getAttribute("[data-layers]", "data-end")), timeline.end_size.at(-1));

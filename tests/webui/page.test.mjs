@@ -15,11 +15,12 @@ import { keys } from "./keys.mjs";
 import { looks } from "./looks.mjs";
 import { moments } from "./moments.mjs";
 import { numbers } from "./numbers.mjs";
+import { places } from "./places.mjs";
 import { reports } from "./report.mjs";
 
 const { HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_MAKE_TRACE: makeTrace, HEAPSONDE_TEST_PROGRAM: program,
         HEAPSONDE_TEST_SHIM: shim, HEAPSONDE_TEST_HOSTILE: hostileSource, HEAPSONDE_TEST_CPP: cppSource } = process.env;
-const VIEWS = ["overview", "flame", "tree", "functions", "stacks", "blocks", "sizes", "threads", "timeline", "generations", "diff", "maps",
+const VIEWS = ["overview", "flame", "tree", "functions", "treemap", "source", "stacks", "blocks", "sizes", "threads", "timeline", "generations", "diff", "maps",
                "statics", "recording", "export"];
 const folder = mkdtempSync(join(tmpdir(), "heapsonde-webui-"));
 let browser, server, hostile, id, hostileId;
@@ -43,6 +44,11 @@ function recordHostile() {
   execFileSync("objcopy", ["--strip-debug", `--redefine-syms=${list}`, object, renamed]);
   execFileSync("gcc", ["-no-pie", renamed, "-o", binary]);
   return record(inFolder("hostile.dat"), [binary, "<script>window.hacked=2</script>"]);
+}
+
+function recordSource(name, source) {
+  execFileSync("g++", ["-g", "-O1", source, "-o", inFolder("of-" + name), "-lpthread"]);
+  return record(inFolder(name), [inFolder("of-" + name)]);
 }
 
 // Python without debug information, and a program in C++.
@@ -174,7 +180,7 @@ page("trees, functions and histograms have the same sum", async (page, go) => {
   for (const cost of ["peak", "live", "allocated", "temporary"])
     for (const filter of ["", "&size_min=64"]) {
       const tree = await data(`call_tree?cost=${cost}${filter}`);
-      for (const name of ["flame", "tree", "sizes", "threads"]) {
+      for (const name of ["flame", "tree", "treemap", "sizes", "threads"]) {
         await go(view(name, `cost=${cost}${filter}`));
         const sums = await page.$$eval("[data-bytes]", (all) => all.map((one) => Number(one.dataset.bytes)));
         if (tree.size || tree.count)
@@ -498,7 +504,7 @@ for (const [theme, rules] of [["light", undefined], ["dark", ["color-contrast"]]
   page(`axe finds nothing (${theme})`, async (page, go) => {
     const source = readFileSync(axe(), "utf8");
     const found = [];
-    for (const name of ["", ...VIEWS.map((one) => view(one)), view("functions", "function=main"), view("maps", "ui.map=0"), view("flame", "ui.zoom=0"), view("flame", "size_min=1T")]) {
+    for (const name of ["", ...VIEWS.map((one) => view(one)), view("functions", "function=main"), view("source", "file=none.c"), view("maps", "ui.map=0"), view("flame", "ui.zoom=0"), view("tree", "ui.search=main"), view("flame", "size_min=1T")]) {
       await go(name);
       await page.evaluate(source);
       const { violations } = await page.evaluate((only) => axe.run(only ? { runOnly: only } : {}), rules);
@@ -768,6 +774,7 @@ numbers({ view, count, programs, inFolder, browser: () => browser });
 keys({ page, view, programs });
 looks({ page, view, programs });
 moments({ page, view, programs });
+places({ page, view, programs, inFolder, browser: () => browser, record: recordSource });
 criteria({ page, view, count, programs, command, browser: () => browser, environment: process.env });
 
 test("the command beside a view says the same", async () => {

@@ -10,7 +10,7 @@ const WIDTHS = [[1440, 900], [768, 1024], [390, 844]];
 const only = process.env.VIEWS?.split(",");
 
 mkdirSync(out, { recursive: true });
-const server = await serve(...traces);
+const server = await serve(...(process.env.SOURCE ? ["--source", process.env.SOURCE] : []), ...traces);
 const browser = await launch();
 const names = [];
 try {
@@ -18,11 +18,17 @@ try {
   const { rows } = await server.json(`/data/${trace.id}/totals?sort_by=total.peak.bytes&order=dsc&count=8&cost=peak`);
   const group = (await server.json(`/data/${trace.id}/allocation_groups?count=1&sort_by=only_matched.size&order=dsc&frames=none`)).allocations[0];
   const [map] = (await server.json(`/data/${trace.id}/maps?count=1&sort_by=size&order=dsc`)).maps;
+  // A file whose text is shown comes first.
+  const files = (await server.json(`/data/${trace.id}/totals?by=source&sort_by=total.allocated.bytes&order=dsc&count=40`)).rows.map((row) => row.key);
+  const answers = await Promise.all(files.map((file) => server.json(`/data/${trace.id}/source?file=${encodeURIComponent(file)}&count=1`)));
+  const file = encodeURIComponent(files[Math.max(0, answers.findIndex((answer) => !answer.absence))] ?? "none.c");
+  const [library] = (await server.json(`/data/${trace.id}/totals?by=site&cost=peak&sort_by=self.peak.bytes&order=dsc&count=1`)).rows.map((row) => row.library);
   const views = {
     traces: "#/", overview: "overview", flame: "flame", zoomed: "flame?ui.zoom=0.0.0&ui.sel=0.0.0.0.0.0&ui.search=eval", up: "flame?ui.up=1&cost=allocated&ui.inverted=1",
     changed: "flame?split=thread&collapse_recursion=true&merge_library=libc.so.6&merge_function=%5Emain%24", requesters: "functions?by=requester",
     tree: "tree", functions: "functions", libraries: "functions?by=library", sandwich: `functions?function=${encodeURIComponent(rows.at(-1)?.key ?? "main")}`,
     stacks: `stacks?ui.stack=${group?.backtrace_id ?? 1}`, blocks: "blocks", sizes: "sizes", threads: "threads", timeline: "timeline", generations: "generations",
+    treemap: "treemap", library: `treemap?ui.library=${encodeURIComponent("=" + library)}`, files: "source", lines: `source?cost=allocated&file=${file}`, costly: `source?cost=allocated&ui.lines=costly&file=${file}`, found: "tree?ui.search=a",
     diff: "diff", changes: "diff?ui.shape=functions", maps: "maps", ...(map && { mapping: `maps?ui.map=${map.id}` }), statics: "statics", recording: "recording", export: "export", nothing: "flame?size_min=1T", wrong: "blocks?size_min=nonsense",
     range: "stacks", filter: "overview", keys: "overview",
   };

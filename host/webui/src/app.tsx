@@ -16,6 +16,8 @@ import { Strip } from "./parts/strip";
 import { address, changed, filterOf, go, parse, paused, question, type Route, toView, useRoute, transformsOf } from "./state/route";
 import { baseName, plain } from "./text/format";
 import { diffQuestion } from "./views/diff";
+import { sourceQuestion } from "./views/source";
+import { treemapQuestion } from "./views/treemap";
 import { commandOf, VIEWS } from "./views/table";
 import { TracesView } from "./views/traces";
 
@@ -173,6 +175,7 @@ function Foot({ route, summary, view, rows }: { route: Route; summary: Summary; 
       ? question(route, "sandwich", { function: route.parameters.get("function")!, by: route.parameters.get("by") ?? undefined, cost, events: events.name === "heap" ? undefined : events.name })
       : question(route, "totals", { by: route.parameters.get("by") ?? undefined, sort_by: `self.${cost}.bytes`, order: "dsc", count: 20, events: events.name === "heap" ? undefined : events.name }), recording: question(route, "recording"),
     flame: tree, tree, diff: diffQuestion(route),
+    treemap: treemapQuestion(route, summary), source: sourceQuestion(route, summary),
     sizes: question(route, "totals", { by: "size" }), threads: question(route, "totals", { by: "thread" }),
     generations: question(route, "generations", { parts: 10 }), maps: question(route, "maps"), statics: question(route, "dynamic_statics", {}, false),
   };

@@ -9,6 +9,8 @@ import { colourOf, isDark, theme } from "./colours";
 import { findHits, leftOutOf, libraryOf, type Model, nameOf, nextHit, nodeAt, pathOf, selfOf, sourceOf, type Unit, valueOf } from "./model";
 import { type Box, boxAt, levels, paint, type Picture, ROW } from "./paint";
 
+const NARROW = "(max-width: 760px)", LEAST_HIGH = 220;
+
 export interface Speech { unit: Unit; value: (value: number) => string; thing: string }
 
 interface Props {
@@ -70,6 +72,13 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
   }, []);
 
   useEffect(() => () => hover(undefined), []);
+
+  // On a narrow screen the page scrolls. A flame then ends where the first screen does, so that its root is seen.
+  useLayoutEffect(() => {
+    const whole = pane.current!.parentElement!, page = whole.closest(".frame");
+    const begin = whole.getBoundingClientRect().top + (page?.scrollTop ?? 0);
+    whole.style.height = flame && matchMedia(NARROW).matches ? Math.max(LEAST_HIGH, innerHeight - begin) + "px" : "";
+  }, [flame, size.width, zoom.length]);
 
   // Steps through the matching boxes, in the order of the picture.
   const placed = useRef(place);

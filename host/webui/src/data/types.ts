@@ -88,6 +88,17 @@ export interface TotalsRow {
 
 export interface Totals { by: string; total_count: number; sum: Partial<Record<Cost, Pair>>; rows: TotalsRow[] }
 
+export interface SourceLine { line: number; text: string | null; cut: boolean; self: TotalsRow["self"]; total: TotalsRow["total"] }
+
+export interface Source {
+  file: string; absence: string | null; modified_ns: number | null; total_count: number; sum: Totals["sum"]; rows: SourceLine[];
+}
+
+export interface ThreadMatrixAnswer {
+  threads: { thread: number; name: string }[]; other_threads: number; bytes: number; count: number;
+  cells: { by: number; freed_by: number | null; bytes: number; count: number }[];
+}
+
 export interface TreeColumns {
   nodes: number; left_out: boolean; strings: string[];
   parent: number[]; name: number[]; library: number[]; source: number[]; line: number[];

@@ -18,15 +18,21 @@ export function partActions(route: Route, by: string, name: string): MenuItem[] 
   const filter = (negative: string): Record<string, string> => by === "library" ? { [negative + "library"]: name } : { [negative + "source_regex"]: exactly(name) };
   return [
     { name: "What calls it, and what it calls", run: () => go(toView(route, "functions", { by, function: name })) },
+    ...(by === "source" ? linesOf(route, name) : []),
     { name: "Only stacks through it", group: "Filter", run: () => go(changed(route, filter(""))) },
     { name: "Without stacks through it", group: "Filter", run: () => go(changed(route, filter("negative_"))) },
     { name: "Copy the name", group: "Copy", run: () => copy(name) },
   ];
 }
 
-// The rows of a source file among the lines of all files.
-function linesOf(route: Route, source: string): MenuItem[] {
-  return source ? [{ name: "Show the lines of its file", key: "v", run: () => go(toView(route, "functions", { by: "line", contains: source.replace(/:\d+$/, "") })) }] : [];
+// The lines of a source file, which may be given with a line: "FILE:LINE".
+export function toLines(route: Route, source: string): Route {
+  const [, file = source, line] = /^(.*):(\d+)$/s.exec(source) ?? [];
+  return toView(route, "source", { file, "ui.line": line });
+}
+
+export function linesOf(route: Route, source: string | null | undefined): MenuItem[] {
+  return source ? [{ name: "Show the lines of its file", key: "v", run: () => go(toLines(route, source)) }] : [];
 }
 
 function throughIt(route: Route, name: string): MenuItem[] {

@@ -4,9 +4,9 @@ import { leftOutOf, libraryOf, type Model, nameOf, pathOf, selfOf, sourceOf, val
 import type { Speech } from "../canvas/flame";
 import { useAnswer } from "../data/ask";
 import type { Timeline } from "../data/types";
-import { changed, exactly, go, narrowed, question, type Route } from "../state/route";
+import { address, changed, exactly, go, narrowed, question, type Route } from "../state/route";
 import { baseName, bytes, counted, duration, exactBytes, isUnnamed, plain, share, shortName } from "../text/format";
-import { nodeActions } from "./actions";
+import { nodeActions, toLines } from "./actions";
 import { hovers, useHover } from "./hover";
 import { grouped } from "./menu";
 import { Pane } from "./pane";
@@ -30,7 +30,7 @@ export function Inspector({ route, model, node, speech, whole, overTime }: Props
         {left > 0 && <tr><th scope="row">left out of its callees</th><td>{speech.value(left)}</td><td /></tr>}
         {speech.thing === "blocks" && <tr><th scope="row">exactly</th><td colSpan={2}>{exactBytes(model.columns.size[node]!)} in {counted(model.columns.count[node]!, "blocks")}</td></tr>}
         {libraryOf(model, node) && <tr><th scope="row">library</th><td colSpan={2}>{baseName(libraryOf(model, node))}</td></tr>}
-        {sourceOf(model, node) && <tr><th scope="row">source</th><td colSpan={2}>{plain(sourceOf(model, node))}</td></tr>}
+        {sourceOf(model, node) && <tr><th scope="row">source</th><td colSpan={2}><a href={address(toLines(route, sourceOf(model, node)))}>{plain(sourceOf(model, node))}</a></td></tr>}
       </tbody></table>
       {overTime && node > 0 && !isUnnamed(nameOf(model, node)) && <OverTime route={route} name={nameOf(model, node)} />}
       <dl class="actions">{grouped(nodeActions(route)(model, node)).map(({ group, items }) => <div key={group}><dt>{group}</dt>

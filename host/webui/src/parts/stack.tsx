@@ -4,6 +4,7 @@ import { useAnswer } from "../data/ask";
 import type { Frame } from "../data/types";
 import { address, question, type Route, toView } from "../state/route";
 import { baseName, plain, shortName } from "../text/format";
+import { toLines } from "./actions";
 import { hovers, useHover } from "./hover";
 import { copy } from "./menu";
 import { Pane } from "./pane";
@@ -62,7 +63,7 @@ export function Stack({ route, id, title }: { route: Route; id: number; title: s
               {frames.map((frame, i) => <li key={i} class={(frame.is_inline ? "inlined" : "") + (frame.function && frame.function === hovered ? " hovered" : "")} {...hovers(frame.function)}>
                 {frame.function ? <a href={address(toView(route, "functions", { function: frame.function }))} title={plain(frame.function)}>{shortName(frame.function)}</a>
                   : <span>{frameText(frame)}</span>}
-                <span class="faint"> {frame.library && baseName(frame.library)} {frame.source && `${baseName(frame.source)}${frame.line ? ":" + frame.line : ""}`}</span>
+                <span class="faint"> {frame.library && baseName(frame.library)} {frame.source && <a title={plain(frame.source)} href={address(toLines(route, `${frame.source}:${frame.line ?? 0}`))}>{baseName(frame.source)}{frame.line ? ":" + frame.line : ""}</a>}</span>
               </li>)}
             </ol>
           </>;

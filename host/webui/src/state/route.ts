@@ -9,7 +9,7 @@ export interface Route {
 }
 
 // Parameters of REST that are not filters.
-const OWN = new Set(["cost", "by", "sort_by", "order", "events", "function", "contains", "strip_template_args", "base", "base_at",
+const OWN = new Set(["cost", "by", "sort_by", "order", "events", "function", "contains", "file", "strip_template_args", "base", "base_at",
                      "root_function", "merge_function", "merge_library", "collapse_function", "collapse_library", "collapse_recursion", "split"]);
 
 // Transforms of trees have REST's names, but may occur several times.

@@ -33,6 +33,7 @@ interface Props<Row> {
   onOpen?: (row: Row) => void;
   onMenu?: (row: Row, x: number, y: number) => void;
   isOpen?: (row: Row) => boolean;    // shown beside the table
+  start?: number;                    // the row that is shown at first
   functionOf?: (row: Row) => string; // the function of a row, which other parts of the page mark
   empty: ComponentChildren;
 }
@@ -157,6 +158,10 @@ export function Table<Row>(props: Props<Row>) {
     else if (scale === 1)
       setTop(now);
   };
+  useEffect(() => {
+    if (fresh && props.start !== undefined && visible > 2)
+      goTo(props.start);
+  }, [whole, fresh, props.start]);
   // With rows of another height, the first row stays the first.
   useLayoutEffect(() => {
     pane.current!.scrollTop = top * HIGH / scale;

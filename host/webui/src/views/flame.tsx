@@ -68,7 +68,7 @@ export function FlameView({ route, summary }: ViewProps) {
 }
 
 // The matches in the whole trace, including boxes that are too small for the picture.
-function Found({ route, summary, search }: { route: Route; summary: Summary; search: string }) {
+export function Found({ route, summary, search }: { route: Route; summary: Summary; search: string }) {
   const { events, cost, speech } = lookedAt(route, summary);
   const [settled, settle] = useState(search);
   useEffect(() => {

@@ -4,6 +4,7 @@ import { useAnswer } from "../data/ask";
 import { ns } from "../data/types";
 import { Choice } from "../parts/controls";
 import { StackSearch } from "../parts/stack_search";
+import { Player } from "../parts/player";
 import { Pane } from "../parts/pane";
 import { address, changed, filterOf, go, question, toView } from "../state/route";
 import { type Column, Table } from "../table/table";
@@ -61,12 +62,13 @@ export function MapsView({ route, summary }: ViewProps) {
 const hex = (address: string): string => "0x" + address.replace(/^0+(?=.)/, "").toLowerCase();
 
 // The main heap, or the region with most blocks, in equal pieces, with how full each is. A click on a piece filters.
-function Heap({ route }: ViewProps) {
+function Heap({ route, summary }: ViewProps) {
   const filter = [...filterOf(route)].length > 0;
   const path = question(route, "address_map", { width: 300, ...(filter ? {} : { lifetime: "only_leaked" }) });
   const answer = useAnswer<AddressMap>(path);
   return (
     <section class="heap" aria-label="The address space">
+      <Player route={route} summary={summary} busy={answer.loading} />
       <Pane answer={answer} path={path} empty={(data) => data.end > data.start ? undefined : <p class="empty">No block matches.</p>}>
         {(data) => {
           const span = data.end - data.start;

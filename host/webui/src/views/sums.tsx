@@ -8,6 +8,7 @@ import { address, changed, question, type Route } from "../state/route";
 import { PlainTable } from "../table/plain";
 import { COSTS } from "../text/words";
 import { bytes, counted, duration, exactBytes, plain, share } from "../text/format";
+import { ThreadMatrix } from "./thread_matrix";
 import type { ViewProps } from "./view";
 
 type Kind = "thread" | "size" | "lifetime";
@@ -68,7 +69,7 @@ export function Bars({ route, summary, kind }: ViewProps & { kind: Kind }) {
 }
 
 export function ThreadsView(props: ViewProps) {
-  return <><div class="bar"><Look {...props} /></div><div class="scroll"><Bars {...props} kind="thread" /></div></>;
+  return <><div class="bar"><Look {...props} /></div><div class="scroll"><Bars {...props} kind="thread" /><ThreadMatrix {...props} /></div></>;
 }
 
 export function SizesView(props: ViewProps) {

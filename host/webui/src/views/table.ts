@@ -16,8 +16,10 @@ import { OverviewView } from "./overview";
 import { RecordingView } from "./recording";
 import { StacksView } from "./stacks";
 import { StaticsView } from "./statics";
+import { SourceView } from "./source";
 import { SizesView, ThreadsView } from "./sums";
 import { TimelineView } from "./timeline";
+import { TreemapView } from "./treemap";
 import { TreeView } from "./tree";
 import type { ViewProps } from "./view";
 
@@ -39,6 +41,9 @@ export const VIEWS: View[] = [
   { name: "flame", letter: "f", title: "Flame graph", group: "Who", about: (route) => `Each box is a function. Its width is the memory ${inverted(route) ? "that was allocated at the end of this chain of calls; below each box are its callers" : "that it requested, with the functions that it calls below it"}. Click a box to zoom in.`, component: FlameView },
   { name: "tree", letter: "t", title: "Call tree", group: "Who", about: (route) => `Each row is a function. Below it are ${inverted(route) ? "its callers" : "the functions that it calls"}. Click a row to open or close it, right-click it for more.`, component: TreeView, report: (cost) => `--tree --sort ${cost}` },
   { name: "functions", letter: "n", title: "Functions", group: "Who", about: (route) => route.parameters.get("function") ? "One function between those that call it and those that it calls. Click a box to zoom in." : "Who requested how much: itself, and together with what it calls. Click a row to look into it, right-click it for more.", component: FunctionsView, report: (cost) => `--bottom-up --sort ${cost}` },
+  { name: "treemap", letter: "e", title: "Treemap", group: "Who", about: (route) => route.parameters.has("ui.function") ? "Each box is a line that requests memory, its area how much. Click a box to see the line in its file."
+    : route.parameters.has("ui.library") ? "Each box is a function of the library, with the lines in it that request memory. Its area is how much. Click a box to look into it." : "Each box is a library, with its functions in it and the lines that request memory in these. Its area is how much. Click a box to look into it.", component: TreemapView },
+  { name: "source", letter: "c", title: "Source", group: "Who", about: (route) => route.parameters.has("file") ? "The lines of a source file with the memory that was allocated on each, by the line itself and by what it calls. Click a line to mark it in the address." : "The source files of the program and of its libraries. Click a file to see its lines.", component: SourceView },
   { name: "stacks", letter: "s", title: "Stacks", group: "What", about: "One row for each call stack that allocated. Click a row to see the whole stack.", component: StacksView, blocks: true, report: () => "--sort allocated --full-stacks" },
   { name: "blocks", letter: "b", title: "Blocks", group: "What", about: "One row for each block of memory. Click a row to see the stack that allocated it.", component: BlocksView, blocks: true },
   { name: "sizes", letter: "z", title: "Sizes, lifetimes", group: "What", about: "How large blocks are, and how long they live. Click a name to see only these blocks.", component: SizesView, blocks: true },
@@ -46,7 +51,7 @@ export const VIEWS: View[] = [
   { name: "timeline", letter: "l", title: "Timeline", group: "When", about: "How memory changed while the program ran. Select a range in the strip to look at a part of the time.", component: TimelineView },
   { name: "generations", letter: "g", title: "Generations", group: "When", about: "Each row is a part of the time: what was allocated in it, and how much of that is still live. If every row leaves about the same, the program leaks in each round.", component: GenerationsView, blocks: true },
   { name: "diff", letter: "d", title: "Differences", group: "When", about: "What became more and what became less between two instants, or between two traces. Click a function to open it.", component: DiffView, blocks: true },
-  { name: "maps", letter: "m", title: "Mappings", group: "Where", about: "Where memory is: how full the heap is, and the mappings of the process. Click a mapping to see its parts.", component: MapsView, blocks: true },
+  { name: "maps", letter: "m", title: "Mappings", group: "Where", about: "Where memory is: how full the heap is, and the mappings of the process. Play shows how they change. Click a mapping to see its parts.", component: MapsView, blocks: true },
   { name: "statics", letter: "a", title: "Statics", group: "Where", about: "Memory that initialisers of global objects allocated and that is still live, by the line of the object.", component: StaticsView, blocks: true },
   { name: "recording", letter: "r", title: "Recording", group: "Also", about: "How complete the recording is, and which files or options would show more.", component: RecordingView, report: () => "--modules" },
   { name: "export", letter: "x", title: "Export", group: "Also", about: "Files for other programs, of what matches the filter. Formats with one number per stack contain the cost that is selected below.", component: ExportView },

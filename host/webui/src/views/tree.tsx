@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The call tree as a table: the same numbers as the flame graph, for keyboards and screen readers.
 import { useMemo, useRef, useState } from "preact/hooks";
-import { libraryOf, type Model, nameOf, nodeAt, pathOf, readPath, selfOf, sourceOf, valueOf } from "../canvas/model";
+import { findHits, type Hits, libraryOf, type Model, nameOf, nodeAt, pathOf, readPath, selfOf, sourceOf, valueOf } from "../canvas/model";
 import { nodeActions } from "../parts/actions";
 import { Crumbs } from "../parts/crumbs";
 import { Choice, Look, lookedAt, Nothing, StackSwitches, Transforms } from "../parts/controls";
@@ -12,6 +12,7 @@ import { Pane } from "../parts/pane";
 import { address, changed, go } from "../state/route";
 import { baseName, count, exactBytes, plain, share, shortName } from "../text/format";
 import { saveTable } from "../table/text";
+import { Found } from "./flame";
 import { useTree } from "./tree_answer";
 import type { ViewProps } from "./view";
 
@@ -34,13 +35,23 @@ function opened(model: Model, root: number): Set<string> {
   return open;
 }
 
-function rowsOf(model: Model, open: Set<string>, root: number): number[] {
+// Nodes that match, and those that lead to them.
+function leadingTo(model: Model, hits: Hits): Uint8Array {
+  const leading = hits.is.slice();
+  for (let node = model.count - 1; node > 0; node--)
+    if (leading[node])
+      leading[model.columns.parent[node]!] = 1;
+  return leading;
+}
+
+// With a search, nodes that are not open show what leads to matches.
+function rowsOf(model: Model, open: Set<string>, root: number, leading: Uint8Array | undefined): number[] {
   const rows: number[] = [], stack = [root];
   while (stack.length && rows.length < MOST_ROWS) {
-    const node = stack.pop()!;
+    const node = stack.pop()!, all = open.has(pathOf(model, node).join("."));
     rows.push(node);
-    if (open.has(pathOf(model, node).join(".")))
-      for (let i = model.children[node]! - 1; i >= 0; i--)
+    for (let i = model.children[node]! - 1; i >= 0; i--)
+      if (all || leading?.[model.first[node]! + i])
         stack.push(model.first[node]! + i);
   }
   return rows;
@@ -53,8 +64,11 @@ export function TreeView({ route, summary }: ViewProps) {
   const inverted = route.parameters.get("ui.inverted") === "1";
   const [menu, setMenu] = useState<{ node: number; x: number; y: number } | undefined>();
   const asked = route.parameters.get("ui.open");
-  const open = useMemo(() => asked === null ? model && opened(model, root) : new Set(asked.split("~")), [asked, model, root]);
-  const rows = useMemo(() => model && open && rowsOf(model, open, root), [model, open, root]);
+  const search = route.parameters.get("ui.search") ?? "";
+  const hits = useMemo(() => model && findHits(model, search), [model, search]);
+  const leading = useMemo(() => model && hits && leadingTo(model, hits), [model, hits]);
+  const open = useMemo(() => asked === null ? model && (hits ? new Set<string>() : opened(model, root)) : new Set(asked.split("~")), [asked, model, root, hits]);
+  const rows = useMemo(() => model && open && rowsOf(model, open, root, leading), [model, open, root, leading]);
   const exactly = (size: number): string | undefined => speech.thing === "blocks" ? exactBytes(size) : undefined;
   const hovered = useHover();
   const table = useRef<HTMLTableElement>(null);
@@ -106,12 +120,21 @@ export function TreeView({ route, summary }: ViewProps) {
         <Choice label="Direction" now={inverted ? "1" : "0"} to={(value) => address(changed(route, { "ui.inverted": value === "1" ? value : undefined, "ui.open": undefined }))}
           choices={[{ value: "0", name: "Callers first" }, { value: "1", name: "Allocators first" }]} />
         <StackSwitches route={route} summary={summary} />
+        <input type="search" class="search" placeholder="Search: name, /regex/i, lib:, file:" aria-label="Search in the tree" value={search}
+          onInput={(event) => go(changed(route, { "ui.search": event.currentTarget.value || undefined, "ui.open": undefined }), true)}
+          onKeyDown={(event) => {
+            if (event.key === "Enter")
+              event.preventDefault(), table.current?.querySelector<HTMLElement>("tr.hit button.node")?.focus();
+          }} />
+        <Found route={route} summary={summary} search={search} />
         <button type="button" title="the rows that are shown" onClick={() => table.current && saveTable(table.current, "call-tree.csv")}>Save CSV</button>
       </div>
       <Transforms route={route} />
       <Pane answer={answer} path={path} empty={(data) => data.size[0] || data.count[0] ? undefined : <Nothing route={route} summary={summary} />}>
         {() => model && rows && <div class="scroll">
           <Crumbs model={model} zoom={zoom} to={(to) => address(changed(route, { "ui.zoom": to.join(".") || undefined, "ui.open": undefined }))} />
+          {hits && <p class="hits" role="status" data-hits={hits.count} data-sum={hits.bytes}>{hits.count ? <>{hits.count === 1 ? "1 row matches" : `${count(hits.count)} rows match`} (Enter: the first); in total {speech.value(speech.unit === "bytes" ? hits.bytes : hits.blocks)},{" "}
+            {share(speech.unit === "bytes" ? hits.bytes : hits.blocks, valueOf(model, 0, speech.unit))}</> : "no row matches"}</p>}
           <table class="plain-table" ref={table} data-bytes={model.columns.size[0]} data-count={model.columns.count[0]}>
             <thead><tr><th class="number" title="the function and what it calls">With callees</th><th class="number" title="of all matching blocks">Share</th><th class="number">Itself</th>
               <th class="number">{speech.unit === "count" ? "Bytes" : speech.thing === "blocks" ? "Blocks" : "Samples"}</th><th class="wide">Function</th><th>Library</th></tr></thead>
@@ -119,7 +142,7 @@ export function TreeView({ route, summary }: ViewProps) {
               {rows.map((node, i) => {
                 const depth = model.depth[node]! - model.depth[root]!, is = open!.has(pathOf(model, node).join(".")), whole = valueOf(model, 0, speech.unit);
                 return (
-                  <tr key={node} class={node && nameOf(model, node) === hovered ? "hovered" : ""} {...hovers(node ? nameOf(model, node) : undefined)} onContextMenu={(event) => node && (event.preventDefault(), setMenu({ node, x: event.clientX, y: event.clientY }))}>
+                  <tr key={node} class={(node && nameOf(model, node) === hovered ? "hovered" : "") + (hits?.is[node] ? " hit" : "")} {...hovers(node ? nameOf(model, node) : undefined)} onContextMenu={(event) => node && (event.preventDefault(), setMenu({ node, x: event.clientX, y: event.clientY }))}>
                     <td class="number" title={exactly(model.columns.size[node]!)}>{speech.value(valueOf(model, node, speech.unit))}</td>
                     <td class="number">{share(valueOf(model, node, speech.unit), whole)}</td>
                     <td class="number" title={exactly(model.columns.self_size[node]!)}>{selfOf(model, node, speech.unit) ? speech.value(selfOf(model, node, speech.unit)) : ""}</td>
