@@ -63,7 +63,7 @@ static void rollup(FILE *out, const struct hs_fleet_slice *slice)
 static void staleness(FILE *out, const struct hs_fleet_slice *slice)
 {
     (void)slice;
-    fputs("SELECT toInt64(toUInt32((SELECT max(time) FROM total))) - toInt64(toUInt32(max(made))), max(made), count() "
+    fputs("SELECT toInt64(toUInt32((SELECT max(seen) FROM session))) - toInt64(toUInt32(max(made))), max(made), count() "
           "FROM growth FORMAT TabSeparated",
           out);
 }
@@ -96,11 +96,11 @@ static void new_stacks(FILE *out, const struct hs_fleet_slice *slice)
             slice->top);
 }
 
-// The slope of all bytes in use, in bytes per hour, over what was seen of a session after its first hour.
+// The slope of all bytes in use, in bytes per hour, over what was seen of a session.
 #define SLOPES                                                                                                         \
-    "(SELECT session, argMax(in_use_bytes, time) AS bytes, max(in_use_bytes) AS most, "                                \
-    "(toFloat64(argMax(in_use_bytes, time)) - toFloat64(argMin(in_use_bytes, time))) * 3600 / "                        \
-    "greatest(1, max(time) - min(time)) AS slope FROM total GROUP BY session)"
+    "(SELECT session, argMaxMerge(last_bytes) AS bytes, maxMerge(most_bytes) AS most, "                                \
+    "(toFloat64(bytes) - toFloat64(argMinMerge(first_bytes))) * 3600 / "                                               \
+    "greatest(1, maxMerge(last_time) - minMerge(first_time)) AS slope FROM session_total GROUP BY session)"
 
 static void devices(FILE *out, const struct hs_fleet_slice *slice)
 {

@@ -2,26 +2,23 @@
 """heapsonde fleet and gather --store against a real ClickHouse: what is asked for is what the traces' own reports say."""
 import json
 import os
-import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+import clickhouse  # noqa: E402
 import patience  # noqa: E402
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'wire'))
 from second_wire import crc32c  # noqa: E402
 
 COMMAND, SHIM, GROWER, SERVER = (os.environ['HEAPSONDE_TEST_' + name] for name in ('COMMAND', 'SHIM', 'GROWER', 'SERVER'))
 work = tempfile.mkdtemp(prefix='heapsonde-fleet-')
-started = []
+started = clickhouse.started
 
 
 def expect(condition, text):
@@ -29,65 +26,8 @@ def expect(condition, text):
         raise AssertionError(text)
 
 
-def free_ports(count):
-    """Below the ports that the kernel chooses for others: a server that comes back finds its port free."""
-    with open('/proc/sys/net/ipv4/ip_local_port_range', encoding='ascii') as file:
-        end = int(file.read().split()[0])
-    ports = []
-    while len(ports) < count:
-        port = random.randrange(min(10000, end - 1000), end)
-        try:
-            socket.create_server(('127.0.0.1', port)).close()
-            ports.append(port)
-        except OSError:
-            pass
-    return ports
-
-
-class Database:
-    """The server chooses no port by itself, so another try is made when somebody else took ours."""
-
-    CONFIG = '''<?xml version="1.0"?><yandex><logger><level>warning</level><log>{0}/log</log><errorlog>{0}/errors</errorlog>
-<size>10M</size><count>1</count></logger><listen_host>127.0.0.1</listen_host><http_port>{1}</http_port><tcp_port>{2}</tcp_port>
-<path>{0}/data/</path><tmp_path>{0}/tmp/</tmp_path><user_files_path>{0}/files/</user_files_path>
-<format_schema_path>{0}/schemas/</format_schema_path><users_config>users.xml</users_config><default_profile>default</default_profile>
-<default_database>default</default_database><mark_cache_size>67108864</mark_cache_size></yandex>'''
-    USERS = '''<?xml version="1.0"?><yandex><profiles><default/></profiles><users><default><password></password><networks><ip>::/0</ip>
-</networks><profile>default</profile><quota>default</quota></default><keeper><password>secret word</password><networks><ip>::/0</ip>
-</networks><profile>default</profile><quota>default</quota></keeper></users><quotas><default/></quotas></yandex>'''
-
-    def __init__(self):
-        self.folder = tempfile.mkdtemp(dir=work)
-        self.process = None
-        while not self.process:
-            self.port, other = free_ports(2)
-            with open(f'{self.folder}/config.xml', 'w', encoding='utf-8') as file:
-                file.write(self.CONFIG.format(self.folder, self.port, other))
-            with open(f'{self.folder}/users.xml', 'w', encoding='utf-8') as file:
-                file.write(self.USERS)
-            self.start()
-        self.address = f'clickhouse://127.0.0.1:{self.port}/fleet'
-
-    def start(self):
-        with open(f'{self.folder}/out', 'w', encoding='utf-8') as out:
-            process = subprocess.Popen([SERVER, f'--config-file={self.folder}/config.xml'], cwd=self.folder, stdout=out, stderr=out,
-                                       stdin=subprocess.DEVNULL)
-        started.append(process)
-        while process.poll() is None:
-            try:
-                if self.ask('SELECT 1', database='default') == '1':
-                    self.process = process
-                    return
-            except OSError:
-                time.sleep(0.1)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def ask(self, statement, database='fleet'):
-        with urllib.request.urlopen(f'http://127.0.0.1:{self.port}/?database={database}', statement.encode()) as answer:
-            return answer.read().decode().strip()
+def Database():  # noqa: N802
+    return clickhouse.Server(SERVER, work)
 
 
 def run(*arguments, status=0):
@@ -296,6 +236,25 @@ def moments():
         expect(sum(row['in_use_bytes'] for row in stacks) == in_use(path), f'{name}: {stacks}')
 
 
+def upgraded():
+    """Tables of an older version: they are refused, and brought up to date without a loss."""
+    database = Database()
+    run('fleet', 'init', database.address)
+    trace = recorded('gw-1', ['c', 'l'])
+    run('fleet', 'load', database.address, trace, '--device', 'gw-1')
+    before = asked('devices', database.address)
+    expect([row['in_use_bytes'] for row in before] == [in_use(trace)], f'{before}')
+    database.ask('DROP TABLE session_total')
+    database.ask('DROP TABLE version')
+    database.ask('CREATE TABLE version (version UInt32, made DateTime) ENGINE = ReplacingMergeTree(made) ORDER BY version')
+    database.ask('INSERT INTO version SELECT 1, now()')
+    text = run('fleet', 'devices', database.address, status=1)
+    expect('version 1' in text and 'fleet init' in text, text)
+    run('fleet', 'init', database.address)
+    expect(asked('devices', database.address) == before, 'what was there before')
+    expect('already' in run('fleet', 'init', database.address), 'once')
+
+
 class Gather:
     def __init__(self, database, folder):
         self.folder = f'{work}/{folder}'
@@ -408,15 +367,15 @@ def refused():
         rows = asked('devices', database.address, '--device', name)
         expect([row['device'] for row in rows] == [name], f'{name!r}: {rows}')
     expect(asked('devices', database.address, '--device', "' OR 1 = 1 --") == [], 'a name is not part of a statement')
-    database.ask('INSERT INTO version SELECT 2, now()')
+    database.ask('INSERT INTO version SELECT 3, now()')
     before = database.ask('SELECT count() FROM sample')
     text = run('fleet', 'load', database.address, trace, status=1)
-    expect('version 2' in text and 'nothing was written' in text, text)
+    expect('version 3' in text and 'nothing was written' in text, text)
     expect(database.ask('SELECT count() FROM sample') == before, 'nothing was written')
     host = f'127.0.0.1:{database.port}/fleet'
     expect('neither this user' in run('fleet', 'growth', f'clickhouse://keeper:wrong@{host}', status=1), 'a wrong password')
     expect('wrong' not in run('fleet', 'growth', f'clickhouse://keeper:wrong@{host}', status=1), 'the password is not shown')
-    expect('version 2' in run('fleet', 'growth', f'clickhouse://keeper:secret%20word@{host}', status=1), 'the right one')
+    expect('version 3' in run('fleet', 'growth', f'clickhouse://keeper:secret%20word@{host}', status=1), 'the right one')
     for address in ('http://x/y', 'clickhouse://', 'clickhouse://host', 'clickhouse://host/a-b', 'clickhouse://host/a/b'):
         run('fleet', 'growth', address, status=2)
     database.kill()
