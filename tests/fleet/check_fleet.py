@@ -45,8 +45,8 @@ class Device:
 
     def __init__(self, name, firmware, **variables):
         env = {key: value for key, value in os.environ.items() if not key.startswith('HEAPSONDE_')}
-        env.update(LD_PRELOAD=SHIM, HEAPSONDE_MODE='aggregate', HEAPSONDE_AGGREGATE_INTERVAL='1', HEAPSONDE_DEVICE=name,
-                   HEAPSONDE_LABELS=f'firmware={firmware},site=lab', **variables)
+        env.update({'LD_PRELOAD': SHIM, 'HEAPSONDE_MODE': 'aggregate', 'HEAPSONDE_AGGREGATE_INTERVAL': '1', 'HEAPSONDE_DEVICE': name,
+                    'HEAPSONDE_LABELS': f'firmware={firmware},site=lab', **variables})
         self.process = subprocess.Popen([GROWER], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=work)
         started.append(self.process)
 
@@ -324,6 +324,33 @@ def gathered():
     sites = database.ask("SELECT uniqExact(device), any(label_values[indexOf(label_names, 'site')]) FROM session")
     expect(sites == '3\tlab', sites)
     check_growth(database, 2)
+
+
+def events():
+    """Traces of events become rows when they have ended, with the stacks that sums have."""
+    database = Database()
+    run('fleet', 'init', database.address)
+    gather = Gather(database, 'traces')
+    device = Device('gw-1', '1.5', HEAPSONDE_CONNECT=gather.address, HEAPSONDE_MODE='events')
+    device.do('clltt')
+    device.end()
+    gather.await_event('ended')
+    expect(gather.stop() == '', 'there is nothing to complain about')
+    check_equal(database, gather)
+    trace, = gather.traces()
+    allocated = database.ask('SELECT max(allocated_bytes) FROM total')
+    expect(int(allocated) == json.loads(run('report', '--json', trace))['allocated_bytes'], allocated)
+    before = database.ask('SELECT * FROM sample FINAL ORDER BY stack, session, time')
+    # Once more: from the beginning, as when nobody knows what was sent.
+    os.remove(f'{gather.folder}/.heapsonde-fleet')
+    Gather(database, 'traces').stop()
+    run('fleet', 'load', database.address, trace, '--device', 'gw-1', '--labels', 'firmware=1.5,site=lab')
+    expect(database.ask('SELECT * FROM sample FINAL ORDER BY stack, session, time') == before, 'a trace that is loaded again is there once')
+    with_sums = recorded('gw-2', ['c', 'll'])
+    run('fleet', 'load', database.address, with_sums, '--device', 'gw-2', '--labels', 'firmware=1.5,site=lab')
+    run('fleet', 'symbolize', database.address)
+    rows = [row for row in asked('stacks', database.address) if row['in_use_bytes'] == 2 * 800000]
+    expect([row['devices'] for row in rows] == [2] and function_of(database, rows[0]['stack']) == 'grower_lose', f'the same stack: {rows}')
 
 
 def killed():
