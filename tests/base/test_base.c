@@ -180,7 +180,7 @@ int main(void)
 {
     Suite *suite = suite_create("base");
     TCase *tests = tcase_create("base");
-    tcase_add_test(cases, ids_are_removed_among_others);
+    tcase_add_test(tests, ids_are_removed_among_others);
     tcase_add_test(tests, an_array_keeps_its_elements_when_it_grows);
     tcase_add_test(tests, an_index_finds_what_was_added);
     tcase_add_test(tests, a_text_is_whole_and_has_its_size);
