@@ -256,11 +256,11 @@ def upgraded():
 
 
 class Gather:
-    def __init__(self, database, folder):
+    def __init__(self, database, folder, *options):
         self.folder = f'{work}/{folder}'
         self.errors = open(f'{work}/gather-errors', 'w', encoding='utf-8')
         self.process = subprocess.Popen([COMMAND, 'gather', '--json', '--listen', '127.0.0.1:0', '--dir', self.folder, '--store',
-                                         database.address], stdout=subprocess.PIPE, stderr=self.errors, text=True, cwd=work)
+                                         database.address, *options], stdout=subprocess.PIPE, stderr=self.errors, text=True, cwd=work)
         started.append(self.process)
         self.address = None
         while not self.address:
@@ -351,6 +351,38 @@ def events():
     run('fleet', 'symbolize', database.address)
     rows = [row for row in asked('stacks', database.address) if row['in_use_bytes'] == 2 * 800000]
     expect([row['devices'] for row in rows] == [2] and function_of(database, rows[0]['stack']) == 'grower_lose', f'the same stack: {rows}')
+
+
+def in_place():
+    """--store-only: no file stays once its rows are in the database, and none goes before."""
+    database = Database()
+    run('fleet', 'init', database.address)
+    expect('--store' in run('gather', '--listen', '127.0.0.1:0', '--store-only', status=2), 'without a database')
+    gather = Gather(database, 'traces', '--store-only')
+    database.kill()
+    for mode in ('events', 'aggregate'):
+        device = Device(f'gw-{mode}', '1.5', HEAPSONDE_CONNECT=gather.address, HEAPSONDE_MODE=mode)
+        device.do('cll')
+        device.end()
+        gather.await_event('ended')
+    while 'is sent later' not in gather.said():
+        time.sleep(0.1)
+    gather.stop()
+    expect(len(gather.traces()) == 2, 'the files stay while the database is away')
+    in_files = sorted(in_use(path) for path in gather.traces())
+    while database.process.poll() is not None:
+        database.start()
+    gather = Gather(database, 'traces', '--store-only')
+    late = Device('gw-late', '1.5', HEAPSONDE_CONNECT=gather.address)
+    late.do('cl')
+    late.end()
+    gather.await_event('ended')
+    while gather.traces():
+        time.sleep(0.1)
+    gather.stop()
+    found = {row['device']: row['in_use_bytes'] for row in asked('devices', database.address)}
+    expect(set(found) == {'gw-events', 'gw-aggregate', 'gw-late'}, f'{found}')
+    expect(sorted(found[name] for name in set(found) - {'gw-late'}) == in_files, f'{found} {in_files}')
 
 
 def killed():
