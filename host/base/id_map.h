@@ -61,6 +61,23 @@ static inline int hs_id_map__set(struct hs_id_map *map, uint64_t id, uint32_t va
     return 0;
 }
 
+// Those that stand behind it because its place was taken move up.
+static inline void hs_id_map__remove(struct hs_id_map *map, uint64_t id)
+{
+    size_t hole = map->slot_count ? hs_id_map__slot(map, id) : 0;
+    if (!map->slot_count || !map->slots[hole].value)
+        return;
+    map->count--;
+    for (size_t i = (hole + 1) & (map->slot_count - 1); map->slots[i].value; i = (i + 1) & (map->slot_count - 1)) {
+        size_t wanted = (size_t)((map->slots[i].id * 0x9e3779b97f4a7c15u) >> 20) & (map->slot_count - 1);
+        if (((i - wanted) & (map->slot_count - 1)) < ((i - hole) & (map->slot_count - 1)))
+            continue;
+        map->slots[hole] = map->slots[i];
+        hole = i;
+    }
+    map->slots[hole].value = 0;
+}
+
 static inline void hs_id_map__free(struct hs_id_map *map)
 {
     free(map->slots);

@@ -80,10 +80,7 @@ static int load_file(struct fleet_loading *loading, const char *path, bool given
         return failed;
     failed = hs_fleet_load__go_on(load, loading->sender, true, 0, &end, &loading->loaded, error);
     if (!failed && given && loading->loaded.ticks == ticks)
-        failed = hs_error__set(error, ENOTSUP,
-                               "%s: holds no sums; record with 'heapsonde run --aggregate SECONDS' "
-                               "(HEAPSONDE_MODE=aggregate)",
-                               path);
+        failed = hs_error__set(error, ENOTSUP, "%s: holds neither sums nor events", path);
     loading->files += loading->loaded.ticks != ticks;
     loading->other_files += loading->loaded.ticks == ticks;
     hs_fleet_load__close(load);

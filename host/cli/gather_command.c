@@ -101,8 +101,12 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_TEXT,
      .argument = "DATABASE",
      .help =
-         "also send the sums of aggregate mode to a ClickHouse database, clickhouse://HOST:PORT/NAME, for 'heapsonde "
-         "fleet'; while the database cannot be reached, the traces in the folder are the buffer"},
+         "also send what stacks have to a ClickHouse database, clickhouse://HOST:PORT/NAME, for 'heapsonde fleet': "
+         "sums "
+         "of aggregate mode as they come, other traces when they have ended; while the database cannot be reached, the "
+         "traces in the folder are the buffer"},
+    {.name = "store-only",
+     .help = "with --store: remove a trace from the folder when it has ended and all of it is in the database"},
     {.name = "firmware-label",
      .kind = HS_OPTION_TEXT,
      .argument = "KEY",

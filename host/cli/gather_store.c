@@ -3,6 +3,15 @@
 
 #include <stdlib.h>
 
+// 0 when nothing was asked for that needs a database.
+static int is_without_store(const struct hs_arguments *arguments)
+{
+    if (!hs_arguments__flag(arguments, "store-only"))
+        return 0;
+    hs_complain(arguments->command, "--store-only is for --store, which was not given");
+    return HS_EXIT_USAGE;
+}
+
 #ifdef HEAPSONDE_HAS_CURL
 #include "host/fleet/shipper.h"
 
@@ -38,7 +47,7 @@ int hs_gather_store__prepare(struct hs_gather_store **result, const struct hs_ar
     const char *address = hs_arguments__text(arguments, "store", NULL);
     *result = NULL;
     if (!address)
-        return 0;
+        return is_without_store(arguments);
     struct hs_gather_store *store = calloc(1, sizeof(*store));
     if (!store)
         return HS_EXIT_FAILURE;
@@ -47,6 +56,7 @@ int hs_gather_store__prepare(struct hs_gather_store **result, const struct hs_ar
                                                .directory = options->directory,
                                                .firmware_label =
                                                    hs_arguments__text(arguments, "firmware-label", "firmware"),
+                                               .in_place = hs_arguments__flag(arguments, "store-only"),
                                                .say = say,
                                                .context = store};
     if (hs_shipper__create(&store->shipper, &shipper, &error)) {
@@ -79,7 +89,7 @@ int hs_gather_store__prepare(struct hs_gather_store **store, const struct hs_arg
     (void)options;
     *store = NULL;
     if (!hs_arguments__text(arguments, "store", NULL))
-        return 0;
+        return is_without_store(arguments);
     hs_complain(arguments->command, "--store needs libcurl, and this heapsonde was built without it");
     return HS_EXIT_FAILURE;
 }

@@ -3,6 +3,7 @@
 // heapsonde push: to the servers of others.
 #include "host/base/clock.h"
 #include "host/base/path.h"
+#include "host/base/secret_file.h"
 #include "host/base/text_stream.h"
 #include "host/base/utf8.h"
 #include "host/cli/commands.h"
@@ -19,8 +20,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
+enum { TOKEN_MOST = 8192 };
 #define NS_2001 (978307200 * HS_SECOND)
 
 struct push_label {
@@ -37,6 +40,7 @@ struct push {
     size_t label_count;
     const char **headers;
     size_t header_count;
+    char *token;               // its header
     uint64_t begin_ns, end_ns; // since 1970
 };
 
@@ -92,19 +96,66 @@ static int read_labels(struct push *push)
     return status;
 }
 
+// What can stand in a header, of one word.
+static bool is_token(const char *token, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (token[i] <= ' ' || token[i] > '~')
+            return false;
+    return length && length < TOKEN_MOST;
+}
+
+static int read_token(struct push *push)
+{
+    static const char head[] = "Authorization: Bearer ";
+    char token[TOKEN_MOST];
+    struct hs_error error;
+    const char *path = hs_arguments__text(push->arguments, "token-file", NULL);
+    if (!path)
+        return 0;
+    ssize_t length = hs_secret_file__read(path, "token", token, sizeof(token), &error);
+    if (length < 0)
+        return fail(push, &error);
+    int status = HS_EXIT_FAILURE;
+    if (!is_token(token, (size_t)length))
+        hs_complain(push->arguments->command, "the token %s has to be one line of printable characters without spaces",
+                    path);
+    else if (asprintf(&push->token, "%s%.*s", head, (int)length, token) >= 0)
+        status = 0;
+    explicit_bzero(token, sizeof(token));
+    return status;
+}
+
+static bool is_authorization(const char *header)
+{
+    return !strncasecmp(header, "authorization:", strlen("authorization:"));
+}
+
 static int read_headers(struct push *push)
 {
-    push->headers = hs_arguments__texts(push->arguments, "header", &push->header_count);
-    if (!push->headers)
+    size_t count;
+    const char **texts = hs_arguments__texts(push->arguments, "header", &count);
+    push->headers = calloc(count + 2, sizeof(*push->headers));
+    if (texts && push->headers)
+        memcpy(push->headers, texts, count * sizeof(*texts));
+    push->header_count = count;
+    free(texts);
+    if (!texts || !push->headers)
         return HS_EXIT_FAILURE;
     for (size_t i = 0; i < push->header_count; i++) {
         const char *colon = strchr(push->headers[i], ':');
+        if (push->token && is_authorization(push->headers[i])) {
+            hs_complain(push->arguments->command, "--token-file and --header 'Authorization: ...' exclude each other");
+            return HS_EXIT_USAGE;
+        }
         if (colon && colon > push->headers[i] && is_text(push->headers[i]))
             continue;
         // Not the whole text, which may be a secret.
         hs_complain(push->arguments->command, "--header takes 'NAME: VALUE'");
         return HS_EXIT_USAGE;
     }
+    if (push->token)
+        push->headers[push->header_count++] = push->token;
     return 0;
 }
 
@@ -361,12 +412,17 @@ static int push(const struct hs_arguments *arguments)
     }
     int status = read_labels(&push);
     if (!status)
+        status = read_token(&push);
+    if (!status)
         status = read_headers(&push);
     if (!status)
         status = push_file(&push);
     free(push.name);
     free(push.labels);
     free(push.headers);
+    if (push.token)
+        explicit_bzero(push.token, strlen(push.token));
+    free(push.token);
     return status;
 }
 
@@ -393,6 +449,10 @@ static const struct hs_option options[] = {
      .argument = "'NAME: VALUE'",
      .help = "a further header of the request, such as 'X-Scope-OrgID: team'",
      .repeatable = true},
+    {.name = "token-file",
+     .kind = HS_OPTION_FILE,
+     .argument = "FILE",
+     .help = "send 'Authorization: Bearer' with the token in this file, which only its owner may be able to use"},
     {.name = "now",
      .help = "date the profile now, and not when it was recorded: Pyroscope refuses what is older than an hour, unless "
              "it is told otherwise"},

@@ -13,9 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+// As long as none of these changes, a dump has the same samples: each new one counts in the totals, and each that ends
+// is missing in `samples`.
+static const char *const dump_counts[] = {"counting_since_ns", "samples",    "samples_total", "samples_dropped",
+                                          "samples_shortened", "live_bytes", "sampled_bytes", "since_ns"};
+enum { DUMP_COUNTS = sizeof(dump_counts) / sizeof(*dump_counts) };
+
 struct hs_ctl_pages {
     struct hs_ctl_process process;
     struct hs_addresses *addresses; // of the last maps
+    // The dump that /metrics took last, and what the status was before it.
+    struct hs_ctl_answer dump;
+    uint64_t dump_counts[DUMP_COUNTS];
+    bool has_dump;
 };
 
 struct hs_ctl_pages *hs_ctl_pages__create(const struct hs_ctl_process *process)
@@ -28,6 +38,8 @@ struct hs_ctl_pages *hs_ctl_pages__create(const struct hs_ctl_process *process)
 
 void hs_ctl_pages__destroy(struct hs_ctl_pages *pages)
 {
+    if (pages->has_dump)
+        hs_ctl_answer__free(&pages->dump);
     hs_addresses__destroy(pages->addresses);
     free(pages);
 }
@@ -221,26 +233,41 @@ static void pprof_symbol(void *context, const struct hs_http_request *request, s
 
 // ---- Prometheus -----------------------------------------------------------------------------------------------------
 
+// A dump stops the program's allocations for a moment, and is as large as its stacks. So it is taken only when the
+// status, which costs nothing, says that there is something new. A process that has never sampled has none.
+static bool refresh_dump(struct hs_ctl_pages *pages, const struct hs_ctl_answer *status)
+{
+    uint64_t counts[DUMP_COUNTS];
+    struct hs_error error;
+    for (size_t i = 0; i < DUMP_COUNTS; i++)
+        counts[i] = hs_ctl_answer__number(status, dump_counts[i]);
+    if (pages->has_dump && !memcmp(counts, pages->dump_counts, sizeof(counts)))
+        return true;
+    if (pages->has_dump)
+        hs_ctl_answer__free(&pages->dump);
+    pages->has_dump = !ask(pages, "get-dump heap_v2", &pages->dump, &error);
+    memcpy(pages->dump_counts, counts, sizeof(counts));
+    return pages->has_dump;
+}
+
 static void serve_metrics(void *context, const struct hs_http_request *request, struct hs_http_answer *page)
 {
     struct hs_ctl_pages *pages = context;
-    struct hs_ctl_answer status, dump;
+    struct hs_ctl_answer status;
     struct hs_error error;
+    const char *sites = hs_http_request__parameter(request, "sites");
     if (ask(pages, "status", &status, &error)) {
         hs_http_answer__text(page, 502, "%s\n", error.message);
         return;
     }
-    // A process that has never sampled has no dump.
-    bool has_dump = !ask(pages, "get-dump heap_v2", &dump, NULL);
+    bool has_dump = !(sites && !strcmp(sites, "no")) && refresh_dump(pages, &status);
     bool has_names = has_dump && !refresh_addresses(pages, &error);
     struct hs_ctl_metrics metrics = {.process = &pages->process,
                                      .status = &status,
-                                     .dump = has_dump ? &dump : NULL,
+                                     .dump = has_dump ? &pages->dump : NULL,
                                      .addresses = has_names ? pages->addresses : NULL};
     hs_exposition__serve(request, page, hs_ctl_metrics__write, &metrics);
     hs_ctl_answer__free(&status);
-    if (has_dump)
-        hs_ctl_answer__free(&dump);
 }
 
 static void overview(void *context, const struct hs_http_request *request, struct hs_http_answer *page)

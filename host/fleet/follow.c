@@ -8,6 +8,7 @@
 #include "format/meta_codec.h"
 #include "host/base/array.h"
 #include "host/base/id_map.h"
+#include "host/fleet/events.h"
 #include "host/import/clock_map.h"
 #include "host/import/import.h"
 #include "host/store/store.h"
@@ -22,6 +23,9 @@ enum {
     TEXTS_MOST = 1 << 24,   // bytes of paths and values
     MODULES_MOST = 1 << 16, // more are taken for unknown memory
     CHANGED_MOST = 1 << 20, // sums of a tick; a longer one becomes several
+    PARTS_LEAST = 4,        // ticks of a trace of events
+    PARTS_MOST = 64,
+    PART_SECONDS = 60,
     INFO_MOST = 64
 };
 
@@ -40,6 +44,12 @@ struct follow_module {
 
 struct follow_unload {
     uint64_t start, stamp;
+};
+
+// Blocks that began and ended without an event each.
+struct follow_culled {
+    uint32_t stack;
+    uint64_t count, bytes;
 };
 
 struct follow_info {
@@ -62,6 +72,9 @@ struct hs_follow {
     struct hs_array sums;    // uint64_t[HS_SUM_COUNT] by place
     struct hs_id_map place;  // by stack
     struct hs_array changed; // struct hs_follow_sums
+    struct hs_array culled;  // struct follow_culled
+    uint64_t last_time;      // of a chunk of events
+    bool has_sums;
     uint64_t total[HS_SUM_COUNT];
     uint64_t stamp;          // of the record that is being read
     struct hs_array unloads; // struct follow_unload, of modules that were not read yet
@@ -254,6 +267,19 @@ static int add_info(struct hs_follow *follow, const struct hs_meta_record *recor
     return 0;
 }
 
+static int add_culled(struct hs_follow *follow, const struct hs_meta_record *record)
+{
+    if (follow->culled.count >= CHANGED_MOST) {
+        follow->damaged++;
+        return 0;
+    }
+    struct follow_culled *culled = hs_array__add(&follow->culled, sizeof(*culled));
+    if (!culled)
+        return -ENOMEM;
+    *culled = (struct follow_culled){record->id, record->count, record->size};
+    return 0;
+}
+
 static int add_record(struct hs_follow *follow, const struct hs_meta_record *record)
 {
     switch (record->tag) {
@@ -270,6 +296,8 @@ static int add_record(struct hs_follow *follow, const struct hs_meta_record *rec
         return add_point(follow, record);
     case HS_META_INFO:
         return add_info(follow, record);
+    case HS_META_CULLED:
+        return add_culled(follow, record);
     default:
         return 0;
     }
@@ -495,7 +523,11 @@ static int take_chunk(struct hs_follow *follow, const struct hs_chunk_header *ch
     case HS_CHUNK_META:
         return chunk->flags & HS_CHUNK_LIVE ? 0 : take_meta(follow, chunk);
     case HS_CHUNK_SUMS:
+        follow->has_sums = true;
         return take_sums(follow, chunk);
+    case HS_CHUNK_EVENTS:
+        follow->last_time = chunk->last_time > follow->last_time ? chunk->last_time : follow->last_time;
+        return 0;
     case HS_CHUNK_LIVE_PART:
         take_live_part(follow, chunk);
         return 0;
@@ -526,6 +558,113 @@ int hs_follow__next(struct hs_follow *follow, bool whole, struct hs_follow_tick 
         if (got)
             return got;
     }
+}
+
+// ---- events --------------------------------------------------------------------------------------------------------
+
+bool hs_follow__has_events(const struct hs_follow *follow)
+{
+    return !follow->has_sums && strcmp(hs_follow__info(follow, "mode"), "aggregate") != 0;
+}
+
+uint64_t hs_follow__offset(const struct hs_follow *follow)
+{
+    return follow->offset;
+}
+
+struct follow_replay {
+    struct hs_follow *follow;
+    int (*take)(void *context, const struct hs_follow_tick *tick);
+    void *context;
+    struct hs_id_map changed; // by stack: its place in follow->changed, of this tick
+    unsigned ticks_left;
+};
+
+static int change_sums(struct follow_replay *replay, uint32_t stack, unsigned first, uint64_t count, uint64_t bytes)
+{
+    struct hs_follow *follow = replay->follow;
+    stack = stack < STACKS_MOST ? stack : 0;
+    uint64_t *sum = sums_of(follow, stack);
+    if (!sum)
+        return -ENOMEM;
+    sum[first] += count;
+    sum[first + 1] += bytes;
+    follow->total[first] += count;
+    follow->total[first + 1] += bytes;
+    if (hs_id_map__find(&replay->changed, stack) != UINT32_MAX)
+        return 0;
+    struct hs_follow_sums *changed = hs_array__add(&follow->changed, sizeof(*changed));
+    if (!changed)
+        return -ENOMEM;
+    changed->stack = stack;
+    return hs_id_map__set(&replay->changed, stack, 0);
+}
+
+static int change_block(void *context, uint32_t stack, uint64_t size, bool ends)
+{
+    return change_sums(context, stack, ends ? HS_SUM_FREED_COUNT : HS_SUM_ALLOCATED_COUNT, 1, size);
+}
+
+static int add_all_culled(struct follow_replay *replay)
+{
+    const struct follow_culled *culled = replay->follow->culled.data;
+    int failed = 0;
+    for (size_t i = 0; i < replay->follow->culled.count && !failed; i++) {
+        failed = change_sums(replay, culled[i].stack, HS_SUM_ALLOCATED_COUNT, culled[i].count, culled[i].bytes);
+        if (!failed)
+            failed = change_sums(replay, culled[i].stack, HS_SUM_FREED_COUNT, culled[i].count, culled[i].bytes);
+    }
+    return failed;
+}
+
+static int end_part(void *context, uint64_t time)
+{
+    struct follow_replay *replay = context;
+    struct hs_follow *follow = replay->follow;
+    struct hs_follow_tick tick;
+    int failed = --replay->ticks_left ? 0 : add_all_culled(replay);
+    struct hs_follow_sums *changed = follow->changed.data;
+    for (size_t i = 0; i < follow->changed.count && !failed; i++)
+        changed[i] = shown(changed[i].stack, sums_of(follow, changed[i].stack));
+    follow->tick_time = time;
+    follow->tick_offset = follow->offset;
+    failed = failed ? failed : answer_tick(follow, &tick);
+    if (failed > 0)
+        failed = replay->take(replay->context, &tick);
+    follow->changed.count = 0;
+    hs_id_map__free(&replay->changed);
+    replay->changed = (struct hs_id_map){0};
+    return failed;
+}
+
+static unsigned parts_of(struct hs_follow *follow)
+{
+    uint64_t parts = set_clock(follow, follow->last_time)
+                         ? 0
+                         : hs_clock_map__ns(&follow->clock, follow->last_time) / 1000000000u / PART_SECONDS;
+    return parts < PARTS_LEAST ? PARTS_LEAST : parts > PARTS_MOST ? PARTS_MOST : (unsigned)parts;
+}
+
+int hs_follow__replay(struct hs_follow *follow, int (*take)(void *context, const struct hs_follow_tick *tick),
+                      void *context, struct hs_error *error)
+{
+    struct follow_replay replay = {.follow = follow, .take = take, .context = context};
+    const struct hs_fleet_events events = {.last_time = follow->last_time,
+                                           .parts = replay.ticks_left = parts_of(follow),
+                                           .change = change_block,
+                                           .tick = end_part,
+                                           .context = &replay};
+    // From the beginning, also after one that failed in the middle.
+    memset(follow->total, 0, sizeof(follow->total));
+    if (follow->sums.count)
+        memset(follow->sums.data, 0, follow->sums.count * sizeof(uint64_t) * HS_SUM_COUNT);
+    follow->changed.count = 0;
+    follow->clock_points = 0;
+    hs_clock_map__free(&follow->clock);
+    follow->clock = (struct hs_clock_map){0};
+    int failed = hs_fleet_events__replay(follow->path, &events, error);
+    hs_id_map__free(&replay.changed);
+    return failed;
 }
 
 // ---- opening -------------------------------------------------------------------------------------------------------
@@ -585,6 +724,7 @@ void hs_follow__close(struct hs_follow *follow)
     free(follow->points.data);
     free(follow->sums.data);
     free(follow->changed.data);
+    free(follow->culled.data);
     free(follow->unloads.data);
     free(follow->payload);
     free(follow->path);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Reads a trace of sums (docs/aggregate.md) tick by tick while it grows: what each stack has, and its frames as build
-// ids and offsets, which are the same on all devices. Memory is bounded by the trace's tables of stacks and modules;
-// the file is read once. A trace is hostile input: what cannot be read is skipped and counted.
+// Reads a trace of sums (docs/aggregate.md) tick by tick while it grows, or one of events when it has ended: what each
+// stack has, and its frames as build ids and offsets, which are the same on all devices. Memory is bounded by the
+// trace's tables of stacks and modules; the file is read once. A trace is hostile input: what cannot be read is skipped
+// and counted.
 #ifndef HEAPSONDE_HOST_FLEET_FOLLOW_H
 #define HEAPSONDE_HOST_FLEET_FOLLOW_H
 
@@ -33,8 +34,8 @@ struct hs_follow_tick {
     struct hs_follow_sums total; // of all stacks
 };
 
-// `fd` stays the caller's, and is used by the next call of hs_follow__next. -ENOTSUP: the file is a trace, but not one
-// of sums. -EAGAIN: its beginning is not there yet.
+// `fd` stays the caller's, and is used by the next call of hs_follow__next. -ENOTSUP: the file is a stream of
+// dumps. -EAGAIN: its beginning is not there yet.
 int hs_follow__open(int fd, const char *path, struct hs_follow **follow, struct hs_error *error);
 void hs_follow__close(struct hs_follow *follow);
 
@@ -45,6 +46,16 @@ void hs_follow__set_file(struct hs_follow *follow, int fd);
 // a tick may come behind it, so the last one is not answered before another follows or, with `whole`, the file has
 // ended.
 int hs_follow__next(struct hs_follow *follow, bool whole, struct hs_follow_tick *tick);
+
+// Whether it has events in place of sums. Then hs_follow__next answers nothing, and when the file is whole and has been
+// read to its end:
+bool hs_follow__has_events(const struct hs_follow *follow);
+uint64_t hs_follow__offset(const struct hs_follow *follow); // that it was read to
+
+// Adds its events up, and calls `take` for each of at most 64 ticks. They are the same each time. What `take` returns
+// ends it if it is not 0.
+int hs_follow__replay(struct hs_follow *follow, int (*take)(void *context, const struct hs_follow_tick *tick),
+                      void *context, struct hs_error *error);
 
 const struct hs_file_header *hs_follow__header(const struct hs_follow *follow);
 // The value of an INFO record, "" when there is none.

@@ -96,41 +96,75 @@ void hs_fleet_load__close(struct hs_fleet_load *load)
     free(load);
 }
 
-static int read_ticks(struct hs_fleet_load *load, struct hs_sender *sender, bool whole, uint64_t from, uint64_t *to,
-                      struct hs_fleet_loaded *loaded, struct hs_error *error)
+// One round of reading a trace.
+struct load_round {
+    struct hs_fleet_load *load;
+    struct hs_sender *sender;
+    uint64_t from, added;
+    struct hs_fleet_loaded *loaded;
+    struct hs_error *error;
+};
+
+static int take_tick(void *context, const struct hs_follow_tick *tick)
 {
+    struct load_round *round = context;
+    struct hs_fleet_load *load = round->load;
+    uint64_t before = hs_sender__waiting(round->sender);
+    load->seen_ns = tick->realtime_ns + load->device.clock_ns;
+    if (hs_sender__add(round->sender, load->follow, &load->device, tick, tick->offset > round->from, &load->stacks))
+        return hs_error__set(round->error, ENOMEM, "%s: out of memory", load->path);
+    if (tick->offset <= round->from)
+        return 0;
+    round->loaded->ticks++;
+    round->loaded->rows += hs_sender__waiting(round->sender) - before;
+    round->added++;
+    return hs_sender__waiting(round->sender) >= HS_SENDER_BATCH ? hs_sender__flush(round->sender, round->error) : 0;
+}
+
+// All at once: until that is done, nothing of it counts as sent, and the next try begins anew.
+static int replay_events(struct load_round *round, uint64_t *to)
+{
+    struct hs_fleet_load *load = round->load;
+    if (hs_follow__offset(load->follow) <= round->from)
+        return 0;
+    *round->error = (struct hs_error){{0}};
+    int failed = hs_follow__replay(load->follow, take_tick, round, round->error);
+    hs_sender__forget(load->stacks);
+    load->stacks = NULL;
+    if (!failed)
+        *to = hs_follow__offset(load->follow);
+    else if (!*round->error->message)
+        hs_error__set(round->error, -failed, "%s: cannot be added up: %s", load->path, strerror(-failed));
+    return failed;
+}
+
+static int read_ticks(struct load_round *round, bool whole, uint64_t *to)
+{
+    struct hs_fleet_load *load = round->load;
     struct hs_follow_tick tick;
-    uint64_t added = 0;
     int more, failed = 0;
     while (!failed && (more = hs_follow__next(load->follow, whole, &tick)) > 0) {
-        load->seen_ns = tick.realtime_ns + load->device.clock_ns;
         *to = tick.offset;
-        uint64_t before = hs_sender__waiting(sender);
-        if (hs_sender__add(sender, load->follow, &load->device, &tick, tick.offset > from, &load->stacks))
-            return hs_error__set(error, ENOMEM, "%s: out of memory", load->path);
-        if (tick.offset <= from)
-            continue;
-        loaded->ticks++;
-        loaded->rows += hs_sender__waiting(sender) - before;
-        added++;
-        if (hs_sender__waiting(sender) >= HS_SENDER_BATCH)
-            failed = hs_sender__flush(sender, error);
+        failed = take_tick(round, &tick);
     }
     if (!failed && more < 0)
-        failed = hs_error__set(error, -more, "%s: cannot be read: %s", load->path, strerror(-more));
-    if (!failed && added && hs_sender__add_session(sender, load->follow, &load->device, load->seen_ns))
-        failed = hs_error__set(error, ENOMEM, "%s: out of memory", load->path);
-    loaded->damaged = hs_follow__damaged(load->follow);
+        failed = hs_error__set(round->error, -more, "%s: cannot be read: %s", load->path, strerror(-more));
+    if (!failed && whole && hs_follow__has_events(load->follow))
+        failed = replay_events(round, to);
+    if (!failed && round->added && hs_sender__add_session(round->sender, load->follow, &load->device, load->seen_ns))
+        failed = hs_error__set(round->error, ENOMEM, "%s: out of memory", load->path);
+    round->loaded->damaged = hs_follow__damaged(load->follow);
     return failed;
 }
 
 int hs_fleet_load__go_on(struct hs_fleet_load *load, struct hs_sender *sender, bool whole, uint64_t from, uint64_t *to,
                          struct hs_fleet_loaded *loaded, struct hs_error *error)
 {
+    struct load_round round = {load, sender, from, 0, loaded, error};
     int failed = open_file(load, error);
     if (!failed) {
         hs_follow__set_file(load->follow, load->fd);
-        failed = read_ticks(load, sender, whole, from, to, loaded, error);
+        failed = read_ticks(&round, whole, to);
     }
     close_file(load);
     return failed;

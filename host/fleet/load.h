@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Puts the ticks of a trace of sums into the database.
+// Puts what the stacks of a trace have into the database: the ticks of a trace of sums while it grows, those of a trace
+// of events when it is whole.
 #ifndef HEAPSONDE_HOST_FLEET_LOAD_H
 #define HEAPSONDE_HOST_FLEET_LOAD_H
 
@@ -15,8 +16,8 @@ struct hs_fleet_loaded {
 // A trace that is read while it grows.
 struct hs_fleet_load;
 
-// Opens a trace. -ENOTSUP: it holds no sums. The strings of `device` are copied; device->clock_ns is set here, when the
-// device's clock was before 2001: then the trace is taken to begin when its file was last changed.
+// Opens a trace. -ENOTSUP: it is a stream of dumps. The strings of `device` are copied; device->clock_ns is set here,
+// when the device's clock was before 2001: then the trace is taken to begin when its file was last changed.
 int hs_fleet_load__open(const char *path, const struct hs_sender_device *device, struct hs_fleet_load **load,
                         struct hs_error *error);
 void hs_fleet_load__close(struct hs_fleet_load *load);

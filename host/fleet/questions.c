@@ -36,6 +36,16 @@ static void put_slice(FILE *out, const struct hs_fleet_slice *slice)
     "firmware, "                                                                                                       \
     "min(start) AS begun, max(seen) AS last_seen FROM session GROUP BY session)"
 
+// Before the states of stacks are put together: most sessions are not of the slice.
+static void put_sessions(FILE *out, const struct hs_fleet_slice *slice)
+{
+    if (!slice->app && !slice->firmware && !slice->device)
+        return;
+    fputs(" AND session IN (SELECT session FROM " SESSIONS " WHERE 1", out);
+    put_slice(out, slice);
+    fputc(')', out);
+}
+
 // What the stacks of each session have grown by.
 #define SESSION_STACKS                                                                                                 \
     "(SELECT stack, session, minMerge(first_time) AS first, argMinMerge(first_bytes) AS begin_bytes, "                 \
@@ -63,9 +73,10 @@ static void rollup(FILE *out, const struct hs_fleet_slice *slice)
 static void staleness(FILE *out, const struct hs_fleet_slice *slice)
 {
     (void)slice;
-    fputs("SELECT toInt64(toUInt32((SELECT max(time) FROM total))) - toInt64(toUInt32(max(made))), max(made), count() "
-          "FROM growth FORMAT TabSeparated",
-          out);
+    fputs(
+        "SELECT toInt64(toUInt32((SELECT max(seen) FROM session))) - toInt64(toUInt32(max(made))), max(made), count() "
+        "FROM growth FORMAT TabSeparated",
+        out);
 }
 
 #define LAST_ROLLUP " made = (SELECT max(made) FROM growth)"
@@ -96,11 +107,11 @@ static void new_stacks(FILE *out, const struct hs_fleet_slice *slice)
             slice->top);
 }
 
-// The slope of all bytes in use, in bytes per hour, over what was seen of a session after its first hour.
+// The slope of all bytes in use, in bytes per hour, over what was seen of a session.
 #define SLOPES                                                                                                         \
-    "(SELECT session, argMax(in_use_bytes, time) AS bytes, max(in_use_bytes) AS most, "                                \
-    "(toFloat64(argMax(in_use_bytes, time)) - toFloat64(argMin(in_use_bytes, time))) * 3600 / "                        \
-    "greatest(1, max(time) - min(time)) AS slope FROM total GROUP BY session)"
+    "(SELECT session, argMaxMerge(last_bytes) AS bytes, maxMerge(most_bytes) AS most, "                                \
+    "(toFloat64(bytes) - toFloat64(argMinMerge(first_bytes))) * 3600 / "                                               \
+    "greatest(1, maxMerge(last_time) - minMerge(first_time)) AS slope FROM session_total GROUP BY session)"
 
 static void devices(FILE *out, const struct hs_fleet_slice *slice)
 {
@@ -134,17 +145,19 @@ static void holders(FILE *out, const struct hs_fleet_slice *slice)
 {
     fprintf(out,
             "SELECT device, firmware, begin_bytes, bytes, most, last_seen FROM " SESSION_STACKS
-            " WHERE stack = %" PRIu64 " GROUP BY stack, session) ANY INNER JOIN " SESSIONS " USING session WHERE 1",
+            " WHERE stack = %" PRIu64,
             slice->stack);
+    put_sessions(out, slice);
+    fputs(" GROUP BY stack, session) ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
     put_slice(out, slice);
     fprintf(out, " ORDER BY bytes DESC, device LIMIT %" PRIu64 " FORMAT TabSeparated", slice->top);
 }
 
 static void stacks(FILE *out, const struct hs_fleet_slice *slice)
 {
-    fputs("SELECT stack, sum(bytes) AS all_bytes, sum(blocks), uniqExact(device) FROM " SESSION_STACKS
-          " GROUP BY stack, session) ANY INNER JOIN " SESSIONS " USING session WHERE 1",
-          out);
+    fputs("SELECT stack, sum(bytes) AS all_bytes, sum(blocks), uniqExact(device) FROM " SESSION_STACKS " WHERE 1", out);
+    put_sessions(out, slice);
+    fputs(" GROUP BY stack, session) ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
     put_slice(out, slice);
     fprintf(out,
             " GROUP BY stack HAVING all_bytes > 0 ORDER BY all_bytes DESC, stack LIMIT %" PRIu64 " FORMAT TabSeparated",

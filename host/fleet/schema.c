@@ -113,7 +113,8 @@ int hs_fleet_schema__init(struct hs_database *database, unsigned days, bool *mad
         failed = tables_version(database, &version, error);
     if (failed || version == HS_FLEET_SCHEMA)
         return failed;
-    if (version)
+    // Older tables lack some, and what they have is the same.
+    if (version > HS_FLEET_SCHEMA)
         return hs_fleet_schema__check(database, error);
     char *statements = hs_fleet_schema__statements(server >= MODERN, days);
     if (!statements)
@@ -140,6 +141,11 @@ int hs_fleet_schema__check(struct hs_database *database, struct hs_error *error)
         return hs_error__set(error, ENOENT,
                              "%s: there are no tables of heapsonde; 'heapsonde fleet init %s' makes them",
                              hs_database__address(database), hs_database__address(database));
+    if (version < HS_FLEET_SCHEMA)
+        return hs_error__set(error, EEXIST,
+                             "%s: the tables have version %u, and this heapsonde needs %u; nothing was written. "
+                             "'heapsonde fleet init %s' brings them up to date",
+                             hs_database__address(database), version, HS_FLEET_SCHEMA, hs_database__address(database));
     return hs_error__set(
         error, EEXIST,
         "%s: the tables have version %u, and this heapsonde needs %u; nothing was written. Use another "

@@ -6,7 +6,7 @@
 
 #include "host/fleet/database.h"
 
-enum { HS_FLEET_SCHEMA = 1 };
+enum { HS_FLEET_SCHEMA = 2 };
 
 extern const char hs_fleet_tables[]; // schema/tables.sql
 
@@ -14,8 +14,9 @@ extern const char hs_fleet_tables[]; // schema/tables.sql
 // NULL: out of memory.
 char *hs_fleet_schema__statements(bool modern, unsigned days);
 
-// Makes the database and its tables where they are missing. `days`: how long samples are kept, where the server can do
-// that. *made: whether there were none before. 0, or a negative errno; -EEXIST: tables of another version are there.
+// Makes the database and its tables where they are missing, also those that tables of an older version lack. `days`:
+// how long samples are kept, where the server can do that. *made: whether something was missing. 0, or a negative
+// errno; -EEXIST: tables of a newer version are there.
 int hs_fleet_schema__init(struct hs_database *database, unsigned days, bool *made, struct hs_error *error);
 
 // 0 if the tables are there in this version, else a negative errno with what to do in `error`.

@@ -206,6 +206,27 @@ static int write_progress(struct hs_shipper *shipper, struct hs_error *error)
     return 0;
 }
 
+// The rows are in the database, and the file says so. One that is refused has none, and stays.
+static void remove_files(struct hs_shipper *shipper)
+{
+    for (size_t i = 0; i < shipper->shipped.count;) {
+        struct shipped *trace = all(shipper)[i];
+        if (!trace->line.done || trace->refused || !trace->line.offset ||
+            !hs_traces__remove(shipper->traces, trace->line.trace_id)) {
+            i++;
+            continue;
+        }
+        struct shipped *last = all(shipper)[--shipper->shipped.count];
+        hs_id_map__remove(&shipper->place, trace_key(trace->line.trace_id));
+        if (last != trace)
+            hs_id_map__set(&shipper->place, trace_key(last->line.trace_id), (uint32_t)i); // has a place already
+        all(shipper)[i] = last;
+        release(trace);
+        free(trace);
+        shipper->changed = true;
+    }
+}
+
 static int ship_all(struct hs_shipper *shipper, struct hs_error *error)
 {
     look(shipper);
@@ -223,6 +244,10 @@ static int ship_all(struct hs_shipper *shipper, struct hs_error *error)
     if (failed)
         return failed;
     confirm(shipper);
+    failed = write_progress(shipper, error);
+    if (failed || !shipper->options.in_place)
+        return failed;
+    remove_files(shipper);
     return write_progress(shipper, error);
 }
 

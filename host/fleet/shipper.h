@@ -15,6 +15,7 @@ struct hs_shipper_options {
     const char *address;        // of the database
     const char *directory;      // of the traces
     const char *firmware_label; // the label that names the firmware
+    bool in_place;              // a trace that has ended is removed when all of it is in the database
     // One line for people, from the shipper's thread: the database cannot be reached, or is back.
     void (*say)(void *context, const char *line);
     void *context;

@@ -2,6 +2,7 @@
 #include "host/gather/trace_quota.h"
 
 #include "host/gather/trace_dumps.h"
+#include "host/gather/traces.h"
 
 #include <unistd.h>
 
@@ -54,16 +55,14 @@ static struct hs_gathered *oldest(struct hs_traces *traces, const struct hs_acco
     return found;
 }
 
-static bool remove_one(struct hs_traces *traces, const struct hs_account *account)
+static bool remove_trace(struct hs_traces *traces, struct hs_gathered *trace)
 {
-    struct hs_gathered *trace = oldest(traces, account);
-    if (!trace || unlinkat(traces->directory, trace->file, 0))
+    if (unlinkat(traces->directory, trace->file, 0))
         return false;
     if (trace->samples)
         hs_trace_dumps__remove(traces, trace);
     hs_trace_quota__give_back(traces, trace->account, trace->size);
     hs_trace_registry__unlink(traces, trace);
-    traces->removed++;
     pthread_mutex_lock(&trace->mutex);
     bool open = trace->fd >= 0;
     trace->orphan = open;
@@ -71,6 +70,30 @@ static bool remove_one(struct hs_traces *traces, const struct hs_account *accoun
     if (!open)
         hs_trace_registry__free(trace);
     return true;
+}
+
+static bool remove_one(struct hs_traces *traces, const struct hs_account *account)
+{
+    struct hs_gathered *trace = oldest(traces, account);
+    if (!trace || !remove_trace(traces, trace))
+        return false;
+    traces->removed++;
+    return true;
+}
+
+bool hs_traces__remove(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE])
+{
+    pthread_mutex_lock(&traces->mutex);
+    struct hs_gathered *trace = hs_trace_registry__find(traces, id);
+    bool goes = trace != NULL;
+    if (goes) {
+        pthread_mutex_lock(&trace->mutex);
+        goes = may_go(trace, NULL) && !trace->ended_by;
+        pthread_mutex_unlock(&trace->mutex);
+    }
+    goes = goes && remove_trace(traces, trace);
+    pthread_mutex_unlock(&traces->mutex);
+    return goes;
 }
 
 enum hs_refusal hs_trace_quota__take_locked(struct hs_traces *traces, struct hs_account *account, uint64_t bytes)

@@ -42,6 +42,10 @@ bool hs_gathered__is_claimed(struct hs_gathered *trace, uint64_t claim);
 // Releases the claim; with the reason if the stream is refused.
 void hs_gathered__release(struct hs_traces *traces, struct hs_gathered *trace, uint64_t claim, enum hs_refusal why);
 
+// Removes the file of a trace that has ended and that no connection uses. False: not now. If its device did not hear
+// that all was stored, it comes again as a new one, or says that it has no more.
+bool hs_traces__remove(struct hs_traces *traces, const uint8_t id[16]);
+
 // ---- what there is to show ------------------------------------------------------------------------------------------
 
 struct hs_gathered_row {

@@ -3,6 +3,7 @@
 // Arrays, the hash index and texts of host/base.
 #include "host/base/array.h"
 #include "host/base/hash_index.h"
+#include "host/base/id_map.h"
 #include "host/base/text_stream.h"
 #include "tests/suite.h"
 
@@ -28,6 +29,31 @@ START_TEST(an_array_keeps_its_elements_when_it_grows)
     for (size_t i = 0; i < count; i++)
         ck_assert_uint_eq(array[i], i * 3);
     free(array);
+}
+END_TEST
+
+START_TEST(ids_are_removed_among_others)
+{
+    enum { IDS = 700 };
+    struct hs_id_map map = {0};
+    uint32_t value[IDS] = {0}; // + 1
+    uint64_t word = 4711;
+    for (uint32_t step = 0; step < 40000; step++) {
+        word = word * 6364136223846793005u + 1442695040888963407u;
+        uint32_t id = (uint32_t)(word >> 33) % IDS;
+        if (word >> 62 == 0 || step % 10000 > 7000) {
+            hs_id_map__remove(&map, id * 4096ull);
+            value[id] = 0;
+        } else {
+            ck_assert_int_eq(hs_id_map__set(&map, id * 4096ull, step), 0);
+            value[id] = step + 1;
+        }
+        uint32_t other = (uint32_t)(word >> 13) % IDS;
+        ck_assert_uint_eq(hs_id_map__find(&map, other * 4096ull) + 1, value[other]);
+    }
+    for (uint32_t id = 0; id < IDS; id++)
+        ck_assert_uint_eq(hs_id_map__find(&map, id * 4096ull) + 1, value[id]);
+    hs_id_map__free(&map);
 }
 END_TEST
 
@@ -154,6 +180,7 @@ int main(void)
 {
     Suite *suite = suite_create("base");
     TCase *tests = tcase_create("base");
+    tcase_add_test(tests, ids_are_removed_among_others);
     tcase_add_test(tests, an_array_keeps_its_elements_when_it_grows);
     tcase_add_test(tests, an_index_finds_what_was_added);
     tcase_add_test(tests, a_text_is_whole_and_has_its_size);

@@ -9,18 +9,16 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+import clickhouse  # noqa: E402
 import patience  # noqa: E402
-import ports  # noqa: E402
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'wire'))
 from second_wire import crc32c  # noqa: E402
 
 COMMAND, SHIM, GROWER, SERVER = (os.environ['HEAPSONDE_TEST_' + name] for name in ('COMMAND', 'SHIM', 'GROWER', 'SERVER'))
 work = tempfile.mkdtemp(prefix='heapsonde-fleet-')
-started = []
+started = clickhouse.started
 
 
 def expect(condition, text):
@@ -28,51 +26,8 @@ def expect(condition, text):
         raise AssertionError(text)
 
 
-class Database:
-    """The server chooses no port by itself, so another try is made when somebody else took ours."""
-
-    CONFIG = '''<?xml version="1.0"?><yandex><logger><level>warning</level><log>{0}/log</log><errorlog>{0}/errors</errorlog>
-<size>10M</size><count>1</count></logger><listen_host>127.0.0.1</listen_host><http_port>{1}</http_port><tcp_port>{2}</tcp_port>
-<path>{0}/data/</path><tmp_path>{0}/tmp/</tmp_path><user_files_path>{0}/files/</user_files_path>
-<format_schema_path>{0}/schemas/</format_schema_path><users_config>users.xml</users_config><default_profile>default</default_profile>
-<default_database>default</default_database><mark_cache_size>67108864</mark_cache_size></yandex>'''
-    USERS = '''<?xml version="1.0"?><yandex><profiles><default/></profiles><users><default><password></password><networks><ip>::/0</ip>
-</networks><profile>default</profile><quota>default</quota></default><keeper><password>secret word</password><networks><ip>::/0</ip>
-</networks><profile>default</profile><quota>default</quota></keeper></users><quotas><default/></quotas></yandex>'''
-
-    def __init__(self):
-        self.folder = tempfile.mkdtemp(dir=work)
-        self.process = None
-        free = ports.free()
-        while not self.process:
-            self.port, other = next(free), next(free)
-            with open(f'{self.folder}/config.xml', 'w', encoding='utf-8') as file:
-                file.write(self.CONFIG.format(self.folder, self.port, other))
-            with open(f'{self.folder}/users.xml', 'w', encoding='utf-8') as file:
-                file.write(self.USERS)
-            self.start()
-        self.address = f'clickhouse://127.0.0.1:{self.port}/fleet'
-
-    def start(self):
-        with open(f'{self.folder}/out', 'w', encoding='utf-8') as out:
-            process = subprocess.Popen([SERVER, f'--config-file={self.folder}/config.xml'], cwd=self.folder, stdout=out, stderr=out,
-                                       stdin=subprocess.DEVNULL)
-        started.append(process)
-        while process.poll() is None:
-            try:
-                if self.ask('SELECT 1', database='default') == '1':
-                    self.process = process
-                    return
-            except OSError:
-                time.sleep(0.1)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def ask(self, statement, database='fleet'):
-        with urllib.request.urlopen(f'http://127.0.0.1:{self.port}/?database={database}', statement.encode()) as answer:
-            return answer.read().decode().strip()
+def Database():  # noqa: N802
+    return clickhouse.Server(SERVER, work)
 
 
 def run(*arguments, status=0):
@@ -90,8 +45,8 @@ class Device:
 
     def __init__(self, name, firmware, **variables):
         env = {key: value for key, value in os.environ.items() if not key.startswith('HEAPSONDE_')}
-        env.update(LD_PRELOAD=SHIM, HEAPSONDE_MODE='aggregate', HEAPSONDE_AGGREGATE_INTERVAL='1', HEAPSONDE_DEVICE=name,
-                   HEAPSONDE_LABELS=f'firmware={firmware},site=lab', **variables)
+        env.update({'LD_PRELOAD': SHIM, 'HEAPSONDE_MODE': 'aggregate', 'HEAPSONDE_AGGREGATE_INTERVAL': '1', 'HEAPSONDE_DEVICE': name,
+                    'HEAPSONDE_LABELS': f'firmware={firmware},site=lab', **variables})
         self.process = subprocess.Popen([GROWER], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=work)
         started.append(self.process)
 
@@ -281,12 +236,31 @@ def moments():
         expect(sum(row['in_use_bytes'] for row in stacks) == in_use(path), f'{name}: {stacks}')
 
 
+def upgraded():
+    """Tables of an older version: they are refused, and brought up to date without a loss."""
+    database = Database()
+    run('fleet', 'init', database.address)
+    trace = recorded('gw-1', ['c', 'l'])
+    run('fleet', 'load', database.address, trace, '--device', 'gw-1')
+    before = asked('devices', database.address)
+    expect([row['in_use_bytes'] for row in before] == [in_use(trace)], f'{before}')
+    database.ask('DROP TABLE session_total')
+    database.ask('DROP TABLE version')
+    database.ask('CREATE TABLE version (version UInt32, made DateTime) ENGINE = ReplacingMergeTree(made) ORDER BY version')
+    database.ask('INSERT INTO version SELECT 1, now()')
+    text = run('fleet', 'devices', database.address, status=1)
+    expect('version 1' in text and 'fleet init' in text, text)
+    run('fleet', 'init', database.address)
+    expect(asked('devices', database.address) == before, 'what was there before')
+    expect('already' in run('fleet', 'init', database.address), 'once')
+
+
 class Gather:
-    def __init__(self, database, folder):
+    def __init__(self, database, folder, *options):
         self.folder = f'{work}/{folder}'
         self.errors = open(f'{work}/gather-errors', 'w', encoding='utf-8')
         self.process = subprocess.Popen([COMMAND, 'gather', '--json', '--listen', '127.0.0.1:0', '--dir', self.folder, '--store',
-                                         database.address], stdout=subprocess.PIPE, stderr=self.errors, text=True, cwd=work)
+                                         database.address, *options], stdout=subprocess.PIPE, stderr=self.errors, text=True, cwd=work)
         started.append(self.process)
         self.address = None
         while not self.address:
@@ -352,6 +326,65 @@ def gathered():
     check_growth(database, 2)
 
 
+def events():
+    """Traces of events become rows when they have ended, with the stacks that sums have."""
+    database = Database()
+    run('fleet', 'init', database.address)
+    gather = Gather(database, 'traces')
+    device = Device('gw-1', '1.5', HEAPSONDE_CONNECT=gather.address, HEAPSONDE_MODE='events')
+    device.do('clltt')
+    device.end()
+    gather.await_event('ended')
+    expect(gather.stop() == '', 'there is nothing to complain about')
+    check_equal(database, gather)
+    trace, = gather.traces()
+    allocated = database.ask('SELECT max(allocated_bytes) FROM total')
+    expect(int(allocated) == json.loads(run('report', '--json', trace))['allocated_bytes'], allocated)
+    before = database.ask('SELECT * FROM sample FINAL ORDER BY stack, session, time')
+    # Once more: from the beginning, as when nobody knows what was sent.
+    os.remove(f'{gather.folder}/.heapsonde-fleet')
+    Gather(database, 'traces').stop()
+    run('fleet', 'load', database.address, trace, '--device', 'gw-1', '--labels', 'firmware=1.5,site=lab')
+    expect(database.ask('SELECT * FROM sample FINAL ORDER BY stack, session, time') == before, 'a trace that is loaded again is there once')
+    with_sums = recorded('gw-2', ['c', 'll'])
+    run('fleet', 'load', database.address, with_sums, '--device', 'gw-2', '--labels', 'firmware=1.5,site=lab')
+    run('fleet', 'symbolize', database.address)
+    rows = [row for row in asked('stacks', database.address) if row['in_use_bytes'] == 2 * 800000]
+    expect([row['devices'] for row in rows] == [2] and function_of(database, rows[0]['stack']) == 'grower_lose', f'the same stack: {rows}')
+
+
+def in_place():
+    """--store-only: no file stays once its rows are in the database, and none goes before."""
+    database = Database()
+    run('fleet', 'init', database.address)
+    expect('--store' in run('gather', '--listen', '127.0.0.1:0', '--store-only', status=2), 'without a database')
+    gather = Gather(database, 'traces', '--store-only')
+    database.kill()
+    for mode in ('events', 'aggregate'):
+        device = Device(f'gw-{mode}', '1.5', HEAPSONDE_CONNECT=gather.address, HEAPSONDE_MODE=mode)
+        device.do('cll')
+        device.end()
+        gather.await_event('ended')
+    while 'is sent later' not in gather.said():
+        time.sleep(0.1)
+    gather.stop()
+    expect(len(gather.traces()) == 2, 'the files stay while the database is away')
+    in_files = sorted(in_use(path) for path in gather.traces())
+    while database.process.poll() is not None:
+        database.start()
+    gather = Gather(database, 'traces', '--store-only')
+    late = Device('gw-late', '1.5', HEAPSONDE_CONNECT=gather.address)
+    late.do('cl')
+    late.end()
+    gather.await_event('ended')
+    while gather.traces():
+        time.sleep(0.1)
+    gather.stop()
+    found = {row['device']: row['in_use_bytes'] for row in asked('devices', database.address)}
+    expect(set(found) == {'gw-events', 'gw-aggregate', 'gw-late'}, f'{found}')
+    expect(sorted(found[name] for name in set(found) - {'gw-late'}) == in_files, f'{found} {in_files}')
+
+
 def killed():
     """The server is killed and comes back, and so is gather: no row is lost, and none is there twice."""
     database = Database()
@@ -393,15 +426,15 @@ def refused():
         rows = asked('devices', database.address, '--device', name)
         expect([row['device'] for row in rows] == [name], f'{name!r}: {rows}')
     expect(asked('devices', database.address, '--device', "' OR 1 = 1 --") == [], 'a name is not part of a statement')
-    database.ask('INSERT INTO version SELECT 2, now()')
+    database.ask('INSERT INTO version SELECT 3, now()')
     before = database.ask('SELECT count() FROM sample')
     text = run('fleet', 'load', database.address, trace, status=1)
-    expect('version 2' in text and 'nothing was written' in text, text)
+    expect('version 3' in text and 'nothing was written' in text, text)
     expect(database.ask('SELECT count() FROM sample') == before, 'nothing was written')
     host = f'127.0.0.1:{database.port}/fleet'
     expect('neither this user' in run('fleet', 'growth', f'clickhouse://keeper:wrong@{host}', status=1), 'a wrong password')
     expect('wrong' not in run('fleet', 'growth', f'clickhouse://keeper:wrong@{host}', status=1), 'the password is not shown')
-    expect('version 2' in run('fleet', 'growth', f'clickhouse://keeper:secret%20word@{host}', status=1), 'the right one')
+    expect('version 3' in run('fleet', 'growth', f'clickhouse://keeper:secret%20word@{host}', status=1), 'the right one')
     for address in ('http://x/y', 'clickhouse://', 'clickhouse://host', 'clickhouse://host/a-b', 'clickhouse://host/a/b'):
         run('fleet', 'growth', address, status=2)
     database.kill()

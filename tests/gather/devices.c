@@ -18,6 +18,8 @@
 //     --leave-at data|told     send END only once all data is acknowledged; break the first connection when that
 //                              comes, unheard, or leave for good right behind END
 //     --stay                   do not end the streams
+//     --name TEXT              the devices are called TEXT-0, TEXT-1, ...; default device
+//     --labels TEXT            the labels of all of them
 //
 // Exit status 0: every stream was acknowledged to its end (and verified).
 #include "device_trace.h"
@@ -69,13 +71,13 @@ static struct {
     unsigned count;
     uint64_t seed, pause, seconds;
     unsigned cuts;
-    const char *verify, *refuse, *leave_at;
+    const char *verify, *refuse, *leave_at, *name, *labels;
     uint16_t announce;
     uint8_t key[HS_WIRE_SHARED_KEY_MAX];
     size_t key_length;
     uint8_t announce_key[HS_WIRE_KEY_SIZE];
     struct device_trace_options traces;
-} options = {.count = 1, .seed = 1, .traces.size = 100000};
+} options = {.count = 1, .seed = 1, .traces.size = 100000, .name = "device"};
 
 static struct device *devices;
 static int epoll, announcer;
@@ -219,9 +221,11 @@ static size_t write_pairs(const struct device *device, uint8_t *at, size_t room)
     hs_wire_pair__write(&at, end, "executable", path, strlen(path));
     snprintf(text, sizeof(text), "%u", device->trace.header.pid);
     hs_wire_pair__write(&at, end, "pid", text, strlen(text));
-    snprintf(text, sizeof(text), "device-%u", device->index);
+    snprintf(text, sizeof(text), "%s-%u", options.name, device->index);
     hs_wire_pair__write(&at, end, "device", text, strlen(text));
     snprintf(text, sizeof(text), "site=%s,number=%u", device->index % 2 ? "odd" : "even", device->index);
+    if (options.labels)
+        snprintf(text, sizeof(text), "%s", options.labels);
     hs_wire_pair__write(&at, end, "labels", text, strlen(text));
     hs_wire_pair__write(&at, end, "policy", "block", 5);
     return (size_t)(at - start);
@@ -639,7 +643,8 @@ static void read_options(int argc, char **argv)
         {"pause", required_argument, NULL, 'p'},   {"announce", required_argument, NULL, 'a'},
         {"seconds", required_argument, NULL, 't'}, {"verify", required_argument, NULL, 'v'},
         {"refuse", required_argument, NULL, 'r'},  {"leave-at", required_argument, NULL, 'l'},
-        {"stay", no_argument, NULL, 'y'},          {0}};
+        {"stay", no_argument, NULL, 'y'},          {"name", required_argument, NULL, 'm'},
+        {"labels", required_argument, NULL, 'w'},  {0}};
     for (int option; (option = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         unsigned long long number = optarg ? strtoull(optarg, NULL, 10) : 0;
         switch (option) {
@@ -657,6 +662,12 @@ static void read_options(int argc, char **argv)
             break;
         case 'f':
             options.traces.file = optarg;
+            break;
+        case 'm':
+            options.name = optarg;
+            break;
+        case 'w':
+            options.labels = optarg;
             break;
         case 'k':
             read_key(optarg);

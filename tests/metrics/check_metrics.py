@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -198,6 +200,37 @@ def refused():
     gather.stop()
 
 
+class Relay:
+    """A control socket before that of a process, which notes what is asked."""
+
+    def __init__(self, path, behind):
+        self.asked, self.behind = [], behind
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen(8)
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            near = self.listener.accept()[0]
+            far = socket.socket(socket.AF_UNIX)
+            with near, far:
+                far.connect(self.behind)
+                request = b''
+                while not request.endswith(b'\n') and (part := near.recv(4096)):
+                    request += part
+                far.sendall(request)
+                answer = b''
+                while part := far.recv(65536):
+                    answer += part
+                if not answer.startswith(b'error late '):  # this thread had no processor for a while; it is asked again
+                    self.asked.append(request.decode().strip())
+                near.sendall(answer)
+
+    def dumps(self):
+        return sum(request.startswith('get-dump') for request in self.asked)
+
+
 def controlled():
     """ctl serve: the numbers of `ctl status`, and the functions that hold memory."""
     target = Process([TARGET], stdin=subprocess.PIPE, environment={
@@ -213,7 +246,8 @@ def controlled():
     while subprocess.run([COMMAND, 'ctl', *reach, 'status'], capture_output=True, check=False).returncode:
         expect(target.process.poll() is None, 'the program has ended')
         time.sleep(0.05)
-    server = Process([COMMAND, 'ctl', *reach, 'serve'])
+    relay = Relay(os.path.join(work, 'relay.sock'), reach[1])
+    server = Process([COMMAND, 'ctl', '--socket', os.path.join(work, 'relay.sock'), pid, 'serve'])
     url = server.next_line().strip() + '/metrics'
     body, _ = fetch(url)
     metrics = exposition.read(body)
@@ -227,6 +261,16 @@ def controlled():
     expect(len(sites) == 20 or sum(sites.values()) == status['live_bytes'], f'{sites}')
     expect(exposition.read(fetch(url, accept=OPEN_METRICS)[0], open_metrics=True).keys() == metrics.keys(), 'OpenMetrics')
     exposition.check_with_promtool(body)
+    # A dump is taken only for what is new, and for nobody who does not want the sites.
+    expect(relay.dumps() == 1 and relay.asked.count('status') == 2, f'{relay.asked}')
+    target.process.stdin.write(b'keep\n')
+    target.process.stdin.flush()
+    target.wait_for(lambda line: line == 'kept\n')
+    few = exposition.read(fetch(url + '?sites=no')[0])
+    expect(few.keys() == metrics.keys() - {'heapsonde_site_live_bytes', 'heapsonde_site_live_blocks'}, f'{few.keys()}')
+    expect(relay.dumps() == 1, f'{relay.asked}')
+    expect(values(exposition.read(fetch(url)[0]), 'heapsonde_site_live_bytes')[:1] == [3000000], 'what is new')
+    expect(relay.dumps() == 2, f'{relay.asked}')
     server.end()
     target.end()
 

@@ -118,6 +118,12 @@ def filtered():
     push('--pyroscope', server.url + '/prefix/', '--now', '--header', 'X-Scope-OrgID: team', path)
     where, query, headers, _ = server.only()
     expect(where == '/prefix/ingest' and headers['X-Scope-OrgID'] == 'team', f'{where} {headers}')
+    token = f'{work}/token'
+    with open(os.open(token, os.O_WRONLY | os.O_CREAT, 0o600), 'w', encoding='ascii') as file:
+        file.write('glsa_s3cret.word==\n')
+    push('--otlp', server.url, '--token-file', token, '--header', 'X-Scope-OrgID: team', path)
+    _, _, headers, _ = server.only()
+    expect(headers['Authorization'] == 'Bearer glsa_s3cret.word==' and headers['X-Scope-OrgID'] == 'team', f'{headers}')
     expect(before <= int(query['until']) <= time.time(), f'{query}')
 
 
@@ -159,7 +165,17 @@ def refused():
     fails(Server(307, headers={'Location': 'http://elsewhere.example/ingest?name=x'}), 'redirects to http://elsewhere.example/ingest;')
     # ExportProfilesPartialSuccess: 3 left out, and why.
     fails(Server(200, b'\x0a\x08\x08\x03\x12\x04full'), 'only a part', 'full', option='--otlp')
-    server = Server(200, b'\x0a\x00')
+    server, token = Server(200, b'\x0a\x00'), f'{work}/token'
+    for mode, text, words, status in ((0o640, 'secret', 'can be used by others', 1), (0o600, 'two secrets', 'one line', 1),
+                                      (0o600, 'secret', 'exclude each other', 2), (0o600, '', 'one line', 1),
+                                      (0o600, 'secret' * 2000, 'one line', 1)):
+        with open(token, 'w', encoding='ascii') as file:
+            file.write(text)
+        os.chmod(token, mode)
+        header = ['--header', 'authorization: x'] if status == 2 else []
+        said = push('--otlp', server.url, '--token-file', token, *header, path, status=status)
+        expect(words in said and 'secret' not in said and said.count('\n') == 1 and not server.requests, f'{words}: {said}')
+    expect('cannot be read' in push('--otlp', server.url, '--token-file', f'{work}/none', path, status=1), 'no file')
     push('--otlp', server.url.replace('http://', 'http://us%40er:p%3Ass@'), path)
     expect(server.only()[2]['Authorization'] == 'Basic dXNAZXI6cDpzcw==', 'user and password')
     deaf = socket.socket()   # has a port, but does not listen

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT OR Apache-2.0
 --
--- The tables of the fleet, version 1. Each statement ends with a semicolon at the end of a line. What stands between << and >>
+-- The tables of the fleet, version 2. Each statement ends with a semicolon at the end of a line. What stands between << and >>
 -- is for servers that know column codecs and TTL; others get the text without it. {days} is how long samples are kept.
 --
 -- Rows are states, not changes: a row that is inserted twice says the same twice. So a batch whose fate is unknown is sent
@@ -82,6 +82,17 @@ SELECT
     maxState(in_use_bytes) AS most_bytes,
     maxState(allocated_bytes) AS all_bytes
 FROM sample GROUP BY stack, session;
+
+-- The same for all stacks of a session together. Tables of version 1 lack it: POPULATE fills it from what they have.
+CREATE MATERIALIZED VIEW session_total ENGINE = AggregatingMergeTree ORDER BY session POPULATE AS
+SELECT
+    session,
+    minState(time) AS first_time,
+    argMinState(in_use_bytes, time) AS first_bytes,
+    maxState(time) AS last_time,
+    argMaxState(in_use_bytes, time) AS last_bytes,
+    maxState(in_use_bytes) AS most_bytes
+FROM total GROUP BY session;
 
 -- Sums over the sessions of a firmware, made by `heapsonde fleet rollup`; `made` is the time of the run.
 CREATE TABLE growth (
