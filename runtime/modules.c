@@ -6,7 +6,7 @@
 #include "runtime/image.h"
 #include "runtime/journal.h"
 #include "runtime/log.h"
-#include "runtime/maps.h"
+#include "runtime/mapped.h"
 #include "runtime/memory.h"
 #include "runtime/tables.h"
 #include "runtime/text.h"
