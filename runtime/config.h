@@ -75,6 +75,12 @@ struct hs_config {
 
 extern struct hs_config hs_config;
 
+// Sums per stack are recorded in place of events (runtime/aggregate/aggregate.h).
+static inline bool hs_aggregate__is_on(void)
+{
+    return hs_config.aggregate;
+}
+
 // `memory` if it is not given.
 #define HS_MEMORY_DEFAULT (sizeof(void *) == 8 ? 8u << 20 : 3u << 20)
 

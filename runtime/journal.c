@@ -3,13 +3,12 @@
 
 #include "arch/system.h"
 #include "format/meta.h"
-#include "runtime/aggregate/aggregate.h"
 #include "runtime/aggregate/nodes.h"
 #include "runtime/clock.h"
+#include "runtime/config.h"
 #include "runtime/lock.h"
-#include "runtime/slots.h"
+#include "runtime/slot_source.h"
 #include "runtime/text.h"
-#include "runtime/writer.h"
 
 struct journal {
     struct hs_slot *slot;
@@ -75,7 +74,7 @@ void hs_journal__code_ends(const struct hs_code_range *gone, uint32_t count)
 {
     uintptr_t pc;
     for (uint32_t id = 1; hs_aggregate__is_on() && (pc = hs_nodes__pc(id)); id++)
-        if (hs_modules__hold(gone, count, pc))
+        if (hs_code_ranges__hold(gone, count, pc))
             hs_nodes__name(id, write_node);
 }
 

@@ -9,7 +9,7 @@
 #ifndef HEAPSONDE_RUNTIME_JOURNAL_H
 #define HEAPSONDE_RUNTIME_JOURNAL_H
 
-#include "runtime/modules.h"
+#include "runtime/code_range.h"
 
 #include <stdbool.h>
 #include <stddef.h>

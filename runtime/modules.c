@@ -6,7 +6,7 @@
 #include "runtime/image.h"
 #include "runtime/journal.h"
 #include "runtime/log.h"
-#include "runtime/maps.h"
+#include "runtime/mapped.h"
 #include "runtime/memory.h"
 #include "runtime/tables.h"
 #include "runtime/text.h"
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { FIRST_CAPACITY = 512, PATH_LIMIT = 4096, READ_SIZE = 16384, NESTED = 16, PATIENCE = 8 };
+enum { FIRST_CAPACITY = 512, PATH_LIMIT = 4096, READ_SIZE = 16384, PATIENCE = 8 };
 
 struct modules_table { // by address
     struct hs_code_range *code;
@@ -46,33 +46,11 @@ static char name[PATH_LIMIT];
 
 // ---- what is known --------------------------------------------------------------------------------------------------
 
-static const struct hs_code_range *find(const struct hs_code_range *code, uint32_t count, uintptr_t address)
-{
-    uint32_t low = 0, high = count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (code[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    // A module may lie in a hole of another one.
-    for (uint32_t back = 1; back <= NESTED && back <= low; back++)
-        if (address < code[low - back].end)
-            return &code[low - back];
-    return NULL;
-}
-
-bool hs_modules__hold(const struct hs_code_range *code, uint32_t count, uintptr_t pc)
-{
-    return find(code, count, hs_modules__call_of(pc));
-}
-
 static bool known(uintptr_t address)
 {
     if (address - modules.last < modules.last_size)
         return true;
-    const struct hs_code_range *code = find(modules.now.code, modules.now.count, address);
+    const struct hs_code_range *code = hs_code_ranges__find(modules.now.code, modules.now.count, address);
     if (code) {
         modules.last = code->start;
         modules.last_size = code->end - code->start;
@@ -314,7 +292,7 @@ static bool update(void (*unloaded)(const struct hs_code_range *code, uint32_t c
 
 void hs_modules__see(uintptr_t pc)
 {
-    uintptr_t call = hs_modules__call_of(pc);
+    uintptr_t call = hs_code_range__call_of(pc);
     if (known(call) || modules.last_unknown_page == call >> 12)
         return;
     modules.last_unknown_page = call >> 12;

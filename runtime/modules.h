@@ -7,27 +7,10 @@
 #ifndef HEAPSONDE_RUNTIME_MODULES_H
 #define HEAPSONDE_RUNTIME_MODULES_H
 
-#include "arch/arch.h"
+#include "runtime/code_range.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-// Code in memory: mappings of one file that form a module, or one anonymous mapping (`inode` 0).
-struct hs_code_range {
-    uintptr_t start, end;
-    uintptr_t reach; // see struct hs_mapped
-    uint64_t inode;
-    bool named, announced;
-};
-
-// The address of the call that returns to `pc`: the return address itself may be the first byte after the code.
-static inline uintptr_t hs_modules__call_of(uintptr_t pc)
-{
-    return pc - HS_ARCH_CALL_SIZE(pc);
-}
-
-// Whether the call before a return address is in one of `count` pieces of code, which are sorted by address.
-bool hs_modules__hold(const struct hs_code_range *code, uint32_t count, uintptr_t pc);
 
 // Makes sure that the module of a return address is in the journal, or will be: the more pieces of code there are, the
 // less often they are searched, because some programs create code all the time. Requires the stack table's lock.

@@ -13,8 +13,8 @@
 #include "runtime/memory.h"
 #include "runtime/output.h"
 #include "runtime/shared_word.h"
+#include "runtime/slot_source.h"
 #include "runtime/stream/stream.h"
-#include "runtime/writer.h"
 
 #include <stddef.h>
 

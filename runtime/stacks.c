@@ -378,7 +378,7 @@ static HS_COLD void forget_code(const struct hs_code_range *code, uint32_t count
     struct stacks_entry *entry = line_at(trie.table, 0);
     atomic_store_explicit(&trie.holes, true, memory_order_relaxed);
     for (uint32_t left = entry_count(trie.table); left; left--, entry++)
-        if (entry->id && hs_modules__hold(code, count, entry->pc))
+        if (entry->id && hs_code_ranges__hold(code, count, entry->pc))
             take_out(entry);
     atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
 }

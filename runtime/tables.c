@@ -4,7 +4,6 @@
 #include "arch/system.h"
 #include "runtime/clock.h"
 #include "runtime/memory.h"
-#include "runtime/stacks.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -94,9 +93,8 @@ void hs_tables__give_back(void)
         give_back_range(tables.pagemap - 1, tables.noted[i].first, tables.noted[i].behind);
 }
 
-void hs_tables__give_back_if_due(void)
+void hs_tables__give_back_if_due(uint32_t nodes)
 {
-    uint32_t nodes = hs_stacks__count();
     uint64_t now = hs_clock__monotonic_ns();
     if (nodes == tables.nodes || now < tables.due_ns)
         return;

@@ -29,7 +29,8 @@ void hs_tables__forget(void);
 // called hs_tables__watch().
 void hs_tables__give_back(void);
 
-// The same, if rules may have been looked up since the last time and some time has passed.
-void hs_tables__give_back_if_due(void);
+// The same, if rules may have been looked up since the last time, because there are more `nodes` of stacks, and some
+// time has passed.
+void hs_tables__give_back_if_due(uint32_t nodes);
 
 #endif

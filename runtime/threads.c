@@ -7,8 +7,8 @@
 #include "runtime/lock.h"
 #include "runtime/memory.h"
 #include "runtime/output.h"
+#include "runtime/slot_source.h"
 #include "runtime/text.h"
-#include "runtime/writer.h"
 
 #include <sys/prctl.h>
 

@@ -216,7 +216,7 @@ static void thread_main(void *unused)
         uint32_t orders = atomic_exchange(&writer.asked, 0);
         seal_submitted(orders & ORDER_ROOM);
         hs_seal__beat();
-        hs_tables__give_back_if_due();
+        hs_tables__give_back_if_due(hs_stacks__count());
         carry_out(orders);
         ends = orders & ORDER_QUIT;
     }

@@ -12,7 +12,7 @@
 #ifndef HEAPSONDE_RUNTIME_WRITER_H
 #define HEAPSONDE_RUNTIME_WRITER_H
 
-#include "runtime/slots.h"
+#include "runtime/slot_source.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,13 +20,6 @@
 // Starts writing into the open output. `inline_writer`: without a thread.
 bool hs_writer__start(bool inline_writer);
 bool hs_writer__has_started(void);
-
-// Tells the writer that a slot was submitted; the inline writer seals it at once.
-void hs_writer__notify(void);
-
-// A free slot, prepared as by hs_slots__take(). If there is none: requests more, or waits for the writer, at most two
-// seconds; then NULL.
-struct hs_slot *hs_writer__take_slot(uint32_t use, uint32_t stream, uint64_t base_time);
 
 // Waits until all slots submitted before are in the file. False: not within ten seconds.
 bool hs_writer__sync(void);
@@ -40,9 +33,6 @@ void hs_writer__close(uint64_t state);
 // Ends the thread, if there is one, and starts none later, so that the program has only its own threads. Recording
 // continues inline.
 void hs_writer__become_inline(void);
-
-// The tid of the thread; 0: no thread.
-uint32_t hs_writer__thread(void);
 
 // Resets it in a forked child, without a writer.
 void hs_writer__reset(void);

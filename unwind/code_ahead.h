@@ -6,7 +6,7 @@
 #ifndef HEAPSONDE_UNWIND_CODE_AHEAD_H
 #define HEAPSONDE_UNWIND_CODE_AHEAD_H
 
-#include "unwind/analysis.h"
+#include "unwind/code.h"
 
 struct hs_frame_question {
     const struct hs_decoder *decoder;

@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_UNWIND_CODE_FRAME_H
 #define HEAPSONDE_UNWIND_CODE_FRAME_H
 
-#include "unwind/analysis.h"
+#include "unwind/code.h"
 #include "unwind/code_state.h"
 
 struct hs_described {

@@ -8,7 +8,8 @@
 #include "unwind/compile.h"
 #include "unwind/expression.h"
 #include "unwind/odd_rules.h"
-#include "unwind/step.h"
+#include "unwind/resolve.h"
+#include "unwind/walk.h"
 
 static bool compute_cfa(struct hs_full_walk *walk, const struct hs_cfi_section *section,
                         const struct hs_cfi_row *cfi_row, uintptr_t *cfa)

@@ -24,13 +24,6 @@ struct hs_walk {
     struct hs_full_start *full; // where steps that need all registers start from
 };
 
-// Code that switches stacks keeps the frame pointer, which may lead to a lower stack. The limit for this in one walk,
-// because a damaged stack may contain a loop.
-#define HS_SWITCHES_MAX 16
-
-// The result of a step: HS_STEP_MORE, or the enum hs_end that ends the walk.
-#define HS_STEP_MORE (-1)
-
 #pragma GCC visibility push(hidden)
 // Steps to what a signal interrupted; the kernel put the registers at `context`, a ucontext_t.
 int hs_step_signal(struct hs_walk *walk, uintptr_t context);

@@ -27,6 +27,13 @@ enum hs_end {
     HS_END_COUNT
 };
 
+// The result of a step (unwind/step.h): HS_STEP_MORE, or the enum hs_end that ends the walk.
+#define HS_STEP_MORE (-1)
+
+// Code that switches stacks keeps the frame pointer, which may lead to a lower stack. The limit for this in one walk,
+// because a damaged stack may contain a loop.
+#define HS_SWITCHES_MAX 16
+
 // One thread's memo. Owned by one thread; nothing in it is shared. Treat the arrays as read-only except `ids`.
 struct hs_frame_state {
     uintptr_t fp;

@@ -10,29 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-// In the nodes of this tree, `bytes` is what is there after, `blocks` what was there before, both in bytes.
-static uint64_t change_of(const struct hs_tree_node *node)
+// In the nodes of this tree, the number of bytes is what is there after, the count what was there before, both in
+// bytes.
+static uint64_t change_of(const struct hs_path_node *node)
 {
-    return node->bytes > node->blocks ? node->bytes - node->blocks : node->blocks - node->bytes;
+    const struct hs_value *value = &node->value;
+    return value->bytes > value->count ? value->bytes - value->count : value->count - value->bytes;
 }
 
+// The largest changes first.
 static int compare_nodes(const void *left, const void *right, void *context)
 {
     const struct hs_call_tree *tree = context;
     const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    const uint64_t of_a = change_of(&tree->node[a]), of_b = change_of(&tree->node[b]);
+    const uint64_t of_a = change_of(&tree->paths.at[a]), of_b = change_of(&tree->paths.at[b]);
     if (of_a != of_b)
         return of_a > of_b ? -1 : 1;
     return (a > b) - (a < b);
-}
-
-// The largest changes first.
-static void sort_children(struct hs_call_tree *tree)
-{
-    for (size_t i = 0; i < tree->count; i++)
-        qsort_r(tree->order + tree->node[i].child, tree->node[i].children, sizeof(*tree->order), compare_nodes, tree);
-    for (uint32_t place = 0; place + 1 < tree->count; place++)
-        tree->node[tree->order[place]].place = place;
 }
 
 // Both sides in one total: see above.
@@ -52,77 +46,65 @@ static int take_sides(struct hs_totals *sides, const struct hs_totals *totals, e
 struct change_printer {
     FILE *out;
     const struct hs_style *style;
+    struct hs_call_tree *tree; // `place` of a node is its indent
     uint64_t least;
-    unsigned *indents; // by depth
-    size_t depths;
-    bool failed;
 };
 
-static bool remember_indent(struct change_printer *printer, unsigned depth, unsigned indent)
-{
-    if (depth >= printer->depths) {
-        const size_t depths = depth * 2 + 64;
-        unsigned *grown = reallocarray(printer->indents, depths, sizeof(*grown));
-        printer->failed = !grown;
-        if (!grown)
-            return false;
-        printer->indents = grown;
-        printer->depths = depths;
-    }
-    printer->indents[depth] = indent;
-    return true;
-}
-
-static bool is_shown(const struct change_printer *printer, const struct hs_tree_node *node)
+static bool is_shown(const struct change_printer *printer, const struct hs_path_node *node)
 {
     return change_of(node) && change_of(node) >= printer->least;
 }
 
-static bool branches(const struct change_printer *printer, const struct hs_call_tree *tree, uint32_t index)
+// Whether two children are shown.
+static bool branches(const struct change_printer *printer, uint32_t index)
 {
-    const struct hs_tree_node *node = &tree->node[index];
-    return node->children > 1 && is_shown(printer, &tree->node[tree->order[node->child + 1]]);
+    const struct hs_path_node *at = printer->tree->paths.at;
+    const uint32_t second = at[index].child ? at[at[index].child].sibling : 0;
+    return second && is_shown(printer, &at[second]);
 }
 
-static const char *sign_of(const struct hs_tree_node *node)
+static const char *sign_of(const struct hs_path_node *node)
 {
-    return node->bytes > node->blocks ? "+" : node->bytes < node->blocks ? "-" : "";
+    return node->value.bytes > node->value.count ? "+" : node->value.bytes < node->value.count ? "-" : "";
 }
 
-static void print_change(const struct change_printer *printer, const struct hs_tree_node *node)
+static void print_change(const struct change_printer *printer, const struct hs_path_node *node)
 {
     char change[64];
     snprintf(change, sizeof(change), "%s%s", sign_of(node), hs_text__bytes(change_of(node)).text);
     fprintf(printer->out, "%s%11s%s %10s %10s  %-4s ", printer->style->number, change, printer->style->plain,
-            hs_text__bytes(node->blocks).text, hs_text__bytes(node->bytes).text,
-            !node->blocks  ? "new"
-            : !node->bytes ? "gone"
-                           : "");
+            hs_text__bytes(node->value.count).text, hs_text__bytes(node->value.bytes).text,
+            !node->value.count   ? "new"
+            : !node->value.bytes ? "gone"
+                                 : "");
 }
 
-static bool print_node(void *context, const struct hs_call_tree *tree, uint32_t index, unsigned depth)
+static int print_node(void *context, uint32_t index, unsigned depth)
 {
-    struct change_printer *printer = context;
-    const struct hs_tree_node *node = &tree->node[index];
-    const unsigned above = depth ? printer->indents[depth - 1] : 0;
-    const bool is_branch = branches(printer, tree, node->parent);
-    if (!is_shown(printer, node) || !remember_indent(printer, depth, above + (is_branch ? 2 : 0)))
-        return false;
+    const struct change_printer *printer = context;
+    struct hs_path_node *at = printer->tree->paths.at, *node = &at[index];
+    const struct hs_frame *function = printer->tree->node[index].frame;
+    const unsigned above = at[node->parent].place;
+    (void)depth;
+    if (!is_shown(printer, node))
+        return HS_PATHS_SKIP;
+    const bool is_branch = branches(printer, node->parent);
+    node->place = above + (is_branch ? 2 : 0);
     print_change(printer, node);
     fprintf(printer->out, "%*s%s", (int)above, "", is_branch ? "+ " : "");
-    struct hs_frame frame = {.function = node->frame->function, .module = node->frame->module, .kind = HS_FRAME_OFFSET};
+    struct hs_frame frame = {.function = function->function, .module = function->module, .kind = HS_FRAME_OFFSET};
     hs_frame__print(printer->out, printer->style, &frame);
-    return true;
+    return 0;
 }
 
-static void print_tree(FILE *out, const struct hs_call_tree *tree, const struct hs_dump_view *view,
-                       const struct hs_compare_options *options, struct change_printer *printer)
+static void print_tree(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options,
+                       struct change_printer *printer)
 {
     const struct hs_style *style = printer->style;
-    const struct hs_tree_node *root = &tree->node[0];
+    const struct hs_path_node *root = &printer->tree->paths.at[0];
     fprintf(out, "%sMemory %s, from callers down to callees%s: ", style->heading,
             options->cost == HS_COST_ALLOCATED ? "allocated" : "in use", style->plain);
-    if (tree->count == 1) {
+    if (printer->tree->paths.count == 1) {
         fputs("no difference\n", out);
         return;
     }
@@ -132,7 +114,7 @@ static void print_tree(FILE *out, const struct hs_call_tree *tree, const struct 
     hs_text__print(out, view->dumps[1]->name, strlen(view->dumps[1]->name));
     fprintf(out, " (below %g%% of what changed not shown; of stacks that changed)\n%s%11s %10s %10s%s\n",
             options->least_percent, style->faint, "change", "before", "after", style->plain);
-    hs_call_tree__walk(tree, print_node, printer);
+    hs_paths__walk(&printer->tree->paths, print_node, NULL, printer);
 }
 
 // The sum of all changes, whatever their signs.
@@ -155,12 +137,11 @@ int hs_compare__tree(FILE *out, const struct hs_dump_view *view, const struct hs
     if (!result)
         result = hs_call_tree__build(&tree, view->subject.symbols, &sides, HS_COST_LIVE, HS_TREE_BY_BYTES);
     if (!result) {
-        struct change_printer printer = {.out = out, .style = hs_style__for(out)};
+        struct change_printer printer = {.out = out, .style = hs_style__for(out), .tree = &tree};
         printer.least = (uint64_t)((double)moved_bytes(&sides) * options->least_percent / 100);
-        sort_children(&tree);
-        print_tree(out, &tree, view, options, &printer);
-        result = printer.failed ? -ENOMEM : 0;
-        free(printer.indents);
+        result = hs_paths__sort(&tree.paths, compare_nodes, &tree);
+        if (!result)
+            print_tree(out, view, options, &printer);
         hs_call_tree__free(&tree);
     }
     free(sides.total);

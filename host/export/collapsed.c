@@ -14,38 +14,14 @@
 struct collapsed_folding {
     FILE *out;
     bool blocks;
-    char *path; // of the node at hand
-    size_t capacity;
-    size_t *ends; // by depth: where the path up to there ends
-    size_t depths;
-    bool failed;
+    const struct hs_call_tree *tree;
+    struct hs_path_text path; // of the node at hand
 };
-
-static bool reserve(struct collapsed_folding *folding, size_t length, unsigned depth)
-{
-    if (length > folding->capacity) {
-        char *path = realloc(folding->path, length * 2);
-        if (!path)
-            return false;
-        folding->path = path;
-        folding->capacity = length * 2;
-    }
-    if (depth >= folding->depths) {
-        size_t depths = 2 * (size_t)depth + 64;
-        size_t *ends = reallocarray(folding->ends, depths, sizeof(*ends));
-        if (!ends)
-            return false;
-        folding->ends = ends;
-        folding->depths = depths;
-    }
-    return true;
-}
 
 // ';' separates frames and a line is a stack: neither may come from a name, nor what is no text. Readers know no
 // escapes.
-static size_t append_name(char *to, const char *name)
+static void write_name(char *to, const char *name, size_t length)
 {
-    size_t length = strlen(name);
     for (size_t i = 0; i < length;) {
         size_t sequence = hs_utf8__length(name + i, length - i);
         unsigned char byte = (unsigned char)name[i];
@@ -56,30 +32,24 @@ static size_t append_name(char *to, const char *name)
             to[i] = byte == ';' ? ':' : '?';
         i += sequence ? sequence : 1;
     }
-    return length;
 }
 
-static bool fold(void *context, const struct hs_call_tree *tree, uint32_t index, unsigned depth)
+static int fold(void *context, uint32_t index, unsigned depth)
 {
     struct collapsed_folding *folding = context;
-    const char *function = tree->node[index].frame->function;
-    size_t start = depth ? folding->ends[depth - 1] : 0;
-    if (folding->failed || !reserve(folding, start + strlen(function) + 2, depth)) {
-        folding->failed = true;
-        return false;
-    }
-    size_t end = start;
-    if (depth)
-        folding->path[end++] = ';';
-    end += append_name(folding->path + end, function);
-    folding->ends[depth] = end;
-    const struct hs_tree_self self = hs_call_tree__self(tree, index);
-    uint64_t value = folding->blocks ? self.blocks : self.bytes;
+    const char *function = folding->tree->node[index].frame->function;
+    const size_t length = strlen(function);
+    char *name = hs_path_text__append(&folding->path, depth, length);
+    if (!name)
+        return -ENOMEM;
+    write_name(name, function, length);
+    const struct hs_value own = hs_paths__own(&folding->tree->paths, index);
+    const uint64_t value = folding->blocks ? own.count : own.bytes;
     if (value) {
-        fwrite_unlocked(folding->path, 1, end, folding->out);
+        fwrite_unlocked(folding->path.text, 1, folding->path.end[depth], folding->out);
         fprintf(folding->out, " %" PRIu64 "\n", value);
     }
-    return true;
+    return 0;
 }
 
 int hs_export__collapsed(FILE *out, const struct hs_subject *subject, const struct hs_export_options *options)
@@ -88,10 +58,9 @@ int hs_export__collapsed(FILE *out, const struct hs_subject *subject, const stru
     int result = hs_call_tree__build(&tree, subject->symbols, &subject->totals, options->cost, HS_TREE_BY_NAME);
     if (result)
         return result;
-    struct collapsed_folding folding = {.out = out, .blocks = options->blocks};
-    hs_call_tree__walk(&tree, fold, &folding);
-    free(folding.path);
-    free(folding.ends);
+    struct collapsed_folding folding = {.out = out, .blocks = options->blocks, .tree = &tree};
+    result = hs_paths__walk(&tree.paths, fold, NULL, &folding);
+    hs_path_text__free(&folding.path);
     hs_call_tree__free(&tree);
-    return folding.failed ? -ENOMEM : 0;
+    return result;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Export formats: a file each. A new one is that file and an entry in HS_EXPORT_FORMATS.
+// Export formats: a file each. A new one is that file (also in CMakeLists.txt) and an entry in HS_EXPORT_FORMATS, from
+// which the command, the server, the help and the completions have it. CONTRIBUTING.md lists the rest.
 #ifndef HEAPSONDE_HOST_EXPORT_EXPORT_H
 #define HEAPSONDE_HOST_EXPORT_EXPORT_H
 

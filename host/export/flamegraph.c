@@ -26,6 +26,7 @@
 struct flamegraph_drawing {
     FILE *out;
     const struct hs_subject *subject;
+    const struct hs_call_tree *tree;
     const struct hs_export_options *options;
     const char *executable;
     uint64_t whole;
@@ -80,9 +81,10 @@ static void write_xml_text(FILE *out, const char *text)
     write_xml(out, text, strlen(text));
 }
 
-static uint64_t value_of(const struct flamegraph_drawing *drawing, const struct hs_tree_node *node)
+static uint64_t value_of(const struct flamegraph_drawing *drawing, uint32_t index)
 {
-    return drawing->options->blocks ? node->blocks : node->bytes;
+    const struct hs_value *value = &drawing->tree->paths.at[index].value;
+    return drawing->options->blocks ? value->count : value->bytes;
 }
 
 static const char *base_name(const char *path)
@@ -114,9 +116,11 @@ static void write_colour(FILE *out, const char *function, enum hs_origin origin)
 
 // ---- boxes ---------------------------------------------------------------------------------------------------------
 
-static void write_title(const struct flamegraph_drawing *drawing, const char *name, const struct hs_tree_node *node)
+static void write_title(const struct flamegraph_drawing *drawing, const char *name, uint32_t index)
 {
     FILE *out = drawing->out;
+    const struct hs_call_node *node = &drawing->tree->node[index];
+    const struct hs_value *value = &drawing->tree->paths.at[index].value;
     fputs("<title>", out);
     write_xml_text(out, name);
     if (node->frame && *node->frame->module) {
@@ -124,9 +128,9 @@ static void write_title(const struct flamegraph_drawing *drawing, const char *na
         write_xml_text(out, base_name(node->frame->module));
         fputs(node->inlined ? ", inlined)" : ")", out);
     }
-    fprintf(out, ": %s, %s in %s</title>", hs_text__percent(value_of(drawing, node), drawing->whole).text,
-            hs_subject__events(drawing->subject)->sum(node->bytes).text,
-            hs_subject__events(drawing->subject)->count(node->blocks).text);
+    fprintf(out, ": %s, %s in %s</title>", hs_text__percent(value_of(drawing, index), drawing->whole).text,
+            hs_subject__events(drawing->subject)->sum(value->bytes).text,
+            hs_subject__events(drawing->subject)->count(value->count).text);
 }
 
 static void write_label(const struct flamegraph_drawing *drawing, const char *name, double x, double width,
@@ -145,16 +149,17 @@ static void write_label(const struct flamegraph_drawing *drawing, const char *na
     fputs("</text>", drawing->out);
 }
 
-static void write_box(const struct flamegraph_drawing *drawing, const struct hs_tree_node *node, const char *name,
-                      uint64_t left, unsigned row, enum hs_origin origin)
+static void write_box(const struct flamegraph_drawing *drawing, uint32_t index, const char *name, uint64_t left,
+                      unsigned row, enum hs_origin origin)
 {
     FILE *out = drawing->out;
     double x = 100.0 * (double)left / (double)drawing->whole;
-    double width = 100.0 * (double)value_of(drawing, node) / (double)drawing->whole;
+    double width = 100.0 * (double)value_of(drawing, index) / (double)drawing->whole;
     fputs("<g data-n=\"", out);
     write_xml_text(out, name);
-    fprintf(out, "\" data-l=\"%" PRIu64 "\" data-v=\"%" PRIu64 "\" data-d=\"%u\">", left, value_of(drawing, node), row);
-    write_title(drawing, name, node);
+    fprintf(out, "\" data-l=\"%" PRIu64 "\" data-v=\"%" PRIu64 "\" data-d=\"%u\">", left, value_of(drawing, index),
+            row);
+    write_title(drawing, name, index);
     fprintf(out, "<rect x=\"%.4f%%\" y=\"%u\" width=\"%.4f%%\" height=\"%d\" fill=\"", x, TOP + row * ROW, width,
             ROW - 1);
     write_colour(out, name, origin);
@@ -163,26 +168,25 @@ static void write_box(const struct flamegraph_drawing *drawing, const struct hs_
     fputs("</g>\n", out);
 }
 
-static bool draw_node(void *context, const struct hs_call_tree *tree, uint32_t index, unsigned depth)
+static int draw_node(void *context, uint32_t index, unsigned depth)
 {
     struct flamegraph_drawing *drawing = context;
-    const struct hs_tree_node *node = &tree->node[index];
-    uint64_t value = value_of(drawing, node);
+    uint64_t value = value_of(drawing, index);
     uint64_t left = drawing->left[depth];
     drawing->left[depth] += value;
     if (value < drawing->least || !value)
-        return false;
+        return HS_PATHS_SKIP;
     if (depth + 1 > drawing->deepest)
         drawing->deepest = depth + 1;
     if (!drawing->measuring) {
-        const struct hs_frame *frame = node->frame;
+        const struct hs_frame *frame = drawing->tree->node[index].frame;
         enum hs_origin origin = hs_frame__origin(frame->function, frame->module, drawing->executable);
-        write_box(drawing, node, frame->function, left, depth + 1, origin);
+        write_box(drawing, index, frame->function, left, depth + 1, origin);
     }
     if (depth + 1 >= DEEPEST)
-        return false;
+        return HS_PATHS_SKIP;
     drawing->left[depth + 1] = left;
-    return true;
+    return 0;
 }
 
 // ---- the page ------------------------------------------------------------------------------------------------------
@@ -206,8 +210,9 @@ static void write_style(FILE *out)
           out);
 }
 
-static void write_heading(const struct flamegraph_drawing *drawing, const struct hs_call_tree *tree)
+static void write_heading(const struct flamegraph_drawing *drawing)
 {
+    const struct hs_value *whole = &drawing->tree->paths.at[0].value;
     FILE *out = drawing->out;
     const char *program = base_name(drawing->executable);
     const struct hs_events_kind *events = hs_subject__events(drawing->subject);
@@ -217,8 +222,7 @@ static void write_heading(const struct flamegraph_drawing *drawing, const struct
           "<text id=\"heading\" x=\"8\" y=\"20\">",
           out);
     write_xml_text(out, *program ? program : "heapsonde");
-    fprintf(out, ": %s, %s in %s", heading, events->sum(tree->node[0].bytes).text,
-            events->count(tree->node[0].blocks).text);
+    fprintf(out, ": %s, %s in %s", heading, events->sum(whole->bytes).text, events->count(whole->count).text);
     if (drawing->subject->restriction) {
         fputs(", only ", out);
         write_xml_text(out, drawing->subject->restriction);
@@ -258,7 +262,7 @@ static void write_legend(FILE *out)
     fputs("</g>\n", out);
 }
 
-static void write_page(struct flamegraph_drawing *drawing, const struct hs_call_tree *tree)
+static void write_page(struct flamegraph_drawing *drawing)
 {
     FILE *out = drawing->out;
     fprintf(out,
@@ -266,12 +270,12 @@ static void write_page(struct flamegraph_drawing *drawing, const struct hs_call_
             "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"100%%\" height=\"%u\">\n",
             TOP + (drawing->deepest + 1) * ROW + BOTTOM);
     write_style(out);
-    write_heading(drawing, tree);
+    write_heading(drawing);
     write_legend(out);
     fputs("<g id=\"boxes\">\n", out);
-    write_box(drawing, &tree->node[0], "all", 0, 0, HS_ORIGIN_UNKNOWN);
+    write_box(drawing, 0, "all", 0, 0, HS_ORIGIN_UNKNOWN);
     drawing->left[0] = 0;
-    hs_call_tree__walk(tree, draw_node, drawing);
+    hs_paths__walk(&drawing->tree->paths, draw_node, NULL, drawing);
     fputs("</g>\n<script><![CDATA[\n", out);
     fwrite(flamegraph_script, 1, sizeof(flamegraph_script), out);
     fputs("]]></script>\n</svg>\n", out);
@@ -285,18 +289,19 @@ int hs_export__flamegraph(FILE *out, const struct hs_subject *subject, const str
         return result;
     struct flamegraph_drawing drawing = {.out = out,
                                          .subject = subject,
+                                         .tree = &tree,
                                          .options = options,
                                          .executable = hs_program_name(subject->store),
-                                         .whole = options->blocks ? tree.node[0].blocks : tree.node[0].bytes,
                                          .left = calloc(DEEPEST + 1, sizeof(uint64_t)),
                                          .measuring = true};
+    drawing.whole = value_of(&drawing, 0);
     drawing.least = (uint64_t)((double)drawing.whole * LEAST_PIXELS / PICTURE_WIDTH);
     if (!drawing.whole)
         drawing.whole = 1;
     if (drawing.left) {
-        hs_call_tree__walk(&tree, draw_node, &drawing);
+        hs_paths__walk(&tree.paths, draw_node, NULL, &drawing);
         drawing.measuring = false;
-        write_page(&drawing, &tree);
+        write_page(&drawing);
     }
     result = drawing.left ? 0 : -ENOMEM;
     free(drawing.left);

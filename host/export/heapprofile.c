@@ -10,10 +10,8 @@
 
 struct heapprofile_writing {
     FILE *out;
-    const struct hs_subject *subject;
+    const struct hs_call_tree *tree;
     bool blocks;
-    unsigned depth; // of the node that was written last
-    bool first;     // nothing was written yet at this depth
 };
 
 // A string as JSON has it.
@@ -35,36 +33,39 @@ static void open_node(const struct heapprofile_writing *writing, uint32_t id, co
     fprintf(writing->out, ",\"lineNumber\":-1,\"columnNumber\":-1},\"selfSize\":%" PRIu64 ",\"children\":[", self);
 }
 
-static uint64_t self_of(const struct heapprofile_writing *writing, const struct hs_call_tree *tree, uint32_t index)
+static uint64_t self_of(const struct heapprofile_writing *writing, uint32_t index)
 {
-    const struct hs_tree_self self = hs_call_tree__self(tree, index);
-    return writing->blocks ? self.blocks : self.bytes;
+    const struct hs_value own = hs_paths__own(&writing->tree->paths, index);
+    return writing->blocks ? own.count : own.bytes;
 }
 
-static bool write_node(void *context, const struct hs_call_tree *tree, uint32_t index, unsigned depth)
+static int enter_node(void *context, uint32_t index, unsigned depth)
 {
-    struct heapprofile_writing *writing = context;
-    const struct hs_frame *frame = tree->node[index].frame;
-    depth++;
-    while (writing->depth >= depth) {
-        fputs("]}", writing->out);
-        writing->depth--;
-        writing->first = false;
-    }
-    if (!writing->first)
+    const struct heapprofile_writing *writing = context;
+    const struct hs_path_node *at = writing->tree->paths.at;
+    const struct hs_frame *frame = writing->tree->node[index].frame;
+    (void)depth;
+    if (at[at[index].parent].child != index)
         fputc(',', writing->out);
-    open_node(writing, index, frame->function, frame->module, self_of(writing, tree, index));
-    writing->depth = depth;
-    writing->first = true;
-    return true;
+    open_node(writing, index, frame->function, frame->module, self_of(writing, index));
+    return 0;
 }
 
-static void write_samples(const struct heapprofile_writing *writing, const struct hs_call_tree *tree)
+static int leave_node(void *context, uint32_t index, unsigned depth)
+{
+    const struct heapprofile_writing *writing = context;
+    (void)index;
+    (void)depth;
+    fputs("]}", writing->out);
+    return 0;
+}
+
+static void write_samples(const struct heapprofile_writing *writing)
 {
     const char *separator = "";
     fputs(",\"samples\":[", writing->out);
-    for (uint32_t i = 1; i < tree->count; i++) {
-        uint64_t size = self_of(writing, tree, i);
+    for (uint32_t i = 1; i < writing->tree->paths.count; i++) {
+        uint64_t size = self_of(writing, i);
         if (!size)
             continue;
         fprintf(writing->out, "%s{\"size\":%" PRIu64 ",\"nodeId\":%" PRIu32 ",\"ordinal\":%" PRIu32 "}", separator,
@@ -80,14 +81,12 @@ int hs_export__heapprofile(FILE *out, const struct hs_subject *subject, const st
     int result = hs_call_tree__build(&tree, subject->symbols, &subject->totals, options->cost, HS_TREE_BY_NAME);
     if (result)
         return result;
-    struct heapprofile_writing writing = {.out = out, .subject = subject, .blocks = options->blocks, .first = true};
+    struct heapprofile_writing writing = {.out = out, .blocks = options->blocks, .tree = &tree};
     fputs("{\"head\":", out);
     open_node(&writing, 0, "(root)", "", 0);
-    hs_call_tree__walk(&tree, write_node, &writing);
-    for (; writing.depth; writing.depth--)
-        fputs("]}", out);
+    hs_paths__walk(&tree.paths, enter_node, leave_node, &writing);
     fputs("]}", out);
-    write_samples(&writing, &tree);
+    write_samples(&writing);
     hs_call_tree__free(&tree);
     return 0;
 }

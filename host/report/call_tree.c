@@ -5,81 +5,52 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_NODES 1024u
-#define MOST_NODES  ((size_t)INT32_MAX)
-
 static const char no_stack[] = "[no stack]";
 
 // ---- nodes ---------------------------------------------------------------------------------------------------------
 
 static int start(struct hs_call_tree *tree)
 {
-    *tree = (struct hs_call_tree){.capacity = FIRST_NODES, .slot_count = 2 * FIRST_NODES, .count = 1};
-    tree->node = calloc(tree->capacity, sizeof(*tree->node));
-    tree->slots = calloc(tree->slot_count, sizeof(*tree->slots));
-    if (tree->node && tree->slots)
-        return 0;
-    hs_call_tree__free(tree);
-    return -ENOMEM;
+    *tree = (struct hs_call_tree){0};
+    if (hs_paths__start(&tree->paths) || !HS_ARRAY_HAS_ROOM(tree->node, 0, tree->room)) {
+        hs_call_tree__free(tree);
+        return -ENOMEM;
+    }
+    tree->node[0] = (struct hs_call_node){0};
+    return 0;
 }
 
 void hs_call_tree__free(struct hs_call_tree *tree)
 {
+    hs_paths__free(&tree->paths);
     free(tree->node);
-    free(tree->slots);
-    free(tree->order);
     *tree = (struct hs_call_tree){0};
 }
 
-static size_t slot_of(const struct hs_call_tree *tree, uint32_t parent, const char *identity)
-{
-    uint64_t hash = ((uint64_t)(uintptr_t)identity ^ ((uint64_t)parent << 40) ^ parent) * 0x9e3779b97f4a7c15u;
-    size_t i = (hash >> 32) & (tree->slot_count - 1);
-    while (tree->slots[i]) {
-        const struct hs_tree_node *node = &tree->node[tree->slots[i]];
-        if (node->parent == parent && hs_frame__identity(node->frame) == identity)
-            break;
-        i = (i + 1) & (tree->slot_count - 1);
-    }
-    return i;
-}
+struct call_tree_key {
+    const struct hs_call_node *node;
+    const char *identity;
+};
 
-static int grow(struct hs_call_tree *tree)
+static bool is_of_function(const void *key, uint32_t number)
 {
-    size_t capacity = tree->capacity * 2;
-    struct hs_tree_node *nodes = reallocarray(tree->node, capacity, sizeof(*nodes));
-    if (!nodes)
-        return -ENOMEM;
-    tree->node = nodes;
-    uint32_t *slots = calloc(2 * capacity, sizeof(*slots));
-    if (!slots)
-        return -ENOMEM;
-    free(tree->slots);
-    tree->slots = slots;
-    tree->slot_count = 2 * capacity;
-    tree->capacity = capacity;
-    for (uint32_t i = 1; i < tree->count; i++)
-        tree->slots[slot_of(tree, tree->node[i].parent, hs_frame__identity(tree->node[i].frame))] = i;
-    return 0;
+    const struct call_tree_key *wanted = key;
+    return hs_frame__identity(wanted->node[number].frame) == wanted->identity;
 }
 
 // The child of `parent` with that function, made when there is none; 0 when memory is exhausted.
 static uint32_t child_of(struct hs_call_tree *tree, uint32_t parent, const struct hs_frame *frame)
 {
-    size_t slot = slot_of(tree, parent, hs_frame__identity(frame));
-    if (tree->slots[slot]) {
-        struct hs_tree_node *known = &tree->node[tree->slots[slot]];
-        known->inlined = known->inlined && frame->inlined;
-        return tree->slots[slot];
+    const struct call_tree_key wanted = {tree->node, hs_frame__identity(frame)};
+    const uint32_t made = (uint32_t)tree->paths.count;
+    const uint32_t index = hs_paths__child(&tree->paths, parent, (uintptr_t)wanted.identity, is_of_function, &wanted);
+    if (index && index != made) {
+        tree->node[index].inlined &= frame->inlined;
+        return index;
     }
-    if (tree->count == tree->capacity || tree->count == MOST_NODES) {
-        if (tree->count == MOST_NODES || grow(tree))
-            return 0;
-        slot = slot_of(tree, parent, hs_frame__identity(frame));
-    }
-    uint32_t index = (uint32_t)tree->count++;
-    tree->slots[slot] = index;
-    tree->node[index] = (struct hs_tree_node){.frame = frame, .parent = parent, .inlined = frame->inlined};
+    if (!index || !HS_ARRAY_HAS_ROOM(tree->node, made, tree->room))
+        return 0;
+    tree->node[index] = (struct hs_call_node){.frame = frame, .inlined = frame->inlined};
     return index;
 }
 
@@ -93,59 +64,23 @@ struct call_tree_sorting {
 static int compare_nodes(const void *left, const void *right, void *context)
 {
     const struct call_tree_sorting *sorting = context;
-    const struct hs_tree_node *a = &sorting->tree->node[*(const uint32_t *)left];
-    const struct hs_tree_node *b = &sorting->tree->node[*(const uint32_t *)right];
-    uint64_t of_a = sorting->order == HS_TREE_BY_BYTES ? a->bytes : a->blocks;
-    uint64_t of_b = sorting->order == HS_TREE_BY_BYTES ? b->bytes : b->blocks;
+    const uint32_t left_node = *(const uint32_t *)left, right_node = *(const uint32_t *)right;
+    const struct hs_value *a = &sorting->tree->paths.at[left_node].value;
+    const struct hs_value *b = &sorting->tree->paths.at[right_node].value;
+    const uint64_t of_a = sorting->order == HS_TREE_BY_BYTES ? a->bytes : a->count;
+    const uint64_t of_b = sorting->order == HS_TREE_BY_BYTES ? b->bytes : b->count;
     if (sorting->order != HS_TREE_BY_NAME && of_a != of_b)
         return of_a > of_b ? -1 : 1;
-    int names = strcmp(a->frame->function, b->frame->function);
-    return names ? names : strcmp(a->frame->module, b->frame->module);
-}
-
-// Children of one parent side by side, in the order in which they were made.
-static void list_children(struct hs_call_tree *tree)
-{
-    uint32_t place = 0;
-    for (uint32_t i = 1; i < tree->count; i++)
-        tree->node[tree->node[i].parent].children++;
-    for (uint32_t i = 0; i < tree->count; i++) {
-        tree->node[i].child = place;
-        place += tree->node[i].children;
-        tree->node[i].children = 0;
-    }
-    for (uint32_t i = 1; i < tree->count; i++) {
-        struct hs_tree_node *parent = &tree->node[tree->node[i].parent];
-        tree->order[parent->child + parent->children++] = i;
-    }
-}
-
-static int order_children(struct hs_call_tree *tree, enum hs_tree_order order)
-{
-    struct call_tree_sorting sorting = {tree, order};
-    tree->order = malloc(tree->count * sizeof(*tree->order));
-    if (!tree->order)
-        return -ENOMEM;
-    list_children(tree);
-    for (uint32_t i = 0; i < tree->count; i++) {
-        const struct hs_tree_node *parent = &tree->node[i];
-        if (parent->children > 1)
-            qsort_r(tree->order + parent->child, parent->children, sizeof(*tree->order), compare_nodes, &sorting);
-    }
-    for (uint32_t place = 0; place + 1 < tree->count; place++)
-        tree->node[tree->order[place]].place = place;
-    return 0;
+    const struct hs_frame *frame = sorting->tree->node[left_node].frame, *other = sorting->tree->node[right_node].frame;
+    const int names = strcmp(frame->function, other->function);
+    return names ? names : strcmp(frame->module, other->module);
 }
 
 static int finish(struct hs_call_tree *tree, enum hs_tree_order order)
 {
-    // A node is made after its parent, so one pass from the end carries all sums up.
-    for (size_t i = tree->count; i-- > 1;) {
-        const struct hs_tree_node *node = &tree->node[i];
-        tree->node[node->parent].bytes += node->bytes;
-        tree->node[node->parent].blocks += node->blocks;
-    }
-    return order_children(tree, order);
+    struct call_tree_sorting sorting = {tree, order};
+    hs_paths__finish(&tree->paths);
+    return hs_paths__sort(&tree->paths, compare_nodes, &sorting);
 }
 
 // ---- building ------------------------------------------------------------------------------------------------------
@@ -204,8 +139,7 @@ static int add_costs(struct hs_call_tree *tree, const uint32_t *of_node, size_t 
         uint32_t index = known ? of_node[total->stack] : child_of(tree, 0, &unknown);
         if (!index)
             return -ENOMEM;
-        tree->node[index].bytes += bytes;
-        tree->node[index].blocks += blocks;
+        hs_value__add(&tree->paths.at[index].value, &(struct hs_value){bytes, blocks});
     }
     return 0;
 }
@@ -250,8 +184,8 @@ static int add_inverted(struct hs_call_tree *tree, struct hs_trace_symbols *symb
         }
         node = hs_trace_symbols__parent(symbols, node);
     } while (node && level < depth);
-    tree->node[at].bytes += hs_cost__bytes(total, cost);
-    tree->node[at].blocks += hs_cost__blocks(total, cost);
+    hs_value__add(&tree->paths.at[at].value,
+                  &(struct hs_value){hs_cost__bytes(total, cost), hs_cost__blocks(total, cost)});
     return 0;
 }
 
@@ -270,48 +204,4 @@ int hs_call_tree__build_inverted(struct hs_call_tree *tree, struct hs_trace_symb
     if (result)
         hs_call_tree__free(tree);
     return result;
-}
-
-struct hs_tree_self hs_call_tree__self(const struct hs_call_tree *tree, uint32_t index)
-{
-    const struct hs_tree_node *node = &tree->node[index];
-    struct hs_tree_self self = {node->bytes, node->blocks};
-    for (uint32_t i = 0; i < node->children; i++) {
-        const struct hs_tree_node *child = &tree->node[tree->order[node->child + i]];
-        self.bytes -= child->bytes;
-        self.blocks -= child->blocks;
-    }
-    return self;
-}
-
-// ---- walking -------------------------------------------------------------------------------------------------------
-
-static uint32_t next_sibling(const struct hs_call_tree *tree, uint32_t index)
-{
-    const struct hs_tree_node *node = &tree->node[index];
-    const struct hs_tree_node *parent = &tree->node[node->parent];
-    return node->place + 1 < parent->child + parent->children ? tree->order[node->place + 1] : 0;
-}
-
-// Without recursion: a trace may hold stacks of any depth.
-void hs_call_tree__walk(const struct hs_call_tree *tree, hs_tree_visitor visit, void *context)
-{
-    unsigned depth = 0;
-    uint32_t at = tree->node[0].children ? tree->order[tree->node[0].child] : 0;
-    while (at) {
-        const struct hs_tree_node *node = &tree->node[at];
-        bool down = visit(context, tree, at, depth);
-        if (down && node->children) {
-            at = tree->order[node->child];
-            depth++;
-            continue;
-        }
-        uint32_t next = next_sibling(tree, at);
-        while (!next && tree->node[at].parent) {
-            at = tree->node[at].parent;
-            depth--;
-            next = next_sibling(tree, at);
-        }
-        at = next;
-    }
 }

@@ -199,7 +199,7 @@ static int grow_downwards(struct trees *trees, const struct hs_node_tree *nodes)
     struct hs_function_start *root = malloc(sizeof(*root));
     if (!root)
         return -ENOMEM;
-    *root = (struct hs_function_start){.first = nodes->first[0], .value = nodes->passing[0]};
+    *root = (struct hs_function_start){.first = nodes->first[0], .value = nodes->paths.at[0].value};
     return grow(trees, 0, nodes, root, 1);
 }
 
@@ -234,7 +234,7 @@ static int grow_halves(const struct hs_question *question, struct trees *trees, 
     callers = calloc(count + 1, sizeof(*callers));
     for (size_t i = 0; callers && i < count; i++) {
         callers[i] = callees[i];
-        callers[i].at = nodes->node[callees[i].at];
+        callers[i].at = nodes->paths.at[callees[i].at].place;
     }
     failed = callers ? grow(trees, 0, NULL, callers, count) : -ENOMEM;
     if (!failed)

@@ -33,25 +33,18 @@ const struct hs_rest_parameter hs_diff_tree_parameters[] = {
     {0},
 };
 
-struct diff_tree_side {
-    uint64_t bytes, count;
-};
-
-// Children come after their parents.
 struct diff_tree_node {
-    uint32_t parent;
     const struct hs_frame *frame; // NULL: the root
     const char *name;
-    struct diff_tree_side base, now, base_self, now_self;
-    uint64_t moved; // of it and all below: changes of what ends there, whatever their signs
-    uint32_t place; // in the answer + 1; 0: left out
+    struct hs_value base, now, base_self, now_self;
 };
 
 struct diff_tree {
-    struct diff_tree_node *node;
-    size_t count, room;
-    uint32_t *slot; // number of a node, by hash of parent and name; 0: none
-    size_t slots;   // a power of two
+    // The bytes of a node are changes of what ends there and below, whatever their signs. `place`: in the answer + 1;
+    // 0: left out.
+    struct hs_paths paths;
+    struct diff_tree_node *node; // by number
+    size_t room;
     uint32_t *order;
     size_t shown;
     bool by_library;
@@ -60,104 +53,77 @@ struct diff_tree {
 static void free_diff_tree(void *work)
 {
     struct diff_tree *tree = work;
+    hs_paths__free(&tree->paths);
     free(tree->node);
-    free(tree->slot);
     free(tree->order);
     free(tree);
 }
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
-static uint64_t hash_of(uint32_t parent, const char *name)
+static uint64_t hash_of(const char *name)
 {
-    uint64_t hash = (parent + 1) * 0x9e3779b97f4a7c15u;
+    uint64_t hash = 0xcbf29ce484222325u;
     for (; *name; name++)
         hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
-    return hash ^ hash >> 32;
-}
-
-static size_t slot_of(const struct diff_tree *tree, uint32_t parent, const char *name)
-{
-    size_t at = hash_of(parent, name) & (tree->slots - 1);
-    while (tree->slot[at] &&
-           (tree->node[tree->slot[at]].parent != parent || strcmp(tree->node[tree->slot[at]].name, name) != 0))
-        at = (at + 1) & (tree->slots - 1);
-    return at;
-}
-
-static int grow(struct diff_tree *tree)
-{
-    const size_t room = 2 * tree->room + 512;
-    struct diff_tree_node *node = reallocarray(tree->node, room, sizeof(*node));
-    if (node)
-        tree->node = node;
-    free(tree->slot);
-    tree->slots = 1024;
-    while (tree->slots < 2 * room)
-        tree->slots *= 2;
-    tree->slot = calloc(tree->slots, sizeof(*tree->slot));
-    if (!node || !tree->slot)
-        return -ENOMEM;
-    tree->room = room;
-    for (uint32_t i = 1; i < tree->count; i++)
-        tree->slot[slot_of(tree, node[i].parent, node[i].name)] = i;
-    return 0;
+    return hash;
 }
 
 static int start(struct diff_tree *tree)
 {
-    if (grow(tree))
+    if (hs_paths__start(&tree->paths) || !HS_ARRAY_HAS_ROOM(tree->node, 0, tree->room))
         return -ENOMEM;
-    tree->node[tree->count++] = (struct diff_tree_node){.name = ""};
+    tree->node[0] = (struct diff_tree_node){.name = ""};
     return 0;
+}
+
+struct diff_tree_key {
+    const struct diff_tree_node *node;
+    const char *name;
+};
+
+static bool has_name(const void *key, uint32_t number)
+{
+    const struct diff_tree_key *wanted = key;
+    return !strcmp(wanted->node[number].name, wanted->name);
 }
 
 // The child of `parent` with this name; 0: out of memory.
 static uint32_t child_of(struct diff_tree *tree, uint32_t parent, const struct hs_frame *frame)
 {
     const char *name = tree->by_library ? hs_base_name(frame->module) : frame->function;
+    const uint32_t made = (uint32_t)tree->paths.count;
     if (tree->by_library && parent && !strcmp(tree->node[parent].name, name))
         return parent;
-    size_t at = slot_of(tree, parent, name);
-    if (tree->slot[at])
-        return tree->slot[at];
-    if (tree->count == tree->room) {
-        if (grow(tree))
-            return 0;
-        at = slot_of(tree, parent, name);
-    }
-    tree->slot[at] = (uint32_t)tree->count;
-    tree->node[tree->count] = (struct diff_tree_node){.parent = parent, .frame = frame, .name = name};
-    return (uint32_t)tree->count++;
-}
-
-static void add(struct diff_tree_side *to, uint64_t bytes, uint64_t count)
-{
-    to->bytes += bytes;
-    to->count += count;
+    if (!HS_ARRAY_HAS_ROOM(tree->node, made, tree->room))
+        return 0;
+    const struct diff_tree_key wanted = {tree->node, name};
+    const uint32_t child = hs_paths__child(&tree->paths, parent, hash_of(name), has_name, &wanted);
+    if (child == made)
+        tree->node[made] = (struct diff_tree_node){.frame = frame, .name = name};
+    return child;
 }
 
 // A node of the call tree. What passes through two nodes that are one here is counted once: at the outer one.
 static void add_node(struct diff_tree *tree, const struct hs_call_tree *from, uint32_t index, uint32_t to, bool is_new,
                      bool now)
 {
-    const struct hs_tree_node *node = &from->node[index];
-    const struct hs_tree_self self = hs_call_tree__self(from, index);
+    const struct hs_value own = hs_paths__own(&from->paths, index);
     struct diff_tree_node *at = &tree->node[to];
     if (is_new)
-        add(now ? &at->now : &at->base, node->bytes, node->blocks);
-    add(now ? &at->now_self : &at->base_self, self.bytes, self.blocks);
+        hs_value__add(now ? &at->now : &at->base, &from->paths.at[index].value);
+    hs_value__add(now ? &at->now_self : &at->base_self, &own);
 }
 
 static int add_tree(struct diff_tree *tree, const struct hs_call_tree *from, bool now)
 {
-    uint32_t *to = calloc(from->count + 1, sizeof(*to));
+    uint32_t *to = calloc(from->paths.count, sizeof(*to));
     if (!to)
         return -ENOMEM;
     add_node(tree, from, 0, 0, true, now);
     int result = 0;
-    for (uint32_t i = 1; i < from->count && !result; i++) {
-        const uint32_t parent = to[from->node[i].parent];
+    for (uint32_t i = 1; i < from->paths.count && !result; i++) {
+        const uint32_t parent = to[from->paths.at[i].parent];
         to[i] = child_of(tree, parent, from->node[i].frame);
         result = to[i] ? 0 : -ENOMEM;
         if (!result)
@@ -177,14 +143,8 @@ struct taking_totals {
 static int take_total(void *context, const struct hs_total *total)
 {
     struct taking_totals *to = context;
-    if (to->totals.count == to->room) {
-        const size_t room = 2 * to->room + 256;
-        struct hs_total *grown = reallocarray(to->totals.total, room, sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        to->totals.total = grown;
-        to->room = room;
-    }
+    if (!HS_ARRAY_HAS_ROOM(to->totals.total, to->totals.count, to->room))
+        return -ENOMEM;
     to->totals.total[to->totals.count++] = *total;
     return 0;
 }
@@ -215,47 +175,48 @@ static uint64_t distance(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-static bool differs(const struct diff_tree_node *node)
+static bool differs(const struct diff_tree *tree, uint32_t at)
 {
-    return node->moved || node->base.count != node->now.count;
+    const struct diff_tree_node *node = &tree->node[at];
+    return tree->paths.at[at].value.bytes || node->base.count != node->now.count;
 }
 
 static void add_up_changes(struct diff_tree *tree)
 {
-    for (size_t i = tree->count; i-- > 0;) {
-        struct diff_tree_node *node = &tree->node[i];
-        node->moved += distance(node->now_self.bytes, node->base_self.bytes);
-        if (i)
-            tree->node[node->parent].moved += node->moved;
+    for (size_t i = 0; i < tree->paths.count; i++) {
+        const struct diff_tree_node *node = &tree->node[i];
+        tree->paths.at[i].value.bytes = distance(node->now_self.bytes, node->base_self.bytes);
     }
+    hs_paths__finish(&tree->paths);
 }
 
 static int compare(const void *left, const void *right, void *context)
 {
-    const struct diff_tree *tree = context;
+    const struct hs_path_node *nodes = context;
     const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    if (tree->node[a].moved != tree->node[b].moved)
-        return tree->node[a].moved < tree->node[b].moved ? 1 : -1;
+    if (nodes[a].value.bytes != nodes[b].value.bytes)
+        return nodes[a].value.bytes < nodes[b].value.bytes ? 1 : -1;
     return (a > b) - (a < b);
 }
 
 // No node has more than its parent: the first of this order include the parents of all.
 static int choose(struct diff_tree *tree, uint64_t most)
 {
-    size_t count = 0;
+    struct hs_path_node *nodes = tree->paths.at;
+    const size_t count = tree->paths.count;
     add_up_changes(tree);
-    tree->order = malloc(tree->count * sizeof(*tree->order));
+    tree->order = malloc(count * sizeof(*tree->order));
     if (!tree->order)
         return -ENOMEM;
-    for (uint32_t i = 0; i < tree->count; i++)
-        tree->order[count++] = i;
-    qsort_r(tree->order, count, sizeof(*tree->order), compare, tree);
+    for (uint32_t i = 0; i < count; i++)
+        tree->order[i] = i;
+    qsort_r(tree->order, count, sizeof(*tree->order), compare, nodes);
     for (size_t i = 0; i < count && tree->shown < most; i++) {
-        struct diff_tree_node *node = &tree->node[tree->order[i]];
-        if (tree->order[i] && (!differs(node) || !tree->node[node->parent].place))
+        const uint32_t at = tree->order[i];
+        if (at && (!differs(tree, at) || !nodes[nodes[at].parent].place))
             continue;
-        tree->order[tree->shown] = tree->order[i];
-        node->place = (uint32_t)++tree->shown;
+        tree->order[tree->shown] = at;
+        nodes[at].place = (uint32_t)++tree->shown;
     }
     return 0;
 }
@@ -284,7 +245,7 @@ int hs_prepare__diff_tree(struct hs_question *question)
     return 0;
 }
 
-static void write_side(struct hs_json *json, const char *key, const struct diff_tree_side *side)
+static void write_side(struct hs_json *json, const char *key, const struct hs_value *side)
 {
     hs_json__open_object(json, key);
     hs_json__number(json, "size", side->bytes);
@@ -305,11 +266,13 @@ static void write_names(struct hs_json *json, const struct hs_question *question
 }
 
 static void write_node(struct hs_json *json, const struct hs_question *question, const struct diff_tree *tree,
-                       const struct diff_tree_node *node)
+                       uint32_t at)
 {
+    const struct hs_path_node *nodes = tree->paths.at;
+    const struct diff_tree_node *node = &tree->node[at];
     hs_json__open_object(json, NULL);
     if (node->frame)
-        hs_json__number(json, "parent", tree->node[node->parent].place - 1);
+        hs_json__number(json, "parent", nodes[nodes[at].parent].place - 1);
     else
         hs_json__null(json, "parent");
     write_names(json, question, tree, node);
@@ -317,7 +280,7 @@ static void write_node(struct hs_json *json, const struct hs_question *question,
     write_side(json, "now", &node->now);
     hs_json__signed(json, "size_delta", (int64_t)(node->now.bytes - node->base.bytes));
     hs_json__signed(json, "count_delta", (int64_t)(node->now.count - node->base.count));
-    hs_json__number(json, "moved_size", node->moved);
+    hs_json__number(json, "moved_size", nodes[at].value.bytes);
     hs_json__boolean(json, "only_in_base", !node->now.count && node->base.count);
     hs_json__boolean(json, "only_in_now", !node->base.count && node->now.count);
     hs_json__close_object(json);
@@ -328,13 +291,13 @@ int hs_answer__diff_tree(struct hs_question *question, FILE *out)
     const struct diff_tree *tree = question->work;
     struct hs_json json;
     size_t differing = 0;
-    for (size_t i = 1; i < tree->count; i++)
-        differing += differs(&tree->node[i]);
+    for (uint32_t i = 1; i < tree->paths.count; i++)
+        differing += differs(tree, i);
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
     hs_json__open_array(&json, "nodes");
     for (size_t i = 0; i < tree->shown; i++)
-        write_node(&json, question, tree, &tree->node[tree->order[i]]);
+        write_node(&json, question, tree, tree->order[i]);
     hs_json__close_array(&json);
     hs_json__number(&json, "left_out_nodes", differing - (tree->shown - 1));
     hs_json__close_object(&json);

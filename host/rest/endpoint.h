@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The endpoints of the server, as a table in endpoints.c. Routing, the check of parameters, /openapi.json and the tests
-// use it. A new endpoint needs an entry there and its two functions.
+// use it. CONTRIBUTING.md lists what a new endpoint needs.
 #ifndef HEAPSONDE_HOST_REST_ENDPOINT_H
 #define HEAPSONDE_HOST_REST_ENDPOINT_H
 

@@ -67,7 +67,7 @@ static int add_entry(struct entries_finding *finding, uint32_t at, int32_t frame
     if (!HS_ARRAY_HAS_ROOM(finding->entry, finding->count, finding->room))
         return -ENOMEM;
     finding->entry[finding->count++] = (struct hs_function_start){
-        .at = at, .frame = frame, .first = finding->nodes->first[at], .value = finding->nodes->passing[at]};
+        .at = at, .frame = frame, .first = finding->nodes->first[at], .value = finding->nodes->paths.at[at].value};
     return 0;
 }
 
@@ -78,8 +78,8 @@ static bool is_inside(const struct entries_finding *finding, uint32_t at)
 
 static int look_at(struct entries_finding *finding, uint32_t at)
 {
-    const uint32_t node = finding->nodes->node[at], place = hs_frame_table__place(finding->table, node);
-    bool inside = is_inside(finding, hs_node_tree__parent(finding->nodes, at));
+    const uint32_t node = finding->nodes->paths.at[at].place, place = hs_frame_table__place(finding->table, node);
+    bool inside = is_inside(finding, finding->nodes->paths.at[at].parent);
     int failed = inside ? 0 : make_room(finding, place);
     if (!inside && !failed && finding->known[place] != HAS_NOT) {
         const int32_t frame = frame_of(finding, hs_frame_table__node(finding->table, node));
@@ -95,9 +95,9 @@ int hs_entries__find(const struct hs_frame_table *table, const struct hs_node_tr
                      const struct hs_entries_wanted *wanted, struct hs_function_start **entries, size_t *count)
 {
     struct entries_finding finding = {.table = table, .nodes = nodes, .wanted = wanted};
-    finding.inside = calloc(nodes->count / 64 + 1, sizeof(*finding.inside));
+    finding.inside = calloc(nodes->paths.count / 64 + 1, sizeof(*finding.inside));
     int failed = finding.inside ? 0 : -ENOMEM;
-    for (uint32_t at = 1; at < nodes->count && !failed; at++)
+    for (uint32_t at = 1; at < nodes->paths.count && !failed; at++)
         failed = look_at(&finding, at);
     free(finding.inside);
     free(finding.known);

@@ -128,20 +128,24 @@ struct frame_sums_walk {
     struct hs_trace_symbols *symbols;
     const struct hs_node_tree *nodes;
     enum hs_cost cost;
+    const int *cancel; // may be NULL
+    size_t steps;
     uint32_t depth; // frames that were entered
     int failed;
 };
 
-static void add(struct hs_value *to, struct hs_value value)
+static void add_own(struct hs_value *to, const struct hs_node_tree *nodes, uint32_t at)
 {
-    to->bytes += value.bytes;
-    to->count += value.count;
+    const struct hs_value own = hs_paths__own(&nodes->paths, at);
+    hs_value__add(to, &own);
 }
 
 // The frames further out were counted already: a recursive function is counted once.
-static void enter(struct frame_sums_walk *walk, uint32_t at)
+static int enter(void *context, uint32_t at, unsigned depth)
 {
-    const struct hs_frames *frames = hs_trace_symbols__node(walk->symbols, walk->nodes->node[at]);
+    struct frame_sums_walk *walk = context;
+    const struct hs_frames *frames = hs_trace_symbols__node(walk->symbols, walk->nodes->paths.at[at].place);
+    (void)depth;
     for (uint32_t i = frames->count; i-- > 0;) {
         struct hs_sum_row *row = row_of(walk->rows, &frames->frame[i], &walk->failed);
         walk->depth++;
@@ -150,43 +154,25 @@ static void enter(struct frame_sums_walk *walk, uint32_t at)
         if (!row->depth || row->depth > walk->depth)
             row->depth = walk->depth;
         if (!row->inside++)
-            add(&row->total[walk->cost], walk->nodes->passing[at]);
+            hs_value__add(&row->total[walk->cost], &walk->nodes->paths.at[at].value);
         if (!i)
-            add(&row->self[walk->cost], hs_node_tree__own(walk->nodes, at));
+            add_own(&row->self[walk->cost], walk->nodes, at);
     }
+    if (!(++walk->steps & 0xffff) && walk->cancel && __atomic_load_n(walk->cancel, __ATOMIC_RELAXED))
+        return -ECANCELED;
+    return walk->failed;
 }
 
-static void leave(struct frame_sums_walk *walk, uint32_t at)
+static int leave(void *context, uint32_t at, unsigned depth)
 {
-    const struct hs_frames *frames = hs_trace_symbols__node(walk->symbols, walk->nodes->node[at]);
+    struct frame_sums_walk *walk = context;
+    const struct hs_frames *frames = hs_trace_symbols__node(walk->symbols, walk->nodes->paths.at[at].place);
+    (void)depth;
     walk->depth -= frames->count;
     for (uint32_t i = 0; i < frames->count; i++) {
         struct hs_sum_row *row = row_of(walk->rows, &frames->frame[i], &walk->failed);
         if (row)
             row->inside--;
-    }
-}
-
-static int walk_all(struct frame_sums_walk *walk, const int *cancel)
-{
-    uint32_t at = walk->nodes->child[0];
-    size_t steps = 0;
-    while (at && !walk->failed) {
-        enter(walk, at);
-        if (!(++steps & 0xffff) && cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
-            return -ECANCELED;
-        if (walk->nodes->child[at]) {
-            at = walk->nodes->child[at];
-            continue;
-        }
-        while (at && !walk->failed) {
-            leave(walk, at);
-            if (walk->nodes->sibling[at]) {
-                at = walk->nodes->sibling[at];
-                break;
-            }
-            at = hs_node_tree__parent(walk->nodes, at);
-        }
     }
     return walk->failed;
 }
@@ -210,10 +196,10 @@ static int add_innermost(struct hs_sum_rows *rows, struct hs_question *question,
     for (size_t i = 0; i < stacks->count && !failed; i++) {
         const struct hs_frame *frame = hs_sum_by__frame(rows->by, question->symbols, stacks->at[i].stack);
         struct hs_sum_row *row = frame ? row_of(rows, frame, &failed) : NULL;
-        add(&rows->sum[cost], stacks->at[i].value);
+        hs_value__add(&rows->sum[cost], &stacks->at[i].value);
         if (row) {
-            add(&row->self[cost], stacks->at[i].value);
-            add(&row->total[cost], stacks->at[i].value);
+            hs_value__add(&row->self[cost], &stacks->at[i].value);
+            hs_value__add(&row->total[cost], &stacks->at[i].value);
         }
         if (!(i & 0xffff) && question->control.cancel && __atomic_load_n(question->control.cancel, __ATOMIC_RELAXED))
             return -ECANCELED;
@@ -227,9 +213,13 @@ static int add_functions(struct hs_sum_rows *rows, struct hs_question *question,
     struct hs_node_tree nodes = {0};
     int result = hs_node_tree__make(&nodes, question->store, stacks->at, stacks->count);
     if (!result) {
-        struct frame_sums_walk walk = {.rows = rows, .symbols = question->symbols, .nodes = &nodes, .cost = cost};
-        rows->sum[cost] = nodes.passing[0];
-        result = walk_all(&walk, question->control.cancel);
+        struct frame_sums_walk walk = {.rows = rows,
+                                       .symbols = question->symbols,
+                                       .nodes = &nodes,
+                                       .cost = cost,
+                                       .cancel = question->control.cancel};
+        rows->sum[cost] = nodes.paths.at[0].value;
+        result = hs_paths__walk(&nodes.paths, enter, leave, &walk);
     }
     hs_node_tree__free(&nodes);
     return result;

@@ -25,12 +25,6 @@ struct function_costs_adding {
     size_t steps, room;
 };
 
-static void add(struct hs_value *to, const struct hs_value *value)
-{
-    to->bytes += value->bytes;
-    to->count += value->count;
-}
-
 // ---- children by their function -------------------------------------------------------------------------------------
 
 struct function_costs_key {
@@ -70,7 +64,7 @@ static uint32_t go_to(const struct function_costs_adding *adding, uint32_t node,
     const uint32_t child = hs_hash_index__find(&adding->index, hash, is_wanted, &wanted);
     if (child == HS_HASH_NONE)
         return 0;
-    add(&adding->values[child].all, value);
+    hs_value__add(&adding->values[child].all, value);
     return child;
 }
 
@@ -81,11 +75,11 @@ static void add_outwards(const struct function_costs_adding *adding, const struc
     const struct hs_frame_table *table = &adding->growth->table;
     struct hs_function_start member = *start;
     uint32_t node = 0;
-    add(&adding->values[0].all, &member.value);
+    hs_value__add(&adding->values[0].all, &member.value);
     for (;;) {
         hs_function_start__move_outwards(table, &member);
         if (!member.at) {
-            add(&adding->values[node].self, &member.value);
+            hs_value__add(&adding->values[node].self, &member.value);
             return;
         }
         const struct hs_frames *frames = hs_frame_table__of_place(table, member.group);
@@ -109,22 +103,22 @@ static int add_step(struct function_costs_adding *adding, struct function_costs_
 {
     const struct hs_node_tree *nodes = adding->growth->nodes;
     if (step.frame > 0) {
-        const struct hs_frames *frames = hs_frame_table__node(&adding->growth->table, nodes->node[step.at]);
+        const struct hs_frames *frames = hs_frame_table__node(&adding->growth->table, nodes->paths.at[step.at].place);
         while (step.frame > 0) {
             step.node = go_to(adding, step.node, &frames->frame[--step.frame], &step.value);
             if (!step.node)
                 return 0;
         }
     }
-    const struct hs_value own = hs_node_tree__own(nodes, step.at);
-    add(&adding->values[step.node].self, &own);
+    const struct hs_value own = hs_paths__own(&nodes->paths, step.at);
+    hs_value__add(&adding->values[step.node].self, &own);
     int failed = 0;
-    for (uint32_t child = nodes->child[step.at]; child && !failed; child = nodes->sibling[child]) {
-        const struct hs_frames *frames = hs_frame_table__node(&adding->growth->table, nodes->node[child]);
-        failed =
-            push(adding,
-                 (struct function_costs_step){
-                     .at = child, .frame = (int32_t)frames->count, .node = step.node, .value = nodes->passing[child]});
+    for (uint32_t child = nodes->paths.at[step.at].child; child && !failed; child = nodes->paths.at[child].sibling) {
+        const struct hs_frames *frames = hs_frame_table__node(&adding->growth->table, nodes->paths.at[child].place);
+        failed = push(adding, (struct function_costs_step){.at = child,
+                                                           .frame = (int32_t)frames->count,
+                                                           .node = step.node,
+                                                           .value = nodes->paths.at[child].value});
     }
     return failed;
 }
@@ -136,7 +130,7 @@ static bool is_cancelled(const struct function_costs_adding *adding)
 
 static int add_inwards(struct function_costs_adding *adding, const struct hs_function_start *start)
 {
-    add(&adding->values[0].all, &start->value);
+    hs_value__add(&adding->values[0].all, &start->value);
     int failed = push(adding, (struct function_costs_step){start->at, start->frame, 0, start->value});
     while (adding->steps && !failed)
         failed = is_cancelled(adding) ? -ECANCELED : add_step(adding, adding->step[--adding->steps]);

@@ -119,19 +119,13 @@ static struct function_tree_group *group_of(struct function_tree_growing *growin
 
 // ---- steps ----------------------------------------------------------------------------------------------------------
 
-static void add(struct hs_value *to, const struct hs_value *value)
-{
-    to->bytes += value->bytes;
-    to->count += value->count;
-}
-
 static struct function_tree_group *count_step(struct function_tree_growing *growing,
                                               const struct hs_function_start *step, const struct hs_frame *frame)
 {
     struct function_tree_group *group = group_of(growing, frame);
     if (!group)
         return NULL;
-    add(&group->value, &step->value);
+    hs_value__add(&group->value, &step->value);
     group->steps++;
     if (step->first < group->first) {
         group->first = step->first;
@@ -216,7 +210,7 @@ static void count_outwards(struct function_tree_growing *growing, const struct f
     for (size_t i = range->begin; i < range->end && !growing->failed; i++) {
         struct hs_function_start *member = &growing->now.member[i];
         if (!member->at) {
-            add(&growing->self, &member->value);
+            hs_value__add(&growing->self, &member->value);
             continue;
         }
         const struct hs_frames *frames = hs_frame_table__of_place(table, member->group);
@@ -247,7 +241,7 @@ static void take_outwards(struct function_tree_growing *growing, const struct fu
             continue;
         struct hs_function_start *same = same_step(growing, group, step);
         if (same) {
-            add(&same->value, &step->value);
+            hs_value__add(&same->value, &step->value);
             same->first = step->first < same->first ? step->first : same->first;
             continue;
         }
@@ -273,23 +267,22 @@ static void step_inwards(struct function_tree_growing *growing, const struct hs_
     const struct hs_frame_table *table = &growing->growth->table;
     const struct hs_node_tree *nodes = growing->growth->nodes;
     struct hs_function_start step = *member;
-    struct hs_value own = nodes->passing[member->at];
+    const struct hs_path_node *at = nodes->paths.at;
+    struct hs_value own = at[member->at].value;
     if (member->frame > 0) {
         step.frame--;
-        step_to(growing, step, hs_frame_table__node(table, nodes->node[member->at]), visit);
+        step_to(growing, step, hs_frame_table__node(table, at[member->at].place), visit);
         return;
     }
-    for (uint32_t child = nodes->child[member->at]; child; child = nodes->sibling[child]) {
-        const struct hs_frames *frames = hs_frame_table__node(table, nodes->node[child]);
-        step = (struct hs_function_start){.at = child,
-                                          .frame = (int32_t)frames->count - 1,
-                                          .first = nodes->first[child],
-                                          .value = nodes->passing[child]};
+    for (uint32_t child = at[member->at].child; child; child = at[child].sibling) {
+        const struct hs_frames *frames = hs_frame_table__node(table, at[child].place);
+        step = (struct hs_function_start){
+            .at = child, .frame = (int32_t)frames->count - 1, .first = nodes->first[child], .value = at[child].value};
         step_to(growing, step, frames, visit);
         own.bytes -= step.value.bytes;
         own.count -= step.value.count;
     }
-    add(&growing->self, &own);
+    hs_value__add(&growing->self, &own);
 }
 
 static void count_inwards(struct function_tree_growing *growing, const struct hs_function_start *step,
@@ -471,7 +464,7 @@ static int plant(struct function_tree_growing *growing, struct hs_function_start
     tree->at[0] = (struct hs_function_node){0};
     tree->count = 1;
     for (size_t i = 0; i < count; i++)
-        add(&tree->at[0].all, &starts[i].value);
+        hs_value__add(&tree->at[0].all, &starts[i].value);
     growing->ranges.range[growing->ranges.count++] = (struct function_tree_range){0, 0, count};
     return 0;
 }
@@ -497,12 +490,6 @@ int hs_function_tree__grow(struct hs_function_tree *tree, const struct hs_functi
     return failed;
 }
 
-static int compare_bytes(const void *left, const void *right)
-{
-    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a < b) - (a > b);
-}
-
 // Parents come before children and the larger child before the smaller one: of equal ones the first are those that
 // hang together.
 int hs_function_tree__prune(struct hs_function_tree *tree, size_t most)
@@ -510,21 +497,12 @@ int hs_function_tree__prune(struct hs_function_tree *tree, size_t most)
     if (tree->count <= most)
         return 0;
     uint64_t *bytes = malloc(tree->count * sizeof(*bytes));
-    uint8_t *kept = calloc(tree->count, 1);
-    if (!bytes || !kept) {
-        free(bytes);
-        free(kept);
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < tree->count; i++)
+    for (size_t i = 0; bytes && i < tree->count; i++)
         bytes[i] = tree->at[i].all.bytes;
-    qsort(bytes, tree->count, sizeof(*bytes), compare_bytes);
-    const uint64_t least = bytes[most - 1];
-    size_t equal = 0;
-    while (equal < most && bytes[most - 1 - equal] == least)
-        equal++;
-    for (size_t i = 0; i < tree->count; i++)
-        kept[i] = tree->at[i].all.bytes > least || (tree->at[i].all.bytes == least && equal && equal--);
+    uint8_t *kept = bytes ? hs_largest__choose(bytes, tree->count, most) : NULL;
+    free(bytes);
+    if (!kept)
+        return -ENOMEM;
     for (size_t i = 0; i < tree->count; i++) {
         struct hs_function_node *node = &tree->at[i];
         uint32_t children = 0;
@@ -532,7 +510,6 @@ int hs_function_tree__prune(struct hs_function_tree *tree, size_t most)
             children++;
         node->children = children;
     }
-    free(bytes);
     free(kept);
     return 0;
 }

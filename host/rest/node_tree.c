@@ -44,8 +44,8 @@ static int mark_nodes(struct hs_node_tree *tree, const struct hs_stack_value *st
         for (uint32_t node = clamp(tree, stacks[i].stack); !has(tree, node); node = parent_of(tree, node))
             add_node(tree, node);
     for (size_t word = 0; word < words; word++) {
-        tree->before[word] = (uint32_t)tree->count;
-        tree->count += (unsigned)__builtin_popcountll(tree->in[word]);
+        tree->before[word] = (uint32_t)tree->paths.count;
+        tree->paths.count += (unsigned)__builtin_popcountll(tree->in[word]);
     }
     return 0;
 }
@@ -55,28 +55,28 @@ static void number_nodes(struct hs_node_tree *tree)
     uint32_t at = 0;
     for (size_t word = 0; word < tree->node_count / 64 + 1; word++)
         for (uint64_t bits = tree->in[word]; bits; bits &= bits - 1) {
+            const uint32_t node = (uint32_t)(word * 64) + (uint32_t)__builtin_ctzll(bits);
             tree->first[at] = UINT32_MAX;
-            tree->node[at++] = (uint32_t)(word * 64) + (uint32_t)__builtin_ctzll(bits);
+            tree->paths.at[at++] =
+                (struct hs_path_node){.parent = number_of(tree, parent_of(tree, node)), .place = node};
         }
 }
 
-static void add(struct hs_node_tree *tree, uint32_t at, struct hs_value value, uint32_t first)
+static void add_first(struct hs_node_tree *tree, uint32_t at, uint32_t first)
 {
-    tree->passing[at].bytes += value.bytes;
-    tree->passing[at].count += value.count;
     tree->first[at] = first < tree->first[at] ? first : tree->first[at];
 }
 
 static void add_up(struct hs_node_tree *tree, const struct hs_stack_value *stacks, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        add(tree, number_of(tree, clamp(tree, stacks[i].stack)), stacks[i].value, stacks[i].stack);
-    for (uint32_t at = (uint32_t)tree->count; at-- > 1;) {
-        const uint32_t parent = number_of(tree, parent_of(tree, tree->node[at]));
-        tree->sibling[at] = tree->child[parent];
-        tree->child[parent] = at;
-        add(tree, parent, tree->passing[at], tree->first[at]);
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t at = number_of(tree, clamp(tree, stacks[i].stack));
+        hs_value__add(&tree->paths.at[at].value, &stacks[i].value);
+        add_first(tree, at, stacks[i].stack);
     }
+    for (uint32_t at = (uint32_t)tree->paths.count; at-- > 1;)
+        add_first(tree, tree->paths.at[at].parent, tree->first[at]);
+    hs_paths__finish(&tree->paths);
 }
 
 int hs_node_tree__make(struct hs_node_tree *tree, const struct hs_store *store, const struct hs_stack_value *stacks,
@@ -92,18 +92,14 @@ int hs_node_tree__make_of(struct hs_node_tree *tree, const struct hs_node *nodes
 {
     *tree = (struct hs_node_tree){.nodes = nodes, .node_count = node_count};
     int failed = mark_nodes(tree, stacks, count);
+    if (!failed) {
+        tree->paths.at = malloc(tree->paths.count * sizeof(*tree->paths.at));
+        tree->first = malloc(tree->paths.count * sizeof(*tree->first));
+        failed = tree->paths.at && tree->first ? 0 : -ENOMEM;
+    }
     if (failed) {
         hs_node_tree__free(tree);
         return failed;
-    }
-    tree->node = malloc(tree->count * sizeof(*tree->node));
-    tree->first = malloc(tree->count * sizeof(*tree->first));
-    tree->child = calloc(tree->count, sizeof(*tree->child));
-    tree->sibling = calloc(tree->count, sizeof(*tree->sibling));
-    tree->passing = calloc(tree->count, sizeof(*tree->passing));
-    if (!tree->node || !tree->first || !tree->child || !tree->sibling || !tree->passing) {
-        hs_node_tree__free(tree);
-        return -ENOMEM;
     }
     number_nodes(tree);
     add_up(tree, stacks, count);
@@ -112,11 +108,8 @@ int hs_node_tree__make_of(struct hs_node_tree *tree, const struct hs_node *nodes
 
 void hs_node_tree__free(struct hs_node_tree *tree)
 {
-    free(tree->node);
+    hs_paths__free(&tree->paths);
     free(tree->first);
-    free(tree->child);
-    free(tree->sibling);
-    free(tree->passing);
     free(tree->in);
     free(tree->before);
     *tree = (struct hs_node_tree){0};
@@ -125,19 +118,4 @@ void hs_node_tree__free(struct hs_node_tree *tree)
 uint32_t hs_node_tree__find(const struct hs_node_tree *tree, uint32_t node)
 {
     return number_of(tree, clamp(tree, node));
-}
-
-uint32_t hs_node_tree__parent(const struct hs_node_tree *tree, uint32_t at)
-{
-    return at ? number_of(tree, parent_of(tree, tree->node[at])) : 0;
-}
-
-struct hs_value hs_node_tree__own(const struct hs_node_tree *tree, uint32_t at)
-{
-    struct hs_value own = tree->passing[at];
-    for (uint32_t child = tree->child[at]; child; child = tree->sibling[child]) {
-        own.bytes -= tree->passing[child].bytes;
-        own.count -= tree->passing[child].count;
-    }
-    return own;
 }

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The part of the stack table that some stacks need, with their values. Nodes get new numbers; parents come before
-// their children. It takes 32 bytes per node.
+// their children. It takes 36 bytes per node.
 #ifndef HEAPSONDE_HOST_REST_NODE_TREE_H
 #define HEAPSONDE_HOST_REST_NODE_TREE_H
 
+#include "host/base/paths.h"
 #include "host/store/store.h"
 
-struct hs_value {
-    uint64_t bytes, count;
-};
-
 struct hs_node_tree {
-    size_t count;             // [0] is the empty stack
-    uint32_t *node;           // of the stack table
-    uint32_t *first;          // the least stack that passes through the node and has a value
-    uint32_t *child;          // 0: none
-    uint32_t *sibling;        // the next child of the same parent; 0: none
-    struct hs_value *passing; // of all stacks that pass through the node
+    struct hs_paths paths; // finished; the root is the empty stack, `place` is the node of the stack table
+    uint32_t *first;       // by node: the least stack that passes through it and has a value
     // Private: a set of the contained nodes, and the number of nodes before each word of it.
     const struct hs_node *nodes;
     size_t node_count;
@@ -40,9 +33,5 @@ void hs_node_tree__free(struct hs_node_tree *tree);
 
 // The new number of a contained node of the stack table; 0 for a node that the store does not have.
 uint32_t hs_node_tree__find(const struct hs_node_tree *tree, uint32_t node);
-// The parent of the root is the root.
-uint32_t hs_node_tree__parent(const struct hs_node_tree *tree, uint32_t at);
-// The value of what ends in a node.
-struct hs_value hs_node_tree__own(const struct hs_node_tree *tree, uint32_t at);
 
 #endif

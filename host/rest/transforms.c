@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/transforms.h"
 
+#include "host/base/hash_index.h"
 #include "host/filter/pattern.h"
 
 #include <errno.h>
@@ -28,10 +29,9 @@ struct hs_transformer {
     struct hs_transformed made, *to;
     struct transforms_names functions, libraries;
     size_t room;
-    uint32_t *slot; // a node of `to`, by its parent and its function
-    size_t slots;
-    uint32_t *now;  // by node of the tree: the node of `to` that it has led to
-    uint8_t *state; // by the same: OUTSIDE, ENDED
+    struct hs_hash_index index; // nodes of `to`, by their parents and their functions
+    uint32_t *now;              // by node of the tree: the node of `to` that it has led to
+    uint8_t *state;             // by the same: OUTSIDE, ENDED
 };
 
 enum { OUTSIDE = 1, ENDED = 2 }; // the root is not reached yet; the rest is left out
@@ -141,8 +141,9 @@ static bool is_cancelled(const struct hs_transformer *transforming)
 static int find_names(struct hs_transformer *transforming)
 {
     int failed = 0;
-    for (uint32_t at = 1; at < transforming->nodes->count && !failed; at++) {
-        const struct hs_frames *frames = hs_trace_symbols__node(transforming->symbols, transforming->nodes->node[at]);
+    for (uint32_t at = 1; at < transforming->nodes->paths.count && !failed; at++) {
+        const struct hs_frames *frames =
+            hs_trace_symbols__node(transforming->symbols, transforming->nodes->paths.at[at].place);
         for (uint32_t i = 0; i < frames->count && !failed; i++) {
             failed = add_name(&transforming->functions, frames->frame[i].function);
             if (!failed)
@@ -214,19 +215,6 @@ static int judge(struct hs_transformer *transforming)
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
-static uint32_t *slot_of(const struct hs_transformer *transforming, uint32_t parent, const char *identity)
-{
-    const struct hs_transformed *to = transforming->to;
-    const uint64_t key = ((uint64_t)(uintptr_t)identity ^ (uint64_t)parent << 40 ^ parent) * 0x9e3779b97f4a7c15u;
-    size_t i = (size_t)(key >> 32) & (transforming->slots - 1);
-    for (; transforming->slot[i]; i = (i + 1) & (transforming->slots - 1)) {
-        const uint32_t node = transforming->slot[i];
-        if (to->node[node].parent == parent && hs_frame__identity(to->frames[node].frame) == identity)
-            break;
-    }
-    return &transforming->slot[i];
-}
-
 static int grow(struct hs_transformer *transforming)
 {
     struct hs_transformed *to = transforming->to;
@@ -240,24 +228,49 @@ static int grow(struct hs_transformer *transforming)
     struct hs_stack_value *own = frames ? reallocarray(to->own, room, sizeof(*own)) : NULL;
     if (own)
         to->own = own;
-    uint32_t *slot = own ? calloc(2 * room, sizeof(*slot)) : NULL;
-    if (!slot)
+    if (!own)
         return -ENOMEM;
-    free(transforming->slot);
-    transforming->slot = slot;
-    transforming->slots = 2 * room;
     transforming->room = room;
-    for (uint32_t i = 1; i < to->count; i++)
-        *slot_of(transforming, to->node[i].parent, hs_frame__identity(to->frames[i].frame)) = i;
     return 0;
 }
 
-static void add_node(struct hs_transformed *to, uint32_t parent, const struct hs_frame *frame)
+static int add_node(struct hs_transformer *transforming, uint32_t parent, const struct hs_frame *frame)
 {
+    struct hs_transformed *to = transforming->to;
+    if (to->count == transforming->room && grow(transforming))
+        return -ENOMEM;
     const uint32_t node = (uint32_t)to->count++;
     to->node[node] = (struct hs_node){.pc = HS_NEVER, .parent = parent}; // neither a cut nor a guess
     to->frames[node] = (struct hs_frames){.frame = frame, .count = frame != NULL};
     to->own[node] = (struct hs_stack_value){.stack = node};
+    return 0;
+}
+
+struct transforms_key {
+    const struct hs_transformed *to;
+    uint32_t parent;
+    const char *identity;
+};
+
+static bool is_wanted(const void *key, uint32_t node)
+{
+    const struct transforms_key *wanted = key;
+    return wanted->to->node[node].parent == wanted->parent &&
+           hs_frame__identity(wanted->to->frames[node].frame) == wanted->identity;
+}
+
+// The child of `parent` with that function; it is made if there is none.
+static int child_of(struct hs_transformer *transforming, uint32_t parent, const struct hs_frame *frame, uint32_t *child)
+{
+    const struct transforms_key wanted = {transforming->to, parent, hs_frame__identity(frame)};
+    const uint64_t hash = hs_hash__pair((uintptr_t)wanted.identity, parent);
+    const uint32_t found = hs_hash_index__find(&transforming->index, hash, is_wanted, &wanted);
+    const uint32_t made = (uint32_t)transforming->to->count;
+    *child = found == HS_HASH_NONE ? made : found;
+    if (found != HS_HASH_NONE)
+        return 0;
+    const int failed = add_node(transforming, parent, frame);
+    return failed ? failed : hs_hash_index__add(&transforming->index, hash, made);
 }
 
 // ---- one frame after the other --------------------------------------------------------------------------------------
@@ -292,22 +305,14 @@ static int enter(struct hs_transformer *transforming, const struct hs_frame *fra
         *now = outer;
         return 0;
     }
-    if (to->count == transforming->room && grow(transforming))
-        return -ENOMEM;
-    uint32_t *slot = slot_of(transforming, *now, identity);
-    if (!*slot) {
-        *slot = (uint32_t)to->count;
-        add_node(to, *now, frame);
-    }
-    *now = *slot;
-    return 0;
+    return child_of(transforming, *now, frame, now);
 }
 
 static int enter_node(struct hs_transformer *transforming, uint32_t at)
 {
     const struct hs_node_tree *nodes = transforming->nodes;
-    const uint32_t parent = hs_node_tree__parent(nodes, at);
-    const struct hs_frames *frames = hs_trace_symbols__node(transforming->symbols, nodes->node[at]);
+    const uint32_t parent = nodes->paths.at[at].parent;
+    const struct hs_frames *frames = hs_trace_symbols__node(transforming->symbols, nodes->paths.at[at].place);
     uint32_t now = transforming->now[parent];
     uint8_t state = transforming->state[parent];
     int failed = 0;
@@ -320,43 +325,32 @@ static int enter_node(struct hs_transformer *transforming, uint32_t at)
 
 static void add_own(struct hs_transformer *transforming, uint32_t at)
 {
-    const struct hs_value own = hs_node_tree__own(transforming->nodes, at);
+    const struct hs_value own = hs_paths__own(&transforming->nodes->paths, at);
     struct hs_stack_value *to = &transforming->to->own[transforming->now[at]];
     if (transforming->state[at] & OUTSIDE)
         return;
-    to->value.bytes += own.bytes;
-    to->value.count += own.count;
+    hs_value__add(&to->value, &own);
 }
 
 // The node of a part's own frame; 0: none.
 static int enter_part(struct hs_transformer *transforming, const struct hs_frame *frame, uint32_t *node)
 {
     *node = 0;
-    if (!frame)
-        return 0;
-    if (transforming->to->count == transforming->room && grow(transforming))
-        return -ENOMEM;
-    uint32_t *slot = slot_of(transforming, 0, hs_frame__identity(frame));
-    if (!*slot) {
-        *slot = (uint32_t)transforming->to->count;
-        add_node(transforming->to, 0, frame);
-    }
-    *node = *slot;
-    return 0;
+    return frame ? child_of(transforming, 0, frame, node) : 0;
 }
 
 static int enter_all(struct hs_transformer *transforming, const struct hs_frame *frame)
 {
     const struct hs_node_tree *nodes = transforming->nodes;
-    transforming->now = calloc(nodes->count, sizeof(*transforming->now));
-    transforming->state = calloc(nodes->count, sizeof(*transforming->state));
+    transforming->now = calloc(nodes->paths.count, sizeof(*transforming->now));
+    transforming->state = calloc(nodes->paths.count, sizeof(*transforming->state));
     int failed =
         transforming->now && transforming->state ? enter_part(transforming, frame, transforming->now) : -ENOMEM;
     if (failed)
         return failed;
     transforming->state[0] = transforming->transforms->root_function ? OUTSIDE : 0;
     add_own(transforming, 0);
-    for (uint32_t at = 1; at < nodes->count && !failed; at++) {
+    for (uint32_t at = 1; at < nodes->paths.count && !failed; at++) {
         failed = enter_node(transforming, at);
         if (!failed)
             add_own(transforming, at);
@@ -403,10 +397,7 @@ int hs_transformer__create(struct hs_transformer **transformer, const struct hs_
     made->control = control;
     made->error = error;
     made->to = &made->made;
-    if (grow(made))
-        return say(error, -ENOMEM);
-    add_node(made->to, 0, NULL);
-    return 0;
+    return add_node(made, 0, NULL) ? say(error, -ENOMEM) : 0;
 }
 
 static void list_nodes(const struct hs_transformer *transformer, const struct hs_stack_values *values, uint32_t *nodes)
@@ -454,7 +445,7 @@ void hs_transformer__destroy(struct hs_transformer *transformer)
     if (!transformer)
         return;
     hs_transformed__free(&transformer->made);
-    free(transformer->slot);
+    hs_hash_index__free(&transformer->index);
     free(transformer);
 }
 

@@ -50,7 +50,8 @@ int hs_prepare__bounded_tree(struct hs_question *question)
 {
     int result = hs_prepare__tree(question);
     struct tree_tree_work *tree = question->work;
-    if (!result && hs_stack_tree__prune(&tree->tree, hs_question__number(question, "nodes", 16000), &tree->left_out))
+    if (!result &&
+        hs_paths__prune(&tree->tree.nodes.paths, hs_question__number(question, "nodes", 16000), &tree->left_out))
         result = hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less");
     return result;
 }
@@ -59,44 +60,50 @@ int hs_prepare__bounded_tree(struct hs_question *question)
 
 struct tree_writing {
     struct hs_question *question;
+    const struct hs_stack_tree *tree;
     FILE *out;
 };
 
-static void write_numbers(FILE *out, const struct hs_store *store, const struct hs_stack_node *node)
+static void write_numbers(const struct tree_writing *writing, uint32_t node)
 {
-    bool none = node->first > node->last;
-    uint64_t first = none ? UINT64_MAX : hs_store__realtime_ns(store, node->first) / 1000000000u;
-    uint64_t last = none ? 0 : hs_store__realtime_ns(store, node->last) / 1000000000u;
-    fprintf(out, "{\"size\":%" PRIu64 ",\"count\":%" PRIu64 ",\"first\":%" PRIu64 ",\"last\":%" PRIu64,
-            node->passing.bytes, node->passing.count, first, last);
+    const struct hs_store *store = writing->question->store;
+    const struct hs_value *value = &writing->tree->nodes.paths.at[node].value;
+    const struct hs_stack_times *times = &writing->tree->times[node];
+    bool none = times->first > times->last;
+    uint64_t first = none ? UINT64_MAX : hs_store__realtime_ns(store, times->first) / 1000000000u;
+    uint64_t last = none ? 0 : hs_store__realtime_ns(store, times->last) / 1000000000u;
+    fprintf(writing->out, "{\"size\":%" PRIu64 ",\"count\":%" PRIu64 ",\"first\":%" PRIu64 ",\"last\":%" PRIu64,
+            value->bytes, value->count, first, last);
 }
 
 // Inlined functions are children of those that they were inlined into.
-static int enter_node(void *context, const struct hs_stack_node *node, unsigned depth, bool is_first)
+static int enter_node(void *context, uint32_t node, unsigned depth)
 {
     const struct tree_writing *writing = context;
-    const struct hs_frames *frames = hs_trace_symbols__node(writing->question->symbols, node->node);
+    const struct hs_path_node *at = writing->tree->nodes.paths.at;
+    const bool is_first = at[at[node].parent].child == node;
+    const struct hs_frames *frames = hs_trace_symbols__node(writing->question->symbols, at[node].place);
     (void)depth;
     for (uint32_t i = frames->count; i-- > 0;) {
         struct hs_json json;
         if (!is_first && i + 1 == frames->count)
             putc_unlocked(',', writing->out);
-        write_numbers(writing->out, writing->question->store, node);
+        write_numbers(writing, node);
         fputs(",\"value\":", writing->out);
         hs_json__start(&json, writing->out, false);
         json.depth = 1; // it is within another
-        hs_write__frame(&json, NULL, writing->question, node->node, &frames->frame[i]);
+        hs_write__frame(&json, NULL, writing->question, at[node].place, &frames->frame[i]);
         fputs(",\"children\":[", writing->out);
     }
     return ferror(writing->out) ? -EPIPE : 0;
 }
 
-static int leave_node(void *context, const struct hs_stack_node *node, unsigned depth, bool is_first)
+static int leave_node(void *context, uint32_t node, unsigned depth)
 {
     const struct tree_writing *writing = context;
-    const struct hs_frames *frames = hs_trace_symbols__node(writing->question->symbols, node->node);
+    const uint32_t place = writing->tree->nodes.paths.at[node].place;
+    const struct hs_frames *frames = hs_trace_symbols__node(writing->question->symbols, place);
     (void)depth;
-    (void)is_first;
     for (uint32_t i = 0; i < frames->count; i++)
         fputs("]}", writing->out);
     return 0;
@@ -105,13 +112,12 @@ static int leave_node(void *context, const struct hs_stack_node *node, unsigned 
 int hs_answer__tree(struct hs_question *question, FILE *out)
 {
     const struct tree_tree_work *tree = question->work;
-    struct tree_writing writing = {question, out};
-    const struct hs_stack_node root = hs_stack_tree__root(&tree->tree);
-    write_numbers(out, question->store, &root);
+    struct tree_writing writing = {question, &tree->tree, out};
+    write_numbers(&writing, 0);
     if (tree->left_out)
         fprintf(out, ",\"left_out\":%zu", tree->left_out);
     fputs(",\"children\":[", out);
-    int result = hs_stack_tree__walk(&tree->tree, enter_node, leave_node, &writing);
+    int result = hs_paths__walk(&tree->tree.nodes.paths, enter_node, leave_node, &writing);
     fputs("]}\n", out);
     return result;
 }
@@ -120,11 +126,9 @@ int hs_answer__tree(struct hs_question *question, FILE *out)
 
 struct tree_folding {
     struct hs_question *question;
+    const struct hs_paths *paths;
     FILE *out;
-    char *path;
-    size_t capacity;
-    size_t *ends; // by depth
-    size_t depths;
+    struct hs_path_text path;
 };
 
 // ';' separates frames and a line is a stack, whatever a name is.
@@ -163,55 +167,30 @@ static char *frames_text(const struct tree_folding *folding, uint32_t node, size
     return text;
 }
 
-static bool reserve(struct tree_folding *folding, size_t length, unsigned depth)
-{
-    if (length > folding->capacity) {
-        char *path = realloc(folding->path, length * 2);
-        if (!path)
-            return false;
-        folding->path = path;
-        folding->capacity = length * 2;
-    }
-    if (depth >= folding->depths) {
-        size_t depths = 2 * (size_t)depth + 64;
-        size_t *ends = reallocarray(folding->ends, depths, sizeof(*ends));
-        if (!ends)
-            return false;
-        folding->ends = ends;
-        folding->depths = depths;
-    }
-    return true;
-}
-
-static int fold_node(void *context, const struct hs_stack_node *node, unsigned depth, bool is_first)
+static int fold_node(void *context, uint32_t node, unsigned depth)
 {
     struct tree_folding *folding = context;
     size_t length = 0;
-    char *text = frames_text(folding, node->node, &length);
-    (void)is_first;
-    if (!text || !reserve(folding, (depth ? folding->ends[depth - 1] : 0) + length + 2, depth)) {
-        free(text);
-        return -ENOMEM;
-    }
-    size_t end = depth ? folding->ends[depth - 1] : 0;
-    if (depth)
-        folding->path[end++] = ';';
-    memcpy(folding->path + end, text, length);
-    folding->ends[depth] = end + length;
+    char *text = frames_text(folding, folding->paths->at[node].place, &length);
+    char *name = text ? hs_path_text__append(&folding->path, depth, length) : NULL;
+    if (name)
+        memcpy(name, text, length);
     free(text);
-    if (node->own.count) {
-        fwrite_unlocked(folding->path, 1, end + length, folding->out);
-        fprintf(folding->out, " %" PRIu64 "\n", node->own.bytes);
+    if (!name)
+        return -ENOMEM;
+    const struct hs_value own = hs_paths__own(folding->paths, node);
+    if (own.count) {
+        fwrite_unlocked(folding->path.text, 1, folding->path.end[depth], folding->out);
+        fprintf(folding->out, " %" PRIu64 "\n", own.bytes);
     }
     return ferror(folding->out) ? -EPIPE : 0;
 }
 
 int hs_answer__folded(struct hs_question *question, FILE *out)
 {
-    struct tree_folding folding = {.question = question, .out = out};
     const struct tree_tree_work *tree = question->work;
-    int result = hs_stack_tree__walk(&tree->tree, fold_node, NULL, &folding);
-    free(folding.path);
-    free(folding.ends);
+    struct tree_folding folding = {.question = question, .paths = &tree->tree.nodes.paths, .out = out};
+    int result = hs_paths__walk(folding.paths, fold_node, NULL, &folding);
+    hs_path_text__free(&folding.path);
     return result;
 }

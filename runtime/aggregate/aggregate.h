@@ -4,7 +4,7 @@
 // slots as usual; the contents of a slot are added up instead of being encoded. At each tick, the filled part of the
 // slots in use is read without disturbing their threads.
 //
-// Called only by the writer, unless stated otherwise.
+// Called only by the writer.
 #ifndef HEAPSONDE_RUNTIME_AGGREGATE_AGGREGATE_H
 #define HEAPSONDE_RUNTIME_AGGREGATE_AGGREGATE_H
 
@@ -13,12 +13,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-// Any thread.
-static inline bool hs_aggregate__is_on(void)
-{
-    return hs_config.aggregate;
-}
 
 // Allocates the sums. Once per process, and again after hs_aggregate__reset().
 bool hs_aggregate__prepare(void);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/aggregate/blocks.h"
 
-#include "runtime/aggregate/stack_aggregates.h"
 #include "runtime/config.h"
 #include "runtime/memory.h"
 
@@ -12,6 +11,8 @@ static struct {
     struct hs_aggregate_block *table;
     uint32_t bits, count;
 } blocks;
+
+size_t hs_blocks_elsewhere;
 
 static uint32_t home_of(uintptr_t address)
 {
@@ -47,7 +48,7 @@ static bool grow(void)
     struct hs_aggregate_block *old = blocks.table;
     size_t size = hs_blocks__memory();
     uint32_t bits = old ? blocks.bits + 1 : FIRST_BITS;
-    if ((sizeof *old << bits) + hs_stack_aggregates__memory() > hs_config.aggregate_memory)
+    if ((sizeof *old << bits) + hs_blocks_elsewhere > hs_config.aggregate_memory)
         return false;
     struct hs_aggregate_block *table = hs_memory__map(sizeof *table << bits);
     if (!table)

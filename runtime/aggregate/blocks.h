@@ -47,6 +47,9 @@ bool hs_blocks__are_crowded(void);
 void hs_blocks__sweep(uint64_t time);
 
 size_t hs_blocks__memory(void);
+
+// How much of AGGREGATE_MEMORY the sums of stacks take.
+extern size_t hs_blocks_elsewhere;
 void hs_blocks__reset(void);
 
 #endif

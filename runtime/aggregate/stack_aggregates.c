@@ -55,17 +55,9 @@ static size_t table_size(const struct domain *domain)
     return domain->table ? sizeof *domain->table << domain->bits : 0;
 }
 
-size_t hs_stack_aggregates__memory(void)
-{
-    size_t size = 0;
-    for (unsigned i = 0; i < HS_AGGREGATE_DOMAINS; i++)
-        size += table_size(&domains[i]);
-    return size;
-}
-
 static bool has_room(size_t more)
 {
-    return hs_blocks__memory() + hs_stack_aggregates__memory() + more <= hs_config.aggregate_memory;
+    return hs_blocks__memory() + hs_blocks_elsewhere + more <= hs_config.aggregate_memory;
 }
 
 static uint32_t home_of(const struct domain *domain, uint32_t stack)
@@ -94,6 +86,7 @@ static bool grow(struct domain *domain)
             *place_of(&bigger, domain->table[i].stack) = domain->table[i];
     if (domain->table)
         hs_memory__unmap(domain->table, table_size(domain));
+    hs_blocks_elsewhere += size - table_size(domain);
     *domain = bigger;
     return true;
 }
@@ -295,4 +288,5 @@ void hs_stack_aggregates__reset(void)
             hs_memory__unmap(domain->emitted, emitted_room() * sizeof *domain->emitted);
         *domain = (struct domain){0};
     }
+    hs_blocks_elsewhere = 0;
 }

@@ -28,7 +28,6 @@ void hs_stack_aggregates__choose(unsigned domain, uint32_t (*name)(uint32_t stac
 // Passes on the changes since the last call, and marks them as written.
 void hs_stack_aggregates__emit(unsigned domain, void (*put)(const struct hs_aggregate_record *record));
 
-size_t hs_stack_aggregates__memory(void);
 void hs_stack_aggregates__reset(void);
 
 #endif

@@ -6,8 +6,8 @@
 #include "runtime/memory.h"
 #include "runtime/perf/sample.h"
 #include "runtime/perf/witness.h"
+#include "runtime/slot_source.h"
 #include "runtime/text.h"
-#include "runtime/writer.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

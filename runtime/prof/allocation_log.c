@@ -8,6 +8,7 @@
 #include "runtime/prof/contexts.h"
 #include "runtime/prof/dump.h"
 #include "runtime/prof/dump_name.h"
+#include "runtime/prof/dump_output.h"
 #include "runtime/prof/events.h"
 #include "runtime/prof/records.h"
 #include "runtime/text.h"

@@ -9,7 +9,7 @@
 #include "runtime/prof/options.h"
 #include "runtime/prof/pool.h"
 #include "runtime/prof/room.h"
-#include "runtime/prof/sampler.h"
+#include "runtime/prof/sampler_threads.h"
 #include "runtime/prof/stack_frames.h"
 #include "runtime/prof/weight.h"
 #include "runtime/stacks.h"
@@ -17,8 +17,6 @@
 #include <sys/mman.h>
 
 enum { SHARE = 8 };
-
-struct hs_lock hs_table_lock;
 
 static struct hs_buckets pair_buckets;
 static struct hs_pool pair_pool HS_FAR;

@@ -17,7 +17,7 @@
 #ifndef HEAPSONDE_RUNTIME_PROF_CONTEXTS_H
 #define HEAPSONDE_RUNTIME_PROF_CONTEXTS_H
 
-#include "runtime/lock.h"
+#include "runtime/prof/table_lock.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,16 +37,7 @@ struct hs_pair {
     struct hs_counts live, total;
 };
 
-extern struct hs_lock hs_table_lock;
-
 #pragma GCC visibility push(hidden)
-// Acquires and releases hs_table_lock for the calling thread. False: not acquired within two seconds.
-bool hs_table__lock(void);
-void hs_table__unlock(void);
-
-// Whether the calling thread holds the lock.
-bool hs_table__is_ours(void);
-
 // The index, from 1, of the pair, which is created if it does not exist; 0: no room. Requires the lock.
 uint32_t hs_pairs__find(uint32_t stack, uint32_t thread, uint32_t record);
 struct hs_pair *hs_pairs__at(uint32_t index);

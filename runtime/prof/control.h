@@ -32,10 +32,6 @@ void hs_control__exit(void);
 // (credentials, namespaces): ends the thread, and restarts it.
 void hs_control__stop(void);
 void hs_control__restart(void);
-
-// Writes the JSON of malloc_stats_print() in pieces, without calling libc. NULL: not available.
-typedef void hs_control_write_piece(void *data, const char *text);
-extern void (*hs_control_statistics)(hs_control_write_piece *write, void *data);
 #pragma GCC visibility pop
 
 #endif

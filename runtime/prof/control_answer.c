@@ -5,7 +5,6 @@
 #include "runtime/lock.h"
 #include "runtime/memory.h"
 #include "runtime/prof/contexts.h"
-#include "runtime/prof/control.h"
 #include "runtime/prof/control_sessions.h"
 #include "runtime/prof/dump.h"
 #include "runtime/prof/sampler.h"

@@ -28,6 +28,10 @@ void hs_control_answer__error(struct hs_control_answer *answer, const char *word
 // In a forked child: drops the requests that the parent is carrying out.
 void hs_control_answer__after_fork(void);
 void hs_control_answer__carry_out(struct hs_control_answer *answer, const struct hs_control_request *request);
+
+// Writes the JSON of malloc_stats_print() in pieces, without calling libc. NULL: not available.
+typedef void hs_control_write_piece(void *data, const char *text);
+extern void (*hs_control_statistics)(hs_control_write_piece *write, void *data);
 #pragma GCC visibility pop
 
 #endif

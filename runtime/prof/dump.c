@@ -11,7 +11,7 @@
 #include "runtime/clock.h"
 #include "runtime/prof/dump_name.h"
 #include "runtime/prof/dump_write.h"
-#include "runtime/prof/sampler.h"
+#include "runtime/prof/sampler_threads.h"
 #include "runtime/prof/streaming.h"
 #include "runtime/text.h"
 

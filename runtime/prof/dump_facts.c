@@ -3,6 +3,7 @@
 
 #include "arch/system.h"
 #include "runtime/clock.h"
+#include "runtime/mapped.h"
 #include "runtime/memory.h"
 #include "runtime/prof/dump_time.h"
 #include "runtime/prof/streaming.h"

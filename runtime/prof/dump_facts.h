@@ -6,7 +6,8 @@
 #define HEAPSONDE_RUNTIME_PROF_DUMP_FACTS_H
 
 #include "runtime/image.h"
-#include "runtime/prof/dump.h"
+#include "runtime/prof/dump_output.h"
+#include "runtime/prof/options.h"
 
 #include <stdbool.h>
 #include <stddef.h>

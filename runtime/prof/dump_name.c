@@ -3,12 +3,15 @@
 
 #include "arch/system.h"
 #include "runtime/clock.h"
+#include "runtime/lock.h"
 #include "runtime/memory.h"
 #include "runtime/prof/dump_time.h"
+#include "runtime/prof/options.h"
 #include "runtime/prof/streaming.h"
 #include "runtime/text.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 
 // ---- names ----------------------------------------------------------------------------------------------------------
 

@@ -4,10 +4,10 @@
 #ifndef HEAPSONDE_RUNTIME_PROF_DUMP_NAME_H
 #define HEAPSONDE_RUNTIME_PROF_DUMP_NAME_H
 
-#include "runtime/prof/dump.h"
-
 #include <stdbool.h>
 #include <stdint.h>
+
+enum hs_dump_kind { HS_DUMP_FINAL = 'f', HS_DUMP_INTERVAL = 'i', HS_DUMP_MANUAL = 'm', HS_DUMP_PEAK = 'u' };
 
 #pragma GCC visibility push(hidden)
 // The next name of a kind, in `name` (HS_PROF_PATH bytes), and its number within the kind. False: automatic names are

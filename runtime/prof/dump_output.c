@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A dump of many stacks is mostly numbers: they are written straight into the buffer, without divisions.
-#include "runtime/prof/dump.h"
+#include "runtime/prof/dump_output.h"
 
 #include "arch/system.h"
 #include "runtime/prof/streaming.h"

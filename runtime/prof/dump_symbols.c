@@ -5,6 +5,7 @@
 #include "runtime/prof/dump_symbols.h"
 
 #include "arch/system.h"
+#include "runtime/mapped.h"
 #include "runtime/memory.h"
 #include "runtime/text.h"
 #include "unwind/file_section.h"

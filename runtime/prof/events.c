@@ -2,6 +2,7 @@
 #include "runtime/prof/events.h"
 
 #include "runtime/prof/contexts.h"
+#include "runtime/prof/options.h"
 #include "runtime/prof/records.h"
 #include "runtime/prof/size_classes.h"
 #include "runtime/stacks.h"

@@ -6,7 +6,7 @@
 #ifndef HEAPSONDE_RUNTIME_PROF_EVENTS_H
 #define HEAPSONDE_RUNTIME_PROF_EVENTS_H
 
-#include "runtime/prof/sampler.h"
+#include "runtime/prof/sampler_thread.h"
 #include "runtime/prof/samples.h"
 
 #include <stddef.h>

@@ -2,7 +2,18 @@
 #include "runtime/prof/option_table.h"
 
 #include "runtime/config.h"
-#include "runtime/prof/options.h"
+#include "runtime/prof/option_values.h"
+
+struct hs_prof_options hs_prof_options = {
+    .active = true,
+    .thread_active_init = true,
+    .unbias = true,
+    .lg_sample = 19,
+    .lg_interval = -1,
+    .max_frames = 1024,
+    .stats_interval = -1,
+    .prefix = "jeprof",
+};
 
 #define ANY  UINT64_MAX
 #define MOST INT64_MAX

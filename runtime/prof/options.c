@@ -17,17 +17,6 @@ extern char **environ __attribute__((weak));
 
 enum { LINE = 4096, KERNEL_COPY = 256 * 1024, OPTION_LIMIT = 160, SOURCE_COUNT = 5, REMEMBERED = 16 * 1024 };
 
-struct hs_prof_options hs_prof_options = {
-    .active = true,
-    .thread_active_init = true,
-    .unbias = true,
-    .lg_sample = 19,
-    .lg_interval = -1,
-    .max_frames = 1024,
-    .stats_interval = -1,
-    .prefix = "jeprof",
-};
-
 struct piece {
     const char *at, *end;
 };

@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_RUNTIME_PROF_RECORDS_H
 #define HEAPSONDE_RUNTIME_PROF_RECORDS_H
 
-#include "runtime/prof/sampler.h"
+#include "runtime/prof/sampler_thread.h"
 
 #include <stdbool.h>
 #include <stdint.h>

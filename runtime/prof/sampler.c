@@ -9,7 +9,6 @@
 #include "runtime/prof/dump.h"
 #include "runtime/prof/events.h"
 #include "runtime/prof/room.h"
-#include "runtime/prof/sampler_internal.h"
 #include "runtime/prof/samples.h"
 #include "runtime/prof/size_classes.h"
 #include "runtime/prof/streaming.h"
@@ -20,36 +19,21 @@
 enum { RATES_LIMIT = 4096, LEFT_LIMIT = 16, ABANDONED_AFTER = 10000 };
 #define WATCH_BYTES (16u << 10) // a thread looks after the triggers of dumps at least this often
 
-struct hs_sampler hs_sampler = {.sample_bytes = 1};
-
 // Under the table's lock.
 static struct {
     uint64_t rates[RATES_LIMIT]; // mean bytes between samples, each value once
     uint32_t rate_count;
     uint32_t life;                             // counts hs_sampler__reset()
     uint64_t seen_allocated, seen_deallocated; // sums that threads have reported
-    _Atomic uint32_t refused;                  // requests in a row for a lock that the thread itself holds
 } state;
 
 // Released blocks that the next owner of the table's lock takes out: of threads that did not get the lock, and of
 // signal handlers that interrupted its owner. A block is left before its real free. Whoever gets the address after that
 // takes the lock before it adds a sample, and so sees what was left.
-static struct {
-    _Atomic uint32_t any;
-    _Atomic uintptr_t blocks[LEFT_LIMIT]; // 0: unused
-} left;
+static _Atomic uintptr_t left[LEFT_LIMIT]; // 0: unused
 
-// ---- the lock -------------------------------------------------------------------------------------------------------
-
-static uint32_t own_tid(void)
-{
-    return hs_sampler_self->ready ? hs_sampler_self->tid : (uint32_t)hs_system_gettid();
-}
-
-bool hs_table__is_ours(void)
-{
-    return hs_lock__is_of(&hs_table_lock, own_tid());
-}
+// ---- what is left
+// -------------------------------------------------------------------------------------------------------
 
 static HS_COLD void settle(uint32_t index, const struct hs_sampler_thread *thread, uint32_t stack);
 
@@ -58,42 +42,24 @@ static HS_COLD void leave(uintptr_t block)
     uintptr_t unused = 1;
     for (unsigned i = 0; i < LEFT_LIMIT && unused; i++) {
         unused = 0;
-        atomic_compare_exchange_strong_explicit(&left.blocks[i], &unused, block, memory_order_relaxed,
-                                                memory_order_relaxed);
+        atomic_compare_exchange_strong_explicit(&left[i], &unused, block, memory_order_relaxed, memory_order_relaxed);
     }
-    atomic_store_explicit(&left.any, 1, memory_order_release);
+    atomic_store_explicit(&hs_table_left, 1, memory_order_release);
 }
 
 // Under the lock.
 static HS_COLD void settle_what_is_left(void)
 {
-    atomic_exchange_explicit(&left.any, 0, memory_order_acquire);
+    atomic_exchange_explicit(&hs_table_left, 0, memory_order_acquire);
     for (unsigned i = 0; i < LEFT_LIMIT; i++) {
-        uintptr_t block = atomic_exchange_explicit(&left.blocks[i], 0, memory_order_relaxed);
+        uintptr_t block = atomic_exchange_explicit(&left[i], 0, memory_order_relaxed);
         uint32_t index = block ? hs_samples__take(block) : 0;
         if (index)
             settle(index, hs_sampler_self, 0);
     }
 }
 
-// A signal handler that interrupted the holder is refused; after many refusals the holder must have been left by
-// longjmp.
-bool hs_table__lock(void)
-{
-    if (HS_UNLIKELY(hs_table__is_ours()) && atomic_fetch_add(&state.refused, 1) < ABANDONED_AFTER)
-        return false;
-    if (!hs_lock__acquire(&hs_table_lock, own_tid()))
-        return false;
-    atomic_store_explicit(&state.refused, 0, memory_order_relaxed);
-    if (HS_UNLIKELY(atomic_load_explicit(&left.any, memory_order_relaxed)))
-        settle_what_is_left();
-    return true;
-}
-
-void hs_table__unlock(void)
-{
-    hs_lock__release(&hs_table_lock);
-}
+void (*const hs_table_settle)(void) = settle_what_is_left;
 
 // ---- counting -------------------------------------------------------------------------------------------------------
 
@@ -460,34 +426,6 @@ static HS_COLD void call_all_threads(void)
         hs_sampler__thread_at(i)->next = 0;
 }
 
-HS_COLD void hs_sampler__start(void)
-{
-    static _Atomic uint32_t begun;
-    if (atomic_exchange_explicit(&begun, 1, memory_order_acq_rel))
-        return;
-    hs_sampler.pid = (uint32_t)hs_system_getpid();
-    hs_clock__start();
-    hs_prof_options__begin();
-    // Nodes are kept, and counts by number: a stack should have only one.
-    hs_stacks__set_window(hs_config.memory ? (size_t)(hs_config.memory / 4) : SIZE_MAX);
-    hs_sampler.sample_bytes = hs_prof_options.sample_bytes;
-    hs_sampler.reset_at_ns = hs_sampler.active_since_ns = hs_clock__realtime_ns();
-    atomic_store(&hs_sampler.active, hs_prof_options.active);
-    atomic_store(&hs_sampler.thread_active_init, hs_prof_options.thread_active_init);
-    atomic_store(&hs_sampler.gdump, hs_prof_options.gdump);
-    atomic_store(&hs_sampler.on, hs_prof_options.prof);
-}
-
-bool hs_sampler__is_vforked(void)
-{
-    return hs_sampler.pid != (uint32_t)hs_system_getpid();
-}
-
-bool hs_sampler__is_on(void)
-{
-    return atomic_load_explicit(&hs_sampler.on, memory_order_relaxed);
-}
-
 HS_COLD void hs_sampler__switch_on(void)
 {
     if (!atomic_exchange(&hs_sampler.on, true) && hs_table__lock()) {
@@ -543,7 +481,7 @@ HS_COLD void hs_sampler__before_fork(void)
 {
     hs_dump__before_fork();
     uint32_t taken = hs_table__lock() ? TABLE_TAKEN : 0;
-    if (hs_stacks__before_fork(own_tid()))
+    if (hs_stacks__before_fork(hs_sampler__own_tid()))
         taken |= STACKS_TAKEN;
     locks_taken = locks_taken << TAKEN_BITS | taken;
 }

@@ -2,12 +2,15 @@
 //
 // The records of threads. A thread that has ended is noticed by its tid; its record is used again when nothing that is
 // shown refers to it.
+#include "runtime/prof/sampler_threads.h"
+
 #include "arch/likely.h"
 #include "arch/system.h"
+#include "runtime/clock.h"
+#include "runtime/config.h"
 #include "runtime/memory.h"
-#include "runtime/prof/contexts.h"
 #include "runtime/prof/pool.h"
-#include "runtime/prof/sampler_internal.h"
+#include "runtime/prof/table_lock.h"
 #include "runtime/prof/weight.h"
 #include "runtime/stacks.h"
 #include "unwind/stack_memory.h"
@@ -16,6 +19,8 @@
 #include <fcntl.h>
 
 enum { FIRST_SCAN = 64, FIRST_TIDS = 1024, STACKS_KEPT = 256, MEMO_FRAMES = HS_BACKTRACE_MEMO };
+
+struct hs_sampler hs_sampler = {.sample_bytes = 1};
 
 // Threads that have no record share this one: its `next` of 0 leads them to the slow path, where they get one, and its
 // filter stops every free.
@@ -208,6 +213,24 @@ static struct hs_sampler_thread *make_record(uint32_t tid)
     return thread;
 }
 
+HS_COLD void hs_sampler__start(void)
+{
+    static _Atomic uint32_t begun;
+    if (atomic_exchange_explicit(&begun, 1, memory_order_acq_rel))
+        return;
+    hs_sampler.pid = (uint32_t)hs_system_getpid();
+    hs_clock__start();
+    hs_prof_options__begin();
+    // Nodes are kept, and counts by number: a stack should have only one.
+    hs_stacks__set_window(hs_config.memory ? (size_t)(hs_config.memory / 4) : SIZE_MAX);
+    hs_sampler.sample_bytes = hs_prof_options.sample_bytes;
+    hs_sampler.reset_at_ns = hs_sampler.active_since_ns = hs_clock__realtime_ns();
+    atomic_store(&hs_sampler.active, hs_prof_options.active);
+    atomic_store(&hs_sampler.thread_active_init, hs_prof_options.thread_active_init);
+    atomic_store(&hs_sampler.gdump, hs_prof_options.gdump);
+    atomic_store(&hs_sampler.on, hs_prof_options.prof);
+}
+
 struct hs_sampler_thread *hs_sampler__self(void)
 {
     struct hs_sampler_thread *thread = hs_sampler_self;
@@ -281,4 +304,14 @@ void hs_sampler__keep_only_self(void)
     }
     if (self->ready)
         threads.tids[self->index - 1] = self->tid = (uint32_t)hs_system_gettid();
+}
+
+bool hs_sampler__is_vforked(void)
+{
+    return hs_sampler.pid != (uint32_t)hs_system_getpid();
+}
+
+bool hs_sampler__is_on(void)
+{
+    return atomic_load_explicit(&hs_sampler.on, memory_order_relaxed);
 }

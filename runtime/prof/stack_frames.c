@@ -81,7 +81,7 @@ void hs_modules__see(uintptr_t pc)
     (void)pc;
 }
 
-bool hs_modules__hold(const struct hs_code_range *code, uint32_t count, uintptr_t pc)
+bool hs_code_ranges__hold(const struct hs_code_range *code, uint32_t count, uintptr_t pc)
 {
     (void)code, (void)count, (void)pc;
     return false;

@@ -7,7 +7,7 @@
 #include "runtime/config.h"
 #include "runtime/file_header.h"
 #include "runtime/memory.h"
-#include "runtime/prof/sampler.h"
+#include "runtime/prof/sampler_threads.h"
 #include "runtime/shared_word.h"
 #include "runtime/stream/dump_pieces.h"
 #include "runtime/stream/stream.h"
@@ -113,12 +113,9 @@ bool hs_streaming__replaces_files(void)
     return streaming.pid && !hs_config.output[0];
 }
 
-// Its tid is not known before the thread that starts it has come back, and it may be the first to run.
-static __thread bool sends __attribute__((tls_model("initial-exec")));
-
 bool hs_streaming__is_sender(void)
 {
-    return sends;
+    return hs_dump_pieces_sends;
 }
 
 uint32_t hs_streaming__pid(void)
@@ -130,7 +127,7 @@ uint32_t hs_streaming__pid(void)
 
 void hs_stream_source__sender_begins(void)
 {
-    sends = true;
+    hs_dump_pieces_sends = true;
     hs_sampler__be_nobody();
 }
 

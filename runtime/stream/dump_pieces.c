@@ -5,7 +5,6 @@
 #include "format/chunk.h"
 #include "runtime/clock.h"
 #include "runtime/config.h"
-#include "runtime/prof/streaming.h"
 #include "runtime/shared_word.h"
 #include "runtime/stream/stream_internal.h"
 
@@ -20,6 +19,8 @@ static struct {
     char kind;
     bool failed;
 } dump;
+
+__thread bool hs_dump_pieces_sends;
 
 static uint32_t own_tid(void)
 {
@@ -57,7 +58,7 @@ bool hs_dump_pieces__begin(char kind)
 // The sender must not wait for itself.
 static bool may_wait(void)
 {
-    return hs_config.policy == HS_POLICY_BLOCK && !hs_stream__has_ended() && !hs_streaming__is_sender();
+    return hs_config.policy == HS_POLICY_BLOCK && !hs_stream__has_ended() && !hs_dump_pieces_sends;
 }
 
 // There is always room left for a LIVE_PART, which says what was dropped.

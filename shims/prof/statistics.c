@@ -3,7 +3,7 @@
 // malloc_stats_print(): the nodes of mallctl() as text or as JSON. No lock is held while the caller's function runs,
 // and what it allocates is not sampled.
 #include "arch/system.h"
-#include "runtime/prof/control.h"
+#include "runtime/prof/control_answer.h"
 #include "runtime/prof/events.h"
 #include "runtime/prof/options.h"
 #include "runtime/prof/sampler.h"

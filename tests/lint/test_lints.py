@@ -2,6 +2,7 @@
 """The lints find what they are for, and do not let a list of known faults outlive them."""
 import unittest
 
+import documented
 import includes
 import names
 
@@ -28,6 +29,18 @@ class Includes(unittest.TestCase):
                                  ('host/query/b.c', 'host/import/a.h', False), ('format/a.c', 'arch/b.h', False),
                                  ('host/unwind/a.c', 'unwind/b.h', True), ('unwind/b.c', 'runtime/b.h', False)):
             self.assertEqual(not list(includes.against([(start, end)])), good, f'{start} -> {end}')
+
+
+class Documented(unittest.TestCase):
+    def test_what_a_page_lacks(self):
+        text = 'the `csv` and "json" of `export/FORMAT`, and parquet'
+        self.assertEqual(documented.missing('format', ['csv', 'json', 'export/FORMAT'], 'a.md', text), [])
+        self.assertEqual(documented.missing('format', ['csv', 'parquet'], 'a.md', text), ['a.md does not have the format parquet'])
+
+    def test_the_tables_are_read(self):
+        self.assertIn('heaptrack', documented.formats())
+        self.assertIn('map/N', documented.endpoints())
+        self.assertIn('export/FORMAT', documented.endpoints())
 
 
 class Names(unittest.TestCase):

@@ -3,7 +3,7 @@
 // Which mappings are one loaded file, and where its addresses went: what the dynamic loader says of libraries as every
 // linker makes them, and code that got into memory in other ways.
 #include "runtime/image.h"
-#include "runtime/maps.h"
+#include "runtime/mapped.h"
 
 #include "tests/suite.h"
 

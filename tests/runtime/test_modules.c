@@ -189,7 +189,7 @@ static void note_gone(const struct hs_code_range *code, uint32_t count)
 {
     gone += count;
     for (int i = 0; i < PIECES; i++)
-        ck_assert_int_eq(hs_modules__hold(code, count, piece(i) + 100), i % 2);
+        ck_assert_int_eq(hs_code_ranges__hold(code, count, piece(i) + 100), i % 2);
 }
 
 START_TEST(test_half_is_unmapped)

@@ -44,7 +44,8 @@ class Description(Endpoints, TestCase):
                 self.assertIn(reference.split('"')[0], self.description["components"][kind])
 
     def test_every_endpoint_answers_as_it_says(self):
-        self.assertEqual([path for path, _ in self.answers()], list(self.description["paths"]))
+        self.assertEqual([path for path, _ in self.answers()], list(self.description["paths"]),
+                         "each new endpoint needs a schema in host/rest/schemas.json and, if it has required parameters, an entry in QUESTIONS of endpoints.py")
 
     def test_answers_with_nothing_in_them(self):
         for pattern, operations in self.description["paths"].items():

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Every export format is on its page and in the web page, and every endpoint is on the page of the server."""
+import re
+import sys
+
+from sources import read
+
+
+def missing(kind, names, page, text):
+    """One line for each name that no text in `` or "" on the page is."""
+    words = set(re.findall(r'[`"]([^`"\n]+)[`"]', text))
+    return [f'{page} does not have the {kind} {name}' for name in names if name not in words]
+
+
+def formats():
+    return re.findall(r'^    X\((\w+),', read('host/export/export.h'), re.M)
+
+
+def endpoints():
+    """Words of the paths: of /data/{id}/map/{map} it is map/N."""
+    paths = re.findall(r'\.path = "/data/\{id\}/([^"]+)"', read('host/rest/endpoints.c'))
+    paths = [re.sub(r'\{(format|name)\}', 'FORMAT', path) for path in paths]
+    return [re.sub(r'\{\w+\}', 'N', path) for path in paths if not path.endswith('_ascii_tree') or path.startswith('alloc')]
+
+
+def main():
+    wrong = []
+    for page in ('docs/exports.md', 'host/webui/src/views/export.tsx'):
+        wrong += missing('format', formats(), page, read(page))
+    wrong += missing('endpoint', endpoints(), 'docs/server.md', read('docs/server.md'))
+    if not formats() or not endpoints():
+        wrong.append('the tables in host/export/export.h and host/rest/endpoints.c have another form')
+    print('\n'.join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
