@@ -140,8 +140,8 @@ static int find_words(struct attaching *attaching)
                                   (int)target->pid);
 }
 
-// The library's pointer to a thread's record goes to libc's word. The other variables only have to be zero in threads
-// of the library and may be anything else in those of the program.
+// The library's pointer to a thread's record goes to libc's word. The other variables have to be zero in threads of the
+// library, and must not be in those of the program, which only read them.
 static int place_thread_variables(struct attaching *attaching)
 {
     const struct hs_region *region = &attaching->region;
@@ -152,7 +152,7 @@ static int place_thread_variables(struct attaching *attaching)
         int64_t offset = 0;
         failed = hs_inject_target__read(&attaching->target, entry, &offset, sizeof offset);
         bool is_self = offset == (int64_t)table.thread_self_at;
-        offset = region->words.word + (is_self ? 0 : (int64_t)sizeof offset - 3);
+        offset = is_self ? region->words.word : region->words.tid;
         if (!failed)
             failed = hs_inject_target__write(&attaching->target, entry, &offset, sizeof offset);
     }
@@ -249,7 +249,11 @@ static int write_region(struct attaching *attaching)
         failed = prepare_hooks(attaching);
     if (failed)
         return failed;
-    const struct hs_attach_table *table = hs_inject_image__table(&attaching->image);
+    struct hs_attach_table *table = hs_inject_image__table(&attaching->image);
+    table->thread_word = (intptr_t)region->words.word;
+    region->no_record = table->no_record;
+    region->number_at = (uint32_t)table->number_at;
+    region->is_sampler = attaching->request->samples;
     char *info = hs_inject_image__at(&attaching->image, (uintptr_t)table->info, HS_ATTACH_INFO);
     if (info && !target->is_starting)
         snprintf(info, HS_ATTACH_INFO, "%.0f", age_of(target->pid) * 1e9);
@@ -408,9 +412,9 @@ static int look_at_target(struct attaching *attaching, uint64_t *malloc_at)
             return hs_error__set(attaching->error, EALREADY, "process %d is recorded already, by %s",
                                  (int)attaching->target.pid, attaching->modules.each[i].path);
     if (hs_region__find(&other, &attaching->target))
-        return hs_error__set(attaching->error, EALREADY,
-                             "process %d is recorded already; 'heapsonde detach %d' ends that",
-                             (int)attaching->target.pid, (int)attaching->target.pid);
+        return hs_error__set(attaching->error, EALREADY, "process %d is %s already; 'heapsonde detach %d' ends that",
+                             (int)attaching->target.pid, other.is_sampler ? "sampled" : "recorded",
+                             (int)attaching->target.pid);
     return find_allocators(attaching, malloc_at);
 }
 
@@ -418,6 +422,8 @@ static int attach(struct attaching *attaching)
 {
     uint64_t malloc_at = 0;
     const struct hs_inject_request *request = attaching->request;
+    if (request->samples && !attaching->target.arch->stores_no_record)
+        return hs_error__set(attaching->error, ENOTSUP, "a running process cannot be sampled on this machine");
     int failed = look_at_target(attaching, &malloc_at);
     if (!failed)
         failed = hs_inject_image__open(&attaching->image, request->library, attaching->target.arch->machine,

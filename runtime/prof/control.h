@@ -33,6 +33,12 @@ void hs_control__exit(void);
 void hs_control__stop(void);
 void hs_control__restart(void);
 
+// Waits until clients can connect, or it is certain that there is no socket.
+void hs_control__wait_until_bound(void);
+
+// Ends the thread for good.
+void hs_control__end(void);
+
 // Writes the JSON of malloc_stats_print() in pieces, without calling libc. NULL: not available.
 typedef void hs_control_write_piece(void *data, const char *text);
 extern void (*hs_control_statistics)(hs_control_write_piece *write, void *data);

@@ -64,7 +64,9 @@ struct hs_sampler_thread {
     struct hs_memo *memo;      // these three are created at the first sample
     struct hs_sites *sites;
     struct hs_node_cache *node_cache;
-    uint32_t nested; // number of consecutive allocations while inside
+    uint32_t nested;      // number of consecutive allocations while inside
+    uint32_t shortening;  // 1 or 2 while the thread shortens a stack, else 0
+    uint32_t locks_taken; // by its forks
 };
 
 extern __thread struct hs_sampler_thread *hs_sampler_self __attribute__((tls_model("initial-exec")));
@@ -117,8 +119,22 @@ void hs_sampler__reset(void);
 // left, or a child of vfork. Such a thread is not sampled.
 struct hs_sampler_thread *hs_sampler__self(void);
 
-// Makes the calling thread, one of ours with empty thread-local variables, a thread without a record.
-void hs_sampler__be_nobody(void);
+// Makes the calling thread, one of ours with empty thread-local variables, a thread without a record of its own, such
+// as hs_sampler_nobody.
+void hs_sampler__be(struct hs_sampler_thread *record);
+
+// Of a library that was put into a running process: where hs_sampler_self will be, from the thread pointer on; 0: where
+// it is.
+extern intptr_t hs_sampler_self_will_be_at;
+
+// The record of threads that have none.
+extern struct hs_sampler_thread hs_sampler_nobody;
+
+// Nothing is sampled any more, and no thread gets a record. No record has the number of a thread afterwards.
+void hs_sampler__end(void);
+
+// Adds what the allocator held before the first thread was counted. False: the lock was not free; try again.
+bool hs_sampler__add_older(uint64_t bytes);
 
 // The record with index 1 to hs_sampler__thread_count(). `tid` 0: unused.
 struct hs_sampler_thread *hs_sampler__thread_at(uint32_t index);

@@ -10,6 +10,9 @@
 // Allocates what the thread needs to walk its stack. False: out of memory.
 bool hs_sampler__remember_stacks(struct hs_sampler_thread *thread);
 
+// Adds to what all threads have reported. Under the table's lock.
+void hs_sampler__count_older(uint64_t bytes);
+
 // In a forked child: all other threads have ended.
 void hs_sampler__keep_only_self(void);
 #pragma GCC visibility pop

@@ -114,11 +114,11 @@ bool hs_streaming__replaces_files(void)
 }
 
 // Its tid is not known before the thread that starts it has come back, and it may be the first to run.
-static __thread bool sends __attribute__((tls_model("initial-exec")));
+static struct hs_sampler_thread sender = {.filter = &hs_filter_of_all};
 
 bool hs_streaming__is_sender(void)
 {
-    return sends;
+    return hs_sampler_self == &sender;
 }
 
 uint32_t hs_streaming__pid(void)
@@ -130,8 +130,7 @@ uint32_t hs_streaming__pid(void)
 
 void hs_stream_source__sender_begins(void)
 {
-    sends = true;
-    hs_sampler__be_nobody();
+    hs_sampler__be(&sender);
 }
 
 // A dump that was not whole is not in the stream.
