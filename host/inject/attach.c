@@ -418,13 +418,20 @@ static int look_at_target(struct attaching *attaching, uint64_t *malloc_at)
     return find_allocators(attaching, malloc_at);
 }
 
+static int check_sampling(struct attaching *attaching)
+{
+    if (attaching->target.arch->stores_no_record)
+        return 0;
+    return hs_error__set(attaching->error, ENOTSUP, "a running process cannot be sampled on this machine");
+}
+
 static int attach(struct attaching *attaching)
 {
     uint64_t malloc_at = 0;
     const struct hs_inject_request *request = attaching->request;
-    if (request->samples && !attaching->target.arch->stores_no_record)
-        return hs_error__set(attaching->error, ENOTSUP, "a running process cannot be sampled on this machine");
-    int failed = look_at_target(attaching, &malloc_at);
+    int failed = request->samples ? check_sampling(attaching) : 0;
+    if (!failed)
+        failed = look_at_target(attaching, &malloc_at);
     if (!failed)
         failed = hs_inject_image__open(&attaching->image, request->library, attaching->target.arch->machine,
                                        attaching->error);
@@ -469,7 +476,7 @@ int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_
     attaching->error = error;
     int failed = hs_permission__take(&attaching->target, request->pid, error);
     if (!failed)
-        failed = hs_seccomp__check(&attaching->target, request->force, error);
+        failed = hs_seccomp__check(&attaching->target, request->samples, request->force, error);
     if (!failed)
         failed = attach(attaching);
     if (failed && hs_inject_target__is_gone(&attaching->target))
@@ -502,7 +509,7 @@ bool hs_inject__is_supported(void)
     return hs_inject_arch__native() != NULL;
 }
 
-int hs_inject__examine(pid_t pid, struct hs_error *error)
+int hs_inject__examine(pid_t pid, bool samples, struct hs_error *error)
 {
     int failed = hs_permission__check(pid, error);
     struct attaching *attaching = failed ? NULL : calloc(1, sizeof *attaching);
@@ -516,7 +523,9 @@ int hs_inject__examine(pid_t pid, struct hs_error *error)
     attaching->error = error;
     failed = hs_inject_target__open(&attaching->target, pid, error);
     if (!failed)
-        failed = hs_seccomp__check(&attaching->target, false, error);
+        failed = hs_seccomp__check(&attaching->target, samples, false, error);
+    if (!failed && samples)
+        failed = check_sampling(attaching);
     if (!failed)
         failed = look_at_target(attaching, &malloc_at);
     release(attaching);

@@ -65,7 +65,7 @@ bool hs_inject__is_supported(void);
 int hs_inject__detach(pid_t pid, struct hs_inject_result *result, struct hs_error *error);
 
 // Whether an attach would be allowed and possible, as far as that is known without changing the process.
-int hs_inject__examine(pid_t pid, struct hs_error *error);
+int hs_inject__examine(pid_t pid, bool samples, struct hs_error *error);
 
 // Whether the process is being recorded by an attached library.
 bool hs_inject__is_attached(pid_t pid);
