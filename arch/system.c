@@ -6,8 +6,9 @@
 
 uint32_t hs_system_forbidden[2], hs_system_process;
 
-// Threads of our own, whose variables read as zero, have only the filters that are for all.
-static __thread volatile bool is_programs __attribute__((tls_model("initial-exec"))) = true;
+// Threads of our own, whose variables read as zero, have only the filters that are for all. A loader that puts the
+// library into a running process (host/inject) places this where libc has the thread's number.
+static __thread volatile uint32_t is_programs __attribute__((tls_model("initial-exec"))) = 1;
 
 bool hs_system_forbids(uint32_t what)
 {

@@ -3,16 +3,18 @@
 // What the recording library shows to a loader that puts it into a running process without the help of libc
 // (host/inject). The library exports one table of this kind under the name `heapsonde_attach`.
 //
-// The loader relocates the library, fills `real`, `info` and `heap_info`, sets *resolved, and has a thread call
-// `begin`. Then `thread_self_at` tells which of the thread-local variables is the pointer to a thread's record. Program
-// threads need another place for it: a word that their libc reserves and does not use.
+// The loader relocates the library, fills `real`, `info`, `heap_info`, `is_glibcs` and `thread_word`, sets *resolved,
+// and has a thread call `begin`. Then `thread_self_at` tells which of the thread-local variables is the pointer to a
+// thread's record. Program threads need another place for it: a word that their libc reserves and does not use.
+// The other thread-local variables are only read in program threads: what is not zero there has to be in libc's number
+// of the thread.
 #ifndef HEAPSONDE_FORMAT_ATTACH_H
 #define HEAPSONDE_FORMAT_ATTACH_H
 
 #include <stdint.h>
 
 #define HS_ATTACH_SYMBOL "heapsonde_attach"
-#define HS_ATTACH_MAGIC  0x3368636174746168u // "hattach3"
+#define HS_ATTACH_MAGIC  0x3468636174746168u // "hattach4"
 
 enum { HS_ATTACH_RESOLVED = 2, HS_ATTACH_INFO = 64, HS_ATTACH_NAMES = 256, HS_ATTACH_NONE = 0xff };
 
@@ -55,6 +57,9 @@ struct hs_attach_table {
     void (*adopted)(void);   // what functions of further allocators jump to; NULL: not on this machine
     char *adopted_names;     // HS_ATTACH_NAMES bytes: value of the trace's info "allocators"
     intptr_t thread_self_at; // from the thread pointer to the variable, in the thread that called `begin`
+    intptr_t thread_word;    // the same for where it will be afterwards
+    uintptr_t no_record;     // what the variable is in a thread that has no record: an address, or 0
+    uint32_t is_glibcs;      // set it to 1 if the allocator is the one of glibc
 };
 
 #endif

@@ -90,7 +90,9 @@ static bool make_tables(struct tables *tables, const struct hs_command *command)
     *shorts++ = 'h';
     for (size_t i = 0; i < tables->count; i++) {
         const struct hs_option *option = &command->options[i];
-        int has_argument = option->kind == HS_OPTION_FLAG ? no_argument : required_argument;
+        int has_argument = option->kind == HS_OPTION_FLAG ? no_argument
+                           : option->optional             ? optional_argument
+                                                          : required_argument;
         *longs++ = (struct option){option->name, has_argument, NULL, FIRST_VALUE + (int)i};
         tables->spellings[i] = with_underscores(option->name);
         if (tables->spellings[i])
@@ -173,7 +175,7 @@ static enum hs_parse_result take_option(struct hs_arguments *arguments, const st
 {
     struct hs_given *given = &arguments->given[arguments->given_count];
     *given = (struct hs_given){.option = option, .text = text ? text : ""};
-    if (!read_value(given)) {
+    if ((text || !option->optional) && !read_value(given)) {
         complain_value(arguments->command, given);
         return HS_PARSE_WRONG;
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/attach_sample.h"
 #include "host/cli/commands.h"
 #include "host/cli/find_trace.h"
 #include "host/cli/library.h"
@@ -42,7 +43,8 @@ static bool collect_variables(struct hs_inject_request *request)
     setenv("HEAPSONDE_REGISTER_SIGUSR1", "0", 1);
     setenv("HEAPSONDE_REGISTER_SIGUSR2", "0", 1);
     for (char **entry = environ; *entry; entry++) {
-        if (!hs_recording_options__is_variable(*entry))
+        bool is_for_sampler = request->samples && !strncmp(*entry, "MALLOC_CONF=", 12);
+        if (!is_for_sampler && !hs_recording_options__is_variable(*entry))
             continue;
         if (request->variable_count == HS_INJECT_VARIABLES)
             return false;
@@ -66,7 +68,7 @@ static char *find_trace(const char *pattern, pid_t pid, const struct timespec *s
     return path;
 }
 
-static void say_attached(const struct hs_inject_request *request, const struct hs_inject_result *result,
+static void say_recorded(const struct hs_inject_request *request, const struct hs_inject_result *result,
                          const char *trace, const char *pattern)
 {
     fprintf(stderr,
@@ -75,10 +77,20 @@ static void say_attached(const struct hs_inject_request *request, const struct h
             (int)request->pid, result->patches, result->allocator, result->threads,
             result->threads == 1 ? "thread was" : "threads were", milliseconds(result->pause_ns),
             trace ? trace : pattern);
+}
+
+static void say_attached(const struct hs_inject_request *request, const struct hs_inject_result *result,
+                         const char *trace, const char *pattern)
+{
+    const char *done = request->samples ? "sampled" : "recorded";
+    if (request->samples)
+        hs_attach_sample__say(request, result);
+    else
+        say_recorded(request, result, trace, pattern);
     if (strcmp(result->allocators, "malloc") != 0)
-        fprintf(stderr, "heapsonde: recorded allocators: %s\n", result->allocators);
+        fprintf(stderr, "heapsonde: %s allocators: %s\n", done, result->allocators);
     if (result->unpatched[0])
-        fprintf(stderr, "heapsonde: not recorded, as they cannot be patched: %s\n", result->unpatched);
+        fprintf(stderr, "heapsonde: not %s, as they cannot be patched: %s\n", done, result->unpatched);
 }
 
 static void do_nothing(int signal)
@@ -139,7 +151,7 @@ static int record(const struct hs_arguments *arguments, struct hs_inject_request
         hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_FAILURE;
     }
-    char *trace = find_trace(pattern, request->pid, &since);
+    char *trace = request->samples ? NULL : find_trace(pattern, request->pid, &since);
     if (!quiet)
         say_attached(request, &result, trace, pattern);
     int status = HS_EXIT_OK;
@@ -147,11 +159,51 @@ static int record(const struct hs_arguments *arguments, struct hs_inject_request
         wait_for_end(request->pid, duration);
         status = end_recording(arguments, request->pid, quiet);
     } else if (!quiet) {
-        fprintf(stderr, "heapsonde: 'heapsonde detach %d' ends the recording\n", (int)request->pid);
+        fprintf(stderr, "heapsonde: 'heapsonde detach %d' ends the %s\n", (int)request->pid,
+                request->samples ? "sampling" : "recording");
     }
     if (!quiet && trace)
         fprintf(stderr, "heapsonde: next: heapsonde report %s\n", trace);
     free(trace);
+    return status;
+}
+
+static int start(const struct hs_arguments *arguments, struct hs_inject_request *request, const char *pattern)
+{
+    char *place = request->samples ? hs_attach_sample__place(request->pid) : NULL;
+    int status = HS_EXIT_FAILURE;
+    if (place)
+        request->variables[request->variable_count++] = place;
+    if (collect_variables(request))
+        status = record(arguments, request, pattern);
+    else
+        hs_complain(arguments->command, "too many HEAPSONDE_ variables are set");
+    free(place);
+    return status;
+}
+
+static int record_all(const struct hs_arguments *arguments, struct hs_inject_request *request)
+{
+    char *pattern = hs_recording_options__absolute_pattern(hs_recording_options__output(arguments));
+    int status = HS_EXIT_FAILURE;
+    if (pattern && !hs_recording_options__check_output(arguments->command, pattern)) {
+        setenv("HEAPSONDE_OUTPUT", pattern, 1);
+        status = start(arguments, request, pattern);
+    }
+    free(pattern);
+    return status;
+}
+
+static int sample(const struct hs_arguments *arguments, struct hs_inject_request *request)
+{
+    const char *given = hs_arguments__text(arguments, "output", NULL);
+    char *pattern = given ? hs_recording_options__absolute_pattern(given) : NULL;
+    int status = HS_EXIT_FAILURE;
+    unsetenv("HEAPSONDE_OUTPUT");
+    if (!(pattern && hs_recording_options__check_output(arguments->command, pattern)) &&
+        hs_attach_sample__set_options(arguments, pattern))
+        status = start(arguments, request, NULL);
+    free(pattern);
     return status;
 }
 
@@ -161,6 +213,7 @@ static int run_attach(const struct hs_arguments *arguments)
     struct hs_error error = {.message = ""};
     struct hs_inject_request request = {.pid = process_number(arguments),
                                         .library = library,
+                                        .samples = hs_arguments__given(arguments, "sample") != NULL,
                                         .force = hs_arguments__flag(arguments, "force"),
                                         .named = {hs_arguments__text(arguments, "allocator-symbols", NULL),
                                                   hs_arguments__text(arguments, "allocator-at", NULL)}};
@@ -168,29 +221,28 @@ static int run_attach(const struct hs_arguments *arguments)
         hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_USAGE;
     }
-    if (!request.pid || !hs_recording_options__are_right(arguments))
+    if (!request.pid || !hs_recording_options__are_right(arguments) ||
+        (request.samples && !hs_attach_sample__options_are_right(arguments)))
         return HS_EXIT_USAGE;
-    if (hs_library__find(library, sizeof library, &error)) {
+    if (request.samples ? hs_library__find_sampler(library, sizeof library, &error)
+                        : hs_library__find(library, sizeof library, &error)) {
         hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_FAILURE;
     }
     hs_recording_options__set(arguments);
     if (!hs_recording_options__key_is_good(arguments))
         return HS_EXIT_FAILURE;
-    char *pattern = hs_recording_options__absolute_pattern(hs_recording_options__output(arguments));
-    int status = HS_EXIT_FAILURE;
-    if (pattern && !hs_recording_options__check_output(arguments->command, pattern)) {
-        setenv("HEAPSONDE_OUTPUT", pattern, 1);
-        if (collect_variables(&request))
-            status = record(arguments, &request, pattern);
-        else
-            hs_complain(arguments->command, "too many HEAPSONDE_ variables are set");
-    }
-    free(pattern);
-    return status;
+    return request.samples ? sample(arguments, &request) : record_all(arguments, &request);
 }
 
 static const struct hs_option attach_options[] = {
+    {.name = "sample",
+     .kind = HS_OPTION_SIZE,
+     .argument = "RATE",
+     .optional = true,
+     .help = "do not record, but sample: one sample in RATE bytes on average, 512K by default; 1 takes every "
+             "allocation. 'heapsonde ctl' dumps; MALLOC_CONF has further options, such as prof_final:true for a dump "
+             "at the end"},
     {.name = "output",
      .letter = 'o',
      .kind = HS_OPTION_FILE,
@@ -198,7 +250,9 @@ static const struct hs_option attach_options[] = {
      .variable = "OUTPUT",
      .help =
          "the file for the trace, which the process itself creates: %p process, %e program, %t time, %n counter, %% "
-         "a percent sign; default " HS_DEFAULT_OUTPUT " in the folder of this command"},
+         "a percent sign; default " HS_DEFAULT_OUTPUT
+         " in the folder of this command. With --sample, the files for dumps "
+         "(experimental_hs_name); default jeprof.* there"},
     {.name = "for",
      .kind = HS_OPTION_DURATION,
      .argument = "TIME",
@@ -219,7 +273,8 @@ const struct hs_command hs_command_attach = {
     .synopsis = "[OPTIONS] PID",
     .summary = "record a running process from now on",
     .description =
-        "Puts the recording library into a running process and records every allocation from then on. The process is "
+        "Puts the recording library into a running process and records every allocation from then on, or with "
+        "--sample the sampling library, at a cost that production bears. The process is "
         "stopped for about a millisecond. Nothing of it is restarted, and no file has to be visible to it except the "
         "folder of the trace. Blocks that are older are not in the trace: their frees are counted. If this command is "
         "killed, the process goes on. 'heapsonde doctor PID' says beforehand whether it is allowed.",

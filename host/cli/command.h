@@ -37,6 +37,7 @@ struct hs_option {
     const char *help;     // one sentence, no full stop
     const char *choices;  // HS_OPTION_CHOICE: words with one space between
     bool repeatable;
+    bool optional;         // the value may be left out; it is given as --name=VALUE
     const char *parameter; // HS_OPTION_FILTER: its name there
     // Sub-command `run`: the environment variable for the recorder, without its prefix, and the value of a flag.
     const char *variable;

@@ -113,14 +113,18 @@ static pid_t process_number(const struct hs_arguments *arguments)
 static int examine_process(const struct hs_arguments *arguments, pid_t pid)
 {
     static const struct hs_doctor_check check = {
-        .name = "attach", .what = "heapsonde attach records this process", .needed = true};
+        .name = "attach", .what = "heapsonde attach records or samples this process", .needed = true};
     struct hs_error error = {.message = ""};
     struct hs_doctor_finding finding = {.state = HS_DOCTOR_WORKS};
-    if (hs_inject__examine(pid, &error)) {
+    if (hs_inject__examine(pid, false, &error)) {
         finding.state = HS_DOCTOR_FAILS;
         snprintf(finding.detail, sizeof(finding.detail), "%s", error.message);
+    } else if (hs_inject__examine(pid, true, &error)) {
+        snprintf(finding.detail, sizeof(finding.detail), "process %d can be recorded; with --sample: %s", (int)pid,
+                 error.message);
     } else {
-        snprintf(finding.detail, sizeof(finding.detail), "process %d can be recorded", (int)pid);
+        snprintf(finding.detail, sizeof(finding.detail), "process %d can be recorded, and sampled with --sample",
+                 (int)pid);
     }
     bool works = finding.state == HS_DOCTOR_WORKS;
     if (!hs_arguments__flag(arguments, "json")) {

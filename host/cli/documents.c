@@ -56,15 +56,18 @@ void hs_documents__overview(FILE *out)
           out);
 }
 
-static void print_option(FILE *out, char letter, const char *name, const char *argument, const char *help,
-                         const char *choices, bool repeatable)
+static void print_option(FILE *out, char letter, const char *name, bool optional, const char *argument,
+                         const char *help, const char *choices, bool repeatable)
 {
     char left[64];
     char letters[8] = "    ";
     if (letter)
         snprintf(letters, sizeof(letters), "-%c, ", letter);
-    int used =
-        snprintf(left, sizeof(left), "  %s--%s%s%s", letters, name, argument ? " " : "", argument ? argument : "");
+    int used = snprintf(left, sizeof(left), "  %s--%s%s%s%s", letters, name,
+                        !argument  ? ""
+                        : optional ? "[="
+                                   : " ",
+                        argument ? argument : "", optional ? "]" : "");
     fputs(left, out);
     if (used + 2 > HELP_COLUMN) {
         fputc('\n', out);
@@ -90,8 +93,8 @@ static void print_options(FILE *out, const struct hs_command *command, bool filt
 {
     for (const struct hs_option *option = command->options; option->name; option++) {
         if ((option->kind == HS_OPTION_FILTER) == filters)
-            print_option(out, option->letter, option->name, option->argument, option->help, option->choices,
-                         option->repeatable);
+            print_option(out, option->letter, option->name, option->optional, option->argument, option->help,
+                         option->choices, option->repeatable);
     }
 }
 
@@ -102,7 +105,7 @@ void hs_documents__help(FILE *out, const struct hs_command *command)
     wrap(out, command->description, 0, 0);
     fputs("\nOptions:\n", out);
     print_options(out, command, false);
-    print_option(out, 'h', "help", NULL, "show this text", NULL, false);
+    print_option(out, 'h', "help", false, NULL, "show this text", NULL, false);
     if (!takes_filters(command))
         return;
     fputs("\nFilters (if several are given, all have to hold):\n", out);
@@ -195,7 +198,7 @@ static void man_option(FILE *out, const struct hs_option *option)
     roff(out, option->name);
     fputs("\\fR", out);
     if (option->argument)
-        fprintf(out, " \\fI%s\\fR", option->argument);
+        fprintf(out, option->optional ? "[=\\fI%s\\fR]" : " \\fI%s\\fR", option->argument);
     fputc('\n', out);
     roff(out, option->help);
     if (option->choices) {
@@ -277,7 +280,7 @@ void hs_documents__man(FILE *out)
 
 static void completion_values(FILE *out, const struct hs_option *option)
 {
-    if (option->kind == HS_OPTION_FLAG)
+    if (option->kind == HS_OPTION_FLAG || option->optional)
         return;
     fprintf(out, "            --%s", option->name);
     if (option->letter)

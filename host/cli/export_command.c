@@ -166,6 +166,8 @@ static void note_attached(const struct hs_arguments *arguments, const struct hs_
     char text[256];
     if (opened->store && hs_report__attached(opened->store, text, sizeof text))
         hs_complain(arguments->command, "%s: the recording began %s", opened->subject.path, text);
+    for (size_t i = 0; opened->dump && i < opened->dump->warning_count; i++)
+        hs_complain(arguments->command, "%s: %s", opened->subject.path, opened->dump->warning[i]);
 }
 
 static struct hs_transforms transforms_of(const struct hs_arguments *arguments)

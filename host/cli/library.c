@@ -9,12 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int find_installed(char *path, size_t size, struct hs_error *error)
+static int find_installed(enum hs_shim shim, char *path, size_t size, struct hs_error *error)
 {
     const struct hs_abi *abi = hs_abi__of_this_machine();
     if (abi)
-        return hs_shim__find(abi, HS_SHIM_TRACE, path, size, error);
+        return hs_shim__find(abi, shim, path, size, error);
     return hs_error__set(error, ENOTSUP, "there is no recording library for this machine");
+}
+
+int hs_library__find_sampler(char *path, size_t size, struct hs_error *error)
+{
+    return find_installed(HS_SHIM_PROF, path, size, error);
 }
 
 int hs_library__find(char *path, size_t size, struct hs_error *error)
@@ -29,7 +34,7 @@ int hs_library__find(char *path, size_t size, struct hs_error *error)
         snprintf(path, size, "%s", real);
         free(real);
     } else {
-        int result = find_installed(path, size, error);
+        int result = find_installed(HS_SHIM_TRACE, path, size, error);
         if (result)
             return result;
     }

@@ -12,4 +12,7 @@
 // `error`.
 int hs_library__find(char *path, size_t size, struct hs_error *error);
 
+// The same for the sampling library, for which there is no variable.
+int hs_library__find_sampler(char *path, size_t size, struct hs_error *error);
+
 #endif

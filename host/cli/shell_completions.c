@@ -44,7 +44,7 @@ static void zsh_option(FILE *out, const struct hs_option *option)
     fputc('[', out);
     for_zsh(out, option->help);
     fputc(']', out);
-    if (option->kind != HS_OPTION_FLAG) {
+    if (option->kind != HS_OPTION_FLAG && !option->optional) {
         fputc(':', out);
         for_zsh(out, option->argument ? option->argument : "VALUE");
         fputc(':', out);
@@ -126,7 +126,7 @@ static void fish_option(FILE *out, const struct hs_command *command, const struc
         fputs(" -r -F", out);
     else if (option->kind == HS_OPTION_DIRECTORY)
         fputs(" -x -a '(__fish_complete_directories)'", out);
-    else if (option->kind != HS_OPTION_FLAG)
+    else if (option->kind != HS_OPTION_FLAG && !option->optional)
         fputs(" -x", out);
     fputs(" -d '", out);
     for_fish(out, option->help);

@@ -150,11 +150,12 @@ int hs_ctl__find(struct hs_ctl_process *process, pid_t pid, struct hs_error *err
             "process %ld has libheapsonde-prof.so but no control socket; it gets one when it is started "
             "with prof:true or experimental_hs_control:true in MALLOC_CONF",
             (long)pid);
-    return hs_error__set(
-        error, ENOENT,
-        "process %ld does not have libheapsonde-prof.so; start it with LD_PRELOAD=libheapsonde-prof.so "
-        "and experimental_hs_control:true in MALLOC_CONF, or with libheapsonde-trace.so and HEAPSONDE_ENABLE_SERVER=1",
-        (long)pid);
+    return hs_error__set(error, ENOENT,
+                         "process %ld does not have libheapsonde-prof.so; 'heapsonde attach --sample %ld' puts it "
+                         "there, or start it with "
+                         "LD_PRELOAD=libheapsonde-prof.so and experimental_hs_control:true in MALLOC_CONF, or with "
+                         "libheapsonde-trace.so and HEAPSONDE_ENABLE_SERVER=1",
+                         (long)pid, (long)pid);
 }
 
 // ---- all of them ----------------------------------------------------------------------------------------------------

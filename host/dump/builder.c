@@ -4,6 +4,7 @@
 #include "host/symbols/strings.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LONGEST_BUILD_ID 64
@@ -364,6 +365,24 @@ static int check_sums(struct hs_dump_builder *builder)
                                  (unsigned long long)(short_of_live ? live : all));
 }
 
+// Of a process that was sampled only from some moment on.
+static int warn_of_older(struct hs_dump_builder *builder)
+{
+    const char *attached = hs_dump__fact(builder->dump, "attached");
+    const char *older = hs_dump__fact(builder->dump, "older-bytes");
+    if (!attached)
+        return 0;
+    double seconds = strtod(attached, NULL) / 1e9, bytes = older ? strtod(older, NULL) : 0;
+    return older ? hs_dump_builder__warn(builder,
+                                         "sampling began %.3g s after the process had started; some %.3g MiB of older "
+                                         "blocks are not in it",
+                                         seconds, bytes / (1 << 20))
+                 : hs_dump_builder__warn(builder,
+                                         "sampling began %.3g s after the process had started; older blocks are not in "
+                                         "it",
+                                         seconds);
+}
+
 int hs_dump_builder__finish(struct hs_dump_builder *builder)
 {
     struct hs_dump *dump = builder->dump;
@@ -384,5 +403,5 @@ int hs_dump_builder__finish(struct hs_dump_builder *builder)
     if (builder->negative && hs_dump_builder__warn(builder, "%llu negative values count as 0: the file is a difference",
                                                    (unsigned long long)builder->negative))
         return -ENOMEM;
-    return check_sums(builder);
+    return warn_of_older(builder) ? -ENOMEM : check_sums(builder);
 }

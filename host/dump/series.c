@@ -377,6 +377,9 @@ static int make_sums(void *context, const struct hs_dump_view *view, struct hs_s
     series->facts[0] = (struct hs_store_fact){"dumps", series->counted};
     series->facts[1] = (struct hs_store_fact){"known-costs", known_costs(series)};
     series->facts[2] = (struct hs_store_fact){"estimate", *series->estimate ? series->estimate : NULL};
+    series->facts[3] = (struct hs_store_fact){"attached", hs_dump__fact(series->dump[series->count - 1], "attached")};
+    series->facts[4] =
+        (struct hs_store_fact){"older-bytes", hs_dump__fact(series->dump[series->count - 1], "older-bytes")};
     tables->facts = series->facts;
     tables->fact_count = sizeof(series->facts) / sizeof(series->facts[0]);
     return 0;

@@ -59,7 +59,8 @@ static void describe_samples(const struct hs_dump *dump, char *text, size_t size
 
 static bool is_known(const char *key)
 {
-    static const char *const shown[] = {"build-id", "command", "executable", "arch", "time", "monotonic"};
+    static const char *const shown[] = {"build-id",  "command",  "executable", "arch", "time",
+                                        "monotonic", "attached", "older-bytes"}; // the last two are in a warning
     for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
         if (!strcmp(key, shown[i]))
             return true;

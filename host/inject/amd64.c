@@ -103,10 +103,18 @@ static void put_thread_check(struct code *code, const struct hs_island *island)
     PUT(code, 0x45, 0x39, 0x93); // cmp %r10d, number_at(%r11)
     put_32(code, island->number_at);
     size_t same = put_short_jump(code, 0x74);
-    PUT(code, 0x64, 0x48, 0xc7, 0x04, 0x25); // movq $0, %fs:word
-    put_32(code, island->words.word);
-    put_32(code, 0);
-    land(code, none);
+    if (!island->no_record) {
+        PUT(code, 0x64, 0x48, 0xc7, 0x04, 0x25); // movq $0, %fs:word
+        put_32(code, island->words.word);
+        put_32(code, 0);
+        land(code, none);
+    } else {
+        land(code, none);
+        PUT(code, 0x49, 0xbb); // mov $no_record, %r11
+        put_64(code, island->no_record);
+        PUT(code, 0x64, 0x4c, 0x89, 0x1c, 0x25); // mov %r11, %fs:word
+        put_32(code, island->words.word);
+    }
     land(code, same);
 }
 
@@ -527,6 +535,7 @@ const struct hs_inject_arch hs_inject_amd64 = {
     .move = move,
     .patch = put_patch,
     .island = put_island,
+    .stores_no_record = true,
     .return_zero = put_return_zero,
     .trap = (const uint8_t[]){0xcc},
     .trap_length = 1,

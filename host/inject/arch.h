@@ -38,6 +38,7 @@ struct hs_island {
     uint64_t own, own_end; // calls from here are the allocator's own and go to `original`; 0, 0: none
     struct hs_thread_words words;
     uint32_t number_at; // of the owner's tid in a thread's record
+    uint64_t no_record; // what `words.word` becomes in a thread that has no record: an address, or 0
 };
 
 // A stopped thread that carries out system calls.
@@ -66,7 +67,8 @@ struct hs_inject_arch {
     // Returns the patch's length, 0 if `to` is out of reach.
     size_t (*patch)(uint8_t *code, uint64_t at, uint64_t to);
     size_t (*island)(uint8_t *code, const struct hs_island *island);
-    const uint8_t *trap; // an instruction that stops a thread, which is then behind it
+    bool stores_no_record; // whether `island` does what hs_island.no_record says
+    const uint8_t *trap;   // an instruction that stops a thread, which is then behind it
     size_t trap_length;
     size_t (*return_zero)(uint8_t *code);
 

@@ -140,8 +140,8 @@ static int find_words(struct attaching *attaching)
                                   (int)target->pid);
 }
 
-// The library's pointer to a thread's record goes to libc's word. The other variables only have to be zero in threads
-// of the library and may be anything else in those of the program.
+// The library's pointer to a thread's record goes to libc's word. The other variables have to be zero in threads of the
+// library, and must not be in those of the program, which only read them.
 static int place_thread_variables(struct attaching *attaching)
 {
     const struct hs_region *region = &attaching->region;
@@ -152,7 +152,7 @@ static int place_thread_variables(struct attaching *attaching)
         int64_t offset = 0;
         failed = hs_inject_target__read(&attaching->target, entry, &offset, sizeof offset);
         bool is_self = offset == (int64_t)table.thread_self_at;
-        offset = region->words.word + (is_self ? 0 : (int64_t)sizeof offset - 3);
+        offset = is_self ? region->words.word : region->words.tid;
         if (!failed)
             failed = hs_inject_target__write(&attaching->target, entry, &offset, sizeof offset);
     }
@@ -249,7 +249,11 @@ static int write_region(struct attaching *attaching)
         failed = prepare_hooks(attaching);
     if (failed)
         return failed;
-    const struct hs_attach_table *table = hs_inject_image__table(&attaching->image);
+    struct hs_attach_table *table = hs_inject_image__table(&attaching->image);
+    table->thread_word = (intptr_t)region->words.word;
+    region->no_record = table->no_record;
+    region->number_at = (uint32_t)table->number_at;
+    region->is_sampler = attaching->request->samples;
     char *info = hs_inject_image__at(&attaching->image, (uintptr_t)table->info, HS_ATTACH_INFO);
     if (info && !target->is_starting)
         snprintf(info, HS_ATTACH_INFO, "%.0f", age_of(target->pid) * 1e9);
@@ -408,17 +412,26 @@ static int look_at_target(struct attaching *attaching, uint64_t *malloc_at)
             return hs_error__set(attaching->error, EALREADY, "process %d is recorded already, by %s",
                                  (int)attaching->target.pid, attaching->modules.each[i].path);
     if (hs_region__find(&other, &attaching->target))
-        return hs_error__set(attaching->error, EALREADY,
-                             "process %d is recorded already; 'heapsonde detach %d' ends that",
-                             (int)attaching->target.pid, (int)attaching->target.pid);
+        return hs_error__set(attaching->error, EALREADY, "process %d is %s already; 'heapsonde detach %d' ends that",
+                             (int)attaching->target.pid, other.is_sampler ? "sampled" : "recorded",
+                             (int)attaching->target.pid);
     return find_allocators(attaching, malloc_at);
+}
+
+static int check_sampling(struct attaching *attaching)
+{
+    if (attaching->target.arch->stores_no_record)
+        return 0;
+    return hs_error__set(attaching->error, ENOTSUP, "a running process cannot be sampled on this machine");
 }
 
 static int attach(struct attaching *attaching)
 {
     uint64_t malloc_at = 0;
     const struct hs_inject_request *request = attaching->request;
-    int failed = look_at_target(attaching, &malloc_at);
+    int failed = request->samples ? check_sampling(attaching) : 0;
+    if (!failed)
+        failed = look_at_target(attaching, &malloc_at);
     if (!failed)
         failed = hs_inject_image__open(&attaching->image, request->library, attaching->target.arch->machine,
                                        attaching->error);
@@ -463,7 +476,7 @@ int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_
     attaching->error = error;
     int failed = hs_permission__take(&attaching->target, request->pid, error);
     if (!failed)
-        failed = hs_seccomp__check(&attaching->target, request->force, error);
+        failed = hs_seccomp__check(&attaching->target, request->samples, request->force, error);
     if (!failed)
         failed = attach(attaching);
     if (failed && hs_inject_target__is_gone(&attaching->target))
@@ -496,7 +509,7 @@ bool hs_inject__is_supported(void)
     return hs_inject_arch__native() != NULL;
 }
 
-int hs_inject__examine(pid_t pid, struct hs_error *error)
+int hs_inject__examine(pid_t pid, bool samples, struct hs_error *error)
 {
     int failed = hs_permission__check(pid, error);
     struct attaching *attaching = failed ? NULL : calloc(1, sizeof *attaching);
@@ -510,7 +523,9 @@ int hs_inject__examine(pid_t pid, struct hs_error *error)
     attaching->error = error;
     failed = hs_inject_target__open(&attaching->target, pid, error);
     if (!failed)
-        failed = hs_seccomp__check(&attaching->target, false, error);
+        failed = hs_seccomp__check(&attaching->target, samples, false, error);
+    if (!failed && samples)
+        failed = check_sampling(attaching);
     if (!failed)
         failed = look_at_target(attaching, &malloc_at);
     release(attaching);

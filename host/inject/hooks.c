@@ -63,12 +63,17 @@ const struct hs_inject_module *hs_hooks__allocator(const struct hs_inject_module
 
 // ---- the allocator's own calls -------------------------------------------------------------------------------------
 
+static bool is_glibc(const struct hs_hooks *hooks)
+{
+    return hs_inject_modules__find(hooks->modules, hooks->allocator, "__libc_memalign").module;
+}
+
 // glibc frees what a thread has kept when the thread ends, by its own `free`. No other function lies between these, as
 // they are one object file.
 static void find_own_code(const struct hs_hooks *hooks, const struct hs_function *found, struct hs_island *island)
 {
     island->own = island->own_end = 0;
-    if (!hs_inject_modules__find(hooks->modules, hooks->allocator, "__libc_memalign").module)
+    if (!is_glibc(hooks))
         return;
     for (size_t i = 0; i < FUNCTIONS; i++) {
         const struct hs_function *function = &found[i];
@@ -243,10 +248,11 @@ static void note_unpatched(struct hs_hooks *hooks, const char *name)
 
 static struct hs_island empty_island(const struct hs_hooks *hooks)
 {
-    return (struct hs_island){.is_loaded = !hooks->image,
+    const struct hs_attach_table *table = hooks->image ? hs_inject_image__table(hooks->image) : NULL;
+    return (struct hs_island){.is_loaded = !table,
                               .words = hooks->region->words,
-                              .number_at =
-                                  hooks->image ? (uint32_t)hs_inject_image__table(hooks->image)->number_at : 0};
+                              .number_at = table ? (uint32_t)table->number_at : 0,
+                              .no_record = table ? table->no_record : 0};
 }
 
 // The functions that the library has under the same names.
@@ -270,6 +276,8 @@ static int plan_usual(struct hs_hooks *hooks, struct hs_error *error)
         if ((hooks->is_starting && how & LATER) || (how & ALLOCATOR && !hooks->allocator))
             continue;
         used->hook = hs_inject_image__function(hooks->image, functions[i].name);
+        if (!used->hook)
+            continue; // the library leaves it alone
         if (!found[i].module)
             problem = how & NEEDED ? "is not there" : NULL;
         else if (!known_original(hooks, found[i].address))
@@ -416,6 +424,7 @@ static int fill_table(struct hs_hooks *hooks, struct hs_error *error)
     struct hs_attach_table *filled = hs_inject_image__table(hooks->image);
     if (!hooks->is_starting && hooks->allocator)
         filled->heap_info = hs_inject_modules__find(hooks->modules, hooks->allocator, "mallinfo2").address;
+    filled->is_glibcs = hooks->allocator && is_glibc(hooks);
     uint32_t *resolved = hs_inject_image__at(hooks->image, (uintptr_t)table->resolved, sizeof *resolved);
     if (!resolved)
         return hs_error__set(error, ENOEXEC, "the recording library is damaged");

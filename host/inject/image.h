@@ -15,7 +15,7 @@ struct hs_inject_image {
     uint64_t base;      // its address in the target
     uint64_t table;     // of the struct hs_attach_table there
     // Where the library looks for distances from the thread pointer, and what stands there.
-    size_t thread_entries[8];
+    size_t thread_entries[16];
     size_t thread_entry_count;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Puts the recording library into a running process and takes it out of service again.
+// Puts the recording or the sampling library into a running process and takes it out of service again.
 //
 // No code of the target's libc runs for this, and no file has to be visible to the target: the library is copied into
 // memory of the target, relocated here, and the first instructions of the allocator's functions are replaced by jumps
@@ -19,8 +19,9 @@ enum { HS_INJECT_VARIABLES = 64 };
 
 struct hs_inject_request {
     pid_t pid;
-    const char *library; // path of libheapsonde-trace.so
-    // NAME=VALUE for the library. The target's own environment is not looked at.
+    const char *library; // path of libheapsonde-trace.so, or of libheapsonde-prof.so
+    bool samples;        // it is the latter
+    // NAME=VALUE for the library. It does not see the target's own environment.
     const char *variables[HS_INJECT_VARIABLES];
     unsigned variable_count;
     struct hs_named_allocators named;
@@ -64,7 +65,7 @@ bool hs_inject__is_supported(void);
 int hs_inject__detach(pid_t pid, struct hs_inject_result *result, struct hs_error *error);
 
 // Whether an attach would be allowed and possible, as far as that is known without changing the process.
-int hs_inject__examine(pid_t pid, struct hs_error *error);
+int hs_inject__examine(pid_t pid, bool samples, struct hs_error *error);
 
 // Whether the process is being recorded by an attached library.
 bool hs_inject__is_attached(pid_t pid);

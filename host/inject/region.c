@@ -181,8 +181,10 @@ static enum hs_region_check check_thread(const struct hs_region *region, const s
         return HS_REGION_BUSY;
     if (!pointer)
         return HS_REGION_GOOD; // libc has not begun
-    if (hs_inject_target__read(target, pointer + (uint64_t)region->words.word, &word, sizeof word) ||
-        (word && !region->follows_another) ||
+    int failed = hs_inject_target__read(target, pointer + (uint64_t)region->words.word, &word, sizeof word);
+    if (!failed && word >= region->at && word < region->at + region->size)
+        return HS_REGION_GOOD; // one of the library
+    if (failed || (word && !region->follows_another) ||
         hs_inject_target__read(target, pointer + (uint64_t)region->words.tid, &number, sizeof number) ||
         number != (uint32_t)hs_inject_target__own_tid(target, tid))
         return HS_REGION_UNFIT;
@@ -206,9 +208,27 @@ static void clear_words(const struct hs_region *region, const struct hs_inject_t
     }
 }
 
+// A pointer of an earlier recording may be used as long as its thread is in that library. It is only taken away if it
+// looks like one of this recording; else the islands do that, when the thread comes by.
+static void clear_mistakable_words(const struct hs_region *region, const struct hs_inject_target *target)
+{
+    for (size_t i = 0; i < target->thread_count; i++) {
+        uint64_t pc, sp, pointer, word = 0;
+        uint32_t number = 0;
+        if (target->arch->look(target->threads[i].tid, &pc, &sp, &pointer) || !pointer ||
+            hs_inject_target__read(target, pointer + (uint64_t)region->words.word, &word, sizeof word) || !word)
+            continue;
+        if (!hs_inject_target__read(target, word + region->number_at, &number, sizeof number) &&
+            number != (uint32_t)hs_inject_target__own_tid(target, target->threads[i].tid))
+            continue;
+        hs_inject_target__write(target, pointer + (uint64_t)region->words.word, &region->no_record,
+                                sizeof region->no_record);
+    }
+}
+
 int hs_region__patch(const struct hs_region *region, const struct hs_inject_target *target)
 {
-    clear_words(region, target);
+    clear_mistakable_words(region, target);
     return hs_region__write_patches(region, target);
 }
 
@@ -235,6 +255,7 @@ int hs_region__unpatch(const struct hs_region *region, const struct hs_inject_ta
         failed = hs_inject_target__write(target, patch->at, patch->old, patch->length);
         *count += !failed;
     }
-    clear_words(region, target);
+    if (!region->no_record)
+        clear_words(region, target);
     return failed;
 }

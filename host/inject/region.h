@@ -14,7 +14,7 @@
 
 #include "host/inject/target.h"
 
-#define HS_REGION_MAGIC 0x6f6f69676572736bull // changes with the layout
+#define HS_REGION_MAGIC 0x6f6f69676572736cull // changes with the layout
 
 enum { HS_REGION_ATTACHED = 1, HS_REGION_DETACHED = 2, HS_REGION_ENDING = 3, HS_REGION_PATCHES = 512 };
 enum {
@@ -42,6 +42,11 @@ struct hs_region {
     struct hs_thread_words words;
     uint32_t thread;          // the one that was started last, in the target's numbers
     uint32_t follows_another; // stacks of ended threads may still hold pointers of an earlier recording
+    // As in struct hs_island. Not 0: the library looks at a thread's record as long as the thread is in it, so that the
+    // words of threads stay as they are at the end.
+    uint64_t no_record;
+    uint32_t number_at;
+    uint32_t is_sampler;                               // the library samples
     struct hs_region_patch patches[HS_REGION_PATCHES]; // in the order of their addresses
 };
 

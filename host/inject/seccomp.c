@@ -30,15 +30,19 @@ enum { MOST_FILTERS = 256, SCRATCH = BPF_MEMWORDS };
 static const struct {
     const char *name;
     int number;
-    bool is_needed;
+    bool is_needed, is_samplers;
 } calls[] = {
 #define NEEDED(name)                                                                                                   \
     {                                                                                                                  \
-#name, SYS_##name, true                                                                                        \
+#name, SYS_##name, true, false                                                                                 \
     }
 #define USED(name)                                                                                                     \
     {                                                                                                                  \
-#name, SYS_##name, false                                                                                       \
+#name, SYS_##name, false, false                                                                                \
+    }
+#define OF_SAMPLER(name)                                                                                               \
+    {                                                                                                                  \
+#name, SYS_##name, false, true                                                                                 \
     }
     NEEDED(mmap),
     NEEDED(munmap),
@@ -95,6 +99,17 @@ static const struct {
     USED(renameat),
     USED(rt_sigpending),
     USED(rt_sigtimedwait),
+    OF_SAMPLER(connect),
+    OF_SAMPLER(listen),
+    OF_SAMPLER(accept4),
+    OF_SAMPLER(getsockopt),
+    OF_SAMPLER(recvfrom),
+    OF_SAMPLER(sendto),
+    OF_SAMPLER(ppoll),
+    OF_SAMPLER(mkdirat),
+    OF_SAMPLER(memfd_create),
+    OF_SAMPLER(getrandom),
+#undef OF_SAMPLER
 #undef NEEDED
 #undef USED
 };
@@ -263,9 +278,11 @@ static int ask_all(struct hs_inject_target *target, uint32_t *answers, struct hs
     return result < 0 ? result : 0;
 }
 
-static int judge(const struct hs_inject_target *target, const uint32_t *answers, struct hs_error *error)
+static int judge(const struct hs_inject_target *target, const uint32_t *answers, bool samples, struct hs_error *error)
 {
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        if (calls[i].is_samplers && !samples)
+            continue;
         if (ends(answers[i]))
             return hs_error__set(error, EPERM,
                                  "process %d has a filter of system calls (seccomp) that would end it for %s, which "
@@ -280,7 +297,7 @@ static int judge(const struct hs_inject_target *target, const uint32_t *answers,
     return 0;
 }
 
-int hs_seccomp__check(struct hs_inject_target *target, bool force, struct hs_error *error)
+int hs_seccomp__check(struct hs_inject_target *target, bool samples, bool force, struct hs_error *error)
 {
     char mode[16] = "0";
     uint32_t answers[sizeof calls / sizeof *calls];
@@ -296,5 +313,5 @@ int hs_seccomp__check(struct hs_inject_target *target, bool force, struct hs_err
                              "process %d has a filter of system calls (seccomp) that cannot be read (%s): run this as "
                              "root with the capability CAP_SYS_ADMIN; with --force the process may end",
                              (int)target->pid, strerror(-failed));
-    return failed ? 0 : judge(target, answers, error);
+    return failed ? 0 : judge(target, answers, samples, error);
 }

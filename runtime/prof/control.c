@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 
 enum { ENDED, STARTING, BINDING, LISTENING };
-enum { MOST_CONNECTIONS = 16, STACK_SIZE = 256 * 1024, PIECE = 16384 };
+enum { MOST_CONNECTIONS = 16, STACK_SIZE = 256 * 1024, PIECE = 16384, MOST_ENDS = 10 };
 
 #define SECOND_NS       1000000000ull
 #define REQUEST_NS      (2 * SECOND_NS)  // in which the request has to come
@@ -286,7 +286,7 @@ static void serve(int listener)
 static void thread_main(void *unused)
 {
     (void)unused;
-    hs_sampler__be_nobody();
+    hs_sampler__be(&hs_sampler_nobody);
     HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde-ctl");
     if (!control.shares_descriptors) {
         hs_hidden_thread__close_descriptors(-1, -1);
@@ -398,6 +398,19 @@ void hs_control__stop(void)
         hs_system_close((int)fd);
     if (gone)
         atomic_store(&control.state, ENDED);
+}
+
+void hs_control__end(void)
+{
+    for (unsigned tries = 0; tries < MOST_ENDS && control.thread.tid; tries++)
+        hs_control__stop();
+    control.wanted = false;
+}
+
+void hs_control__wait_until_bound(void)
+{
+    wait_while(&control.state, STARTING);
+    wait_while(&control.state, BINDING);
 }
 
 void hs_control__restart(void)

@@ -32,6 +32,12 @@ void hs_control__exit(void);
 // (credentials, namespaces): ends the thread, and restarts it.
 void hs_control__stop(void);
 void hs_control__restart(void);
+
+// Waits until clients can connect, or it is certain that there is no socket.
+void hs_control__wait_until_bound(void);
+
+// Ends the thread for good.
+void hs_control__end(void);
 #pragma GCC visibility pop
 
 #endif

@@ -2,6 +2,7 @@
 #include "runtime/prof/dump_facts.h"
 
 #include "arch/system.h"
+#include "format/attach.h"
 #include "runtime/clock.h"
 #include "runtime/mapped.h"
 #include "runtime/memory.h"
@@ -10,6 +11,10 @@
 #include "runtime/text.h"
 
 #include <fcntl.h>
+
+char hs_dump_facts__attached[HS_ATTACH_INFO] __attribute__((used));
+char hs_dump_facts__allocators[HS_ATTACH_NAMES] __attribute__((used));
+_Atomic uintptr_t hs_dump_facts__older;
 
 enum { MAP_FIRST = 256 << 10, LINE_LEAST = 32 };
 
@@ -309,6 +314,10 @@ void hs_dump_facts__each_line(struct hs_dump_facts *facts, const struct hs_profi
     say_number(&saying, "dropped", snapshot->samples_dropped);
     if (snapshot->samples_shortened)
         say_number(&saying, "shortened", snapshot->samples_shortened);
+    say_text(&saying, "attached", hs_dump_facts__attached);
+    say_text(&saying, "allocators", hs_dump_facts__allocators);
+    if (hs_dump_facts__older)
+        say_number(&saying, "older-bytes", hs_dump_facts__older);
 }
 
 static void write_comment(const char *text, void *data)

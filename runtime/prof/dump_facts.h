@@ -42,6 +42,11 @@ struct hs_dump_facts {
 };
 
 #pragma GCC visibility push(hidden)
+// Of a library that was put into a running process: how old it was then (nanoseconds), and which allocators are
+// sampled; else empty.
+extern char hs_dump_facts__attached[], hs_dump_facts__allocators[];
+extern _Atomic uintptr_t hs_dump_facts__older; // bytes that the allocator held then; 0: not known
+
 void hs_dump_facts__gather(struct hs_dump_facts *facts);
 void hs_dump_facts__free(struct hs_dump_facts *facts);
 

@@ -5,10 +5,8 @@
 
 enum { UNSHORTENED = 14 };
 
-__thread uint32_t hs_room_shortening;
-
 bool hs_room__is_left(uint64_t bytes, unsigned share)
 {
     uint64_t memory = hs_config.memory ? hs_config.memory : HS_MEMORY_DEFAULT;
-    return bytes <= memory / share / 16 * (UNSHORTENED + hs_room_shortening);
+    return bytes <= memory / share / 16 * (UNSHORTENED + hs_room__shortening());
 }

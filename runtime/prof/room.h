@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// 1 or 2 while the calling thread shortens a stack, else 0.
-extern __thread uint32_t hs_room_shortening __attribute__((tls_model("initial-exec"), visibility("hidden")));
-
 #pragma GCC visibility push(hidden)
+// 1 or 2 while the calling thread shortens a stack, else 0. The sampler says so, which knows the thread.
+uint32_t hs_room__shortening(void);
+
 // Whether the calling thread may make it `bytes` bytes of one `share`th of the memory.
 bool hs_room__is_left(uint64_t bytes, unsigned share);
 #pragma GCC visibility pop

@@ -179,6 +179,11 @@ static HS_COLD bool enter_and_count(struct hs_sampler_thread *thread, struct hs_
     return entered;
 }
 
+uint32_t hs_room__shortening(void)
+{
+    return hs_sampler_self->shortening;
+}
+
 // Without room for the whole stack. Returns the stack that stands for it; 0: there is no room for that, either.
 static HS_COLD uint32_t enter_shortened(struct hs_sampler_thread *thread, struct hs_sample *sample,
                                         const struct hs_registers *caller)
@@ -186,7 +191,7 @@ static HS_COLD uint32_t enter_shortened(struct hs_sampler_thread *thread, struct
     static const uint8_t frames_kept[] = {0, 4, 1};
     uint32_t stack = 0;
     for (unsigned step = 1; step <= 2 && !stack && thread->memo; step++) {
-        hs_room_shortening = step;
+        thread->shortening = step;
         hs_memo_walk(thread->memo, caller);
         uint32_t depth = thread->memo->depth;
         if (depth)
@@ -195,7 +200,7 @@ static HS_COLD uint32_t enter_shortened(struct hs_sampler_thread *thread, struct
         if (stack && !enter_and_count(thread, sample, stack))
             stack = 0;
     }
-    hs_room_shortening = 0;
+    thread->shortening = 0;
     return stack;
 }
 
@@ -416,6 +421,16 @@ HS_COLD void hs_sampler__drop(struct hs_sampler_thread *thread, struct hs_taken_
         emit_free(thread, block, (size_t)usable);
 }
 
+HS_COLD bool hs_sampler__add_older(uint64_t bytes)
+{
+    if (!hs_table__lock())
+        return false;
+    hs_sampler__count_gone(bytes);
+    state.seen_allocated += bytes;
+    hs_table__unlock();
+    return true;
+}
+
 // ---- control --------------------------------------------------------------------------------------------------------
 
 // Makes every thread come by at its next allocation. Under the lock.
@@ -473,23 +488,22 @@ HS_COLD void hs_sampler__reset(void)
 
 enum { TABLE_TAKEN = 1, STACKS_TAKEN = 2, TAKEN_BITS = 2 };
 
-// Which locks the thread's forks have taken: not those that a signal handler's fork interrupted, and those for which it
-// had to wait for too long. The lowest bits are of the innermost fork.
-static __thread uint32_t locks_taken __attribute__((tls_model("initial-exec")));
-
+// Which locks a thread's forks have taken, in its record: not those that a signal handler's fork interrupted, and those
+// for which it had to wait for too long. The lowest bits are of the innermost fork.
 HS_COLD void hs_sampler__before_fork(void)
 {
+    hs_sampler__self();
     hs_dump__before_fork();
     uint32_t taken = hs_table__lock() ? TABLE_TAKEN : 0;
     if (hs_stacks__before_fork(hs_sampler__own_tid()))
         taken |= STACKS_TAKEN;
-    locks_taken = locks_taken << TAKEN_BITS | taken;
+    hs_sampler_self->locks_taken = hs_sampler_self->locks_taken << TAKEN_BITS | taken;
 }
 
 HS_COLD void hs_sampler__after_fork(bool in_child)
 {
-    uint32_t taken = locks_taken;
-    locks_taken = taken >> TAKEN_BITS;
+    uint32_t taken = hs_sampler_self->locks_taken;
+    hs_sampler_self->locks_taken = taken >> TAKEN_BITS;
     if (in_child) {
         hs_sampler.pid = (uint32_t)hs_system_getpid();
         hs_table_lock.word = hs_sampler_self->ready ? hs_sampler_self->tid : 1;

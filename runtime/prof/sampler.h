@@ -27,6 +27,9 @@ bool hs_sampler__set_active(bool active);
 // Changes the mean number of bytes between samples; existing samples keep their weight. `bytes` >= 1.
 void hs_sampler__set_rate(uint64_t bytes);
 
+// Adds what the allocator held before the first thread was counted. False: the lock was not free; try again.
+bool hs_sampler__add_older(uint64_t bytes);
+
 // prof.reset: removes all samples and counts. Frees of older samples are ignored.
 void hs_sampler__reset(void);
 

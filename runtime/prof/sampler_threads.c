@@ -20,17 +20,22 @@
 
 enum { FIRST_SCAN = 64, FIRST_TIDS = 1024, STACKS_KEPT = 256, MEMO_FRAMES = HS_BACKTRACE_MEMO };
 
+#define NOT_A_THREAD 0x80000000u
+
 struct hs_sampler hs_sampler = {.sample_bytes = 1};
 
 // Threads that have no record share this one: its `next` of 0 leads them to the slow path, where they get one, and its
 // filter stops every free.
-static struct hs_sampler_thread nobody = {.filter = &hs_filter_of_all};
+struct hs_sampler_thread hs_sampler_nobody = {.filter = &hs_filter_of_all};
 
-__thread struct hs_sampler_thread *hs_sampler_self = &nobody;
+__thread struct hs_sampler_thread *hs_sampler_self = &hs_sampler_nobody;
+intptr_t hs_sampler_self_will_be_at;
 
-void hs_sampler__be_nobody(void)
+void hs_sampler__be(struct hs_sampler_thread *record)
 {
-    hs_sampler_self = &nobody;
+    hs_sampler_self = record;
+    if (hs_sampler_self_will_be_at)
+        *(struct hs_sampler_thread **)(hs_arch_thread_pointer() + (uintptr_t)hs_sampler_self_will_be_at) = record;
 }
 
 static struct {
@@ -41,6 +46,7 @@ static struct {
     uint32_t running;   // records in use
     uint32_t next_scan; // number of them at which those that have ended are looked for
     uint64_t gone_allocated, gone_deallocated;
+    bool is_over; // no thread gets a record
     uint32_t stacks_kept;
     void *stacks[STACKS_KEPT]; // what threads that have ended remembered of their stacks, for others
     struct hs_pool pool;
@@ -241,7 +247,7 @@ struct hs_sampler_thread *hs_sampler__self(void)
     hs_sampler__start();
     if (hs_sampler__is_vforked() || hs_table__is_ours() || !hs_table__lock())
         return NULL;
-    thread = make_record((uint32_t)hs_system_gettid());
+    thread = threads.is_over ? NULL : make_record((uint32_t)hs_system_gettid());
     if (thread) {
         thread->active = atomic_load_explicit(&hs_sampler.thread_active_init, memory_order_relaxed);
         thread->random = seed_of(thread->uid);
@@ -276,6 +282,11 @@ void hs_sampler__spread_filter(void)
         atomic_store_explicit(&hs_sampler__thread_at(i)->filter, filter, memory_order_release);
 }
 
+void hs_sampler__count_gone(uint64_t bytes)
+{
+    threads.gone_allocated += bytes;
+}
+
 // ---- all threads ----------------------------------------------------------------------------------------------------
 
 uint64_t hs_sampler__total_allocated(void)
@@ -292,6 +303,18 @@ uint64_t hs_sampler__total_deallocated(void)
     for (uint32_t i = 1; i <= threads.pool.count; i++)
         sum += hs_sampler__thread_at(i)->deallocated;
     return sum;
+}
+
+// A thread that is still in the library may use its record to the end.
+HS_COLD void hs_sampler__end(void)
+{
+    atomic_store(&hs_sampler.on, false);
+    if (!hs_table__lock())
+        return;
+    threads.is_over = true;
+    for (uint32_t i = 1; i <= threads.pool.count; i++)
+        hs_sampler__thread_at(i)->tid |= NOT_A_THREAD;
+    hs_table__unlock();
 }
 
 void hs_sampler__keep_only_self(void)

@@ -18,8 +18,22 @@ bool hs_sampler__is_on(void);
 // left, or a child of vfork. Such a thread is not sampled.
 struct hs_sampler_thread *hs_sampler__self(void);
 
-// Makes the calling thread, one of ours with empty thread-local variables, a thread without a record.
-void hs_sampler__be_nobody(void);
+// Makes the calling thread, one of ours with empty thread-local variables, a thread without a record of its own, such
+// as hs_sampler_nobody.
+void hs_sampler__be(struct hs_sampler_thread *record);
+
+// Of a library that was put into a running process: where hs_sampler_self will be, from the thread pointer on; 0: where
+// it is.
+extern intptr_t hs_sampler_self_will_be_at;
+
+// The record of threads that have none.
+extern struct hs_sampler_thread hs_sampler_nobody;
+
+// Nothing is sampled any more, and no thread gets a record. No record has the number of a thread afterwards.
+void hs_sampler__end(void);
+
+// Adds to what threads have allocated that have ended. Requires the table's lock.
+void hs_sampler__count_gone(uint64_t bytes);
 
 // The record with index 1 to hs_sampler__thread_count(). `tid` 0: unused.
 struct hs_sampler_thread *hs_sampler__thread_at(uint32_t index);

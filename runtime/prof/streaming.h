@@ -30,9 +30,7 @@ void hs_streaming__end(void);
 bool hs_streaming__is_open(void);
 bool hs_streaming__replaces_files(void);
 
-// The sender may be a process of its own that shares the program's memory. Whether the caller is the sender, and the
-// program's pid in both cases.
-bool hs_streaming__is_sender(void);
+// The program's pid. The sender may be a process of its own that shares the program's memory.
 uint32_t hs_streaming__pid(void);
 #pragma GCC visibility pop
 

@@ -20,8 +20,6 @@ static struct {
     bool failed;
 } dump;
 
-__thread bool hs_dump_pieces_sends;
-
 static uint32_t own_tid(void)
 {
     return (uint32_t)hs_system_gettid();
@@ -58,7 +56,7 @@ bool hs_dump_pieces__begin(char kind)
 // The sender must not wait for itself.
 static bool may_wait(void)
 {
-    return hs_config.policy == HS_POLICY_BLOCK && !hs_stream__has_ended() && !hs_dump_pieces_sends;
+    return hs_config.policy == HS_POLICY_BLOCK && !hs_stream__has_ended() && !hs_dump_pieces__is_sender();
 }
 
 // There is always room left for a LIVE_PART, which says what was dropped.

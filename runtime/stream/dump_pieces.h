@@ -15,9 +15,8 @@ bool hs_dump_pieces__begin(char kind);
 void hs_dump_pieces__put(const void *bytes, uint64_t length);
 void hs_dump_pieces__end(bool whole);
 
-// Set by the sender itself, which never waits for room: its tid is not known before the thread that starts it has come
-// back, and it may be the first to run.
-extern __thread bool hs_dump_pieces_sends __attribute__((tls_model("initial-exec")));
+// Defined by the source of the dumps: whether the calling thread is the sender, which never waits for room.
+bool hs_dump_pieces__is_sender(void);
 
 // In a forked child: drops the dump that the parent was streaming.
 void hs_dump_pieces__reset(void);

@@ -16,6 +16,9 @@
 // with another allocator, it is asked.
 void hs_prof__try_headers(void);
 
+// Whether the word before a block of the program's allocator says what the allocator does.
+bool hs_prof__agrees(const void *block);
+
 // The rest of an allocation or a free that the fast path cannot do: to be called as the last thing of an interposed
 // function, so that the compiler jumps there and the caller is the program's.
 void *hs_prof__count_slowly(void *block, size_t requested) __attribute__((noinline));

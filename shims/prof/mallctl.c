@@ -302,6 +302,11 @@ static const struct hs_next_ctl *next_for(const char *name)
     return is_profiling(name) ? NULL : hs_prof_ctl__next();
 }
 
+void hs_prof_ctl__is_alone(void)
+{
+    atomic_store_explicit(&next_is_known, true, memory_order_release);
+}
+
 static void silence_jemalloc(void)
 {
     const struct hs_next_ctl *jemalloc = hs_prof_ctl__next();

@@ -26,6 +26,9 @@ struct hs_next_ctl {
 
 const struct hs_next_ctl *hs_prof_ctl__next(void);
 
+// There is none, and nobody looks for one.
+void hs_prof_ctl__is_alone(void);
+
 // Once, when the options are known: comes to terms with an allocator that profiles itself.
 void hs_prof_ctl__start(void);
 void hs_prof_statistics__start(void);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Start, end and fork of a process that is sampled, and the messages to it.
+#include "shims/prof/process.h"
 #include "arch/system.h"
 #include "runtime/prof/contexts.h"
 #include "runtime/prof/control.h"
@@ -22,6 +23,11 @@ static __attribute__((constructor)) void library_begins(void)
 {
     hs_real__resolve();
     hs_prof__try_headers();
+    hs_prof__begin();
+}
+
+void hs_prof__begin(void)
+{
     hs_sampler__start();
     hs_prof_ctl__start();
     hs_control__start();
@@ -30,15 +36,20 @@ static __attribute__((constructor)) void library_begins(void)
 
 static bool is_forked;
 
-// Once; whatever ends the process first.
-static void end(void)
+int hs_prof__end(void)
 {
     static _Atomic uint32_t ended;
     if (atomic_exchange(&ended, 1))
-        return;
+        return 0;
     hs_prof_ctl__at_exit();
     int status = hs_dump__final();
     hs_streaming__end();
+    return status;
+}
+
+static void end(void)
+{
+    int status = hs_prof__end();
     if (status)
         HS_SYSTEM1(SYS_exit_group, status);
 }

@@ -4,7 +4,7 @@
 // asking the allocator.
 #include "shims/prof/hooks.h"
 
-static bool agrees(const void *block)
+bool hs_prof__agrees(const void *block)
 {
     return block && hs_prof_usable_in_header(block) == hs_real.malloc_usable_size((void *)block);
 }
@@ -20,7 +20,8 @@ void hs_prof__try_headers(void)
         void *block = hs_real.malloc(sizes[i]);
         void *aligned = hs_real.memalign ? hs_real.memalign(256, sizes[i]) : NULL;
         void *zeroed = hs_real.calloc(1, sizes[i]);
-        all = agrees(block) && agrees(zeroed) && (!hs_real.memalign || agrees(aligned)) && all;
+        all =
+            hs_prof__agrees(block) && hs_prof__agrees(zeroed) && (!hs_real.memalign || hs_prof__agrees(aligned)) && all;
         hs_real.free(block);
         hs_real.free(aligned);
         hs_real.free(zeroed);

@@ -24,8 +24,11 @@ __thread struct hs_sampler_thread *hs_sampler_self;
 static struct hs_sampler_thread nobody;
 static uint64_t live = 1000000;
 
-void hs_sampler__be_nobody(void)
+struct hs_sampler_thread hs_sampler_nobody;
+
+void hs_sampler__be(struct hs_sampler_thread *record)
 {
+    (void)record;
     hs_sampler_self = &nobody;
 }
 

@@ -104,7 +104,7 @@ bool hs_streaming__replaces_files(void)
     return false;
 }
 
-bool hs_streaming__is_sender(void)
+bool hs_dump_pieces__is_sender(void)
 {
     return false;
 }
