@@ -46,7 +46,8 @@ class Target:
         return int(self.answer())
 
     def run(self, *words, expected=0):
-        done = subprocess.run([COMMAND, *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run([COMMAND, *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, check=False,
+                              cwd=self.folder)
         assert done.returncode == expected, (words, done.returncode, done.stderr)
         return done.stderr + done.stdout
 
