@@ -94,7 +94,8 @@ def started(program, folder):
     check(trace, counts)
     for wrong in (['--allocator-symbols', 'no_such_'], ['--allocator-at', 'malloc=0x10,free=0x20']):
         _, _, message = run(program, folder, *wrong, expected=126)
-        assert 'no_such_malloc' in message or 'there is no code' in message, message
+        # In files whose first segment holds the code, headers count as code.
+        assert re.search('no_such_malloc|there is no code|was not understood', message), message
     for wrong in (['--allocator-at', 'malloc=0x10'], ['--allocator-at', 'malloc'], ['--allocator-symbols', ',']):
         run(program, folder, *wrong, expected=2)
 
