@@ -16,7 +16,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 STACKS = re.compile(r"^stacks: (\d+) allocations, (\d+) cut (\{.*\}), (\d+) with a guessed frame, (\d+) show the start")
-TARGET_TESTS = re.compile(r"^(recorder\.|profiled\.|aggregate\.|prof\.|stream\.|target\.|unwind_|runtime_|sampler_|format_|wire_|system\.|board\.|perf\.|doctor_command|said_elsewhere)")
+TARGET_TESTS = re.compile(r"^(recorder\.|profiled\.|aggregate\.|prof\.|stream\.|target\.|unwind_|runtime_|sampler_|format_|wire_|system\.|board\.|perf\.|inject\.|doctor_command|said_elsewhere)")
 
 
 class Row:

@@ -327,6 +327,22 @@ static bool read_module(uintptr_t start, struct hs_module *module)
     return true;
 }
 
+#ifndef HS_ARCH_CAPTURE_CALLER
+// A walk starts in this code, which may be in memory that no file is mapped to.
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+
+static bool is_own(uintptr_t pc, struct hs_module *module)
+{
+    return read_module((uintptr_t)__ehdr_start, module) && in_module(module, pc);
+}
+#else
+static bool is_own(uintptr_t pc, struct hs_module *module)
+{
+    (void)pc, (void)module;
+    return false;
+}
+#endif
+
 // `part`: what the loader knows of the module; or NULL.
 static bool find_in_maps(uintptr_t pc, const struct hs_module *part, struct hs_module *module)
 {
@@ -337,6 +353,8 @@ static bool find_in_maps(uintptr_t pc, const struct hs_module *part, struct hs_m
     if (mapped && mapping.image_start &&
         ((read_module(mapping.image_start, module) && in_module(module, pc)) ||
          (read_module(mapping.image_again, module) && in_module(module, pc))))
+        return true;
+    if (mapped && !mapping.image_start && is_own(pc, module))
         return true;
     *module = part ? *part : (struct hs_module){mapping.start, mapping.end, NULL, true};
     return true;

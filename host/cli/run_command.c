@@ -133,7 +133,8 @@ static bool allocators_are_right(const struct hs_arguments *arguments)
         return false;
     }
     if (are_named(&named) && (!hs_inject__is_supported() || hs_arguments__flag(arguments, "on"))) {
-        hs_complain(arguments->command, "--allocator-symbols and --allocator-at work on AMD64, without --on");
+        hs_complain(arguments->command,
+                    "--allocator-symbols and --allocator-at work on AMD64 and AArch64, without --on");
         return false;
     }
     return true;

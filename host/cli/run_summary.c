@@ -163,10 +163,11 @@ static void explain_own_allocator(const struct hs_recording *recording, const st
     if (!name || summary->state == HS_STATE_EXEC || (summary->allocations && !strcmp(name, "malloc")) ||
         hs_unseen__is_recorded(store, name))
         return;
-    hs_complain(NULL,
-                "%s has its own allocator (%s), whose allocations are not in the trace; on AMD64, record it with %s, "
-                "or link the program with the system's malloc or with that allocator's shared library",
-                recording->program, name, hs_unseen__option(name).text);
+    hs_complain(
+        NULL,
+        "%s has its own allocator (%s), whose allocations are not in the trace; on AMD64 and AArch64, record it "
+        "with %s, or link the program with the system's malloc or with that allocator's shared library",
+        recording->program, name, hs_unseen__option(name).text);
 }
 
 // Whether the folder of the trace has less room than a trace begins with.

@@ -4,6 +4,7 @@
 #include "arch/amd64/decode.h"
 
 #include <elf.h>
+#include <linux/audit.h>
 #include <string.h>
 
 #if defined(__x86_64__) && defined(__LP64__)
@@ -526,6 +527,7 @@ static size_t put_stub(uint8_t *bytes, const struct hs_borrowed *borrowed, uint6
 
 const struct hs_inject_arch hs_inject_amd64 = {
     .machine = EM_X86_64,
+    .audit = AUDIT_ARCH_X86_64,
     .class = ELFCLASS64,
     .reach = 0x70000000,
     .relative = R_X86_64_RELATIVE,
@@ -539,6 +541,7 @@ const struct hs_inject_arch hs_inject_amd64 = {
     .return_zero = put_return_zero,
     .trap = (const uint8_t[]){0xcc},
     .trap_length = 1,
+    .trap_passed = 1,
 #if defined(__x86_64__) && defined(__LP64__)
     .stub = put_stub,
     .stub_values = 8 * WORD_COUNT,
@@ -553,8 +556,3 @@ const struct hs_inject_arch hs_inject_amd64 = {
     .clone = call_clone,
 #endif
 };
-
-const struct hs_inject_arch *hs_inject_arch__native(void)
-{
-    return hs_inject_amd64.stub ? &hs_inject_amd64 : NULL;
-}

@@ -18,6 +18,7 @@ struct hs_moved_code {
     size_t consumed;              // bytes of whole instructions that the patch touches
     uint8_t code[HS_INJECT_CODE]; // what stands for them, and leads behind them
     size_t length;
+    uint32_t signing;    // the instruction before the patch that has signed the return address; 0: none
     const char *problem; // why it is not possible
 };
 
@@ -34,6 +35,7 @@ struct hs_island {
     uint64_t hook;         // function of the library
     uint64_t original;     // the moved code
     uint64_t function;     // the record that `hook` gets in a register; 0: none
+    uint32_t signing;      // of struct hs_moved_code
     bool is_loaded;        // the library was loaded by a dynamic linker: threads are as it expects them
     uint64_t own, own_end; // calls from here are the allocator's own and go to `original`; 0, 0: none
     struct hs_thread_words words;
@@ -56,10 +58,12 @@ struct hs_system_call {
 
 struct hs_inject_arch {
     uint16_t machine;                            // e_machine of ELF
+    uint32_t audit;                              // as filters of system calls (seccomp) name it
     uint8_t class;                               // e_ident[EI_CLASS]
     uint64_t reach;                              // how far a patch can jump
     uint32_t relative, thread_offset, symbol[3]; // types of relocations
-    const struct hs_thread_words *words;         // a `libc` of NULL ends them
+    const struct hs_thread_words *words;         // the first is glibc's; a `libc` of NULL ends them
+    bool is_thread_below;                        // what glibc knows of a thread ends at the thread pointer
 
     // `code`: `length` bytes from `function` on, of which the function has `size` (0: not known).
     bool (*move)(struct hs_moved_code *moved, uint64_t function, const uint8_t *code, size_t length, size_t size,
@@ -68,8 +72,9 @@ struct hs_inject_arch {
     size_t (*patch)(uint8_t *code, uint64_t at, uint64_t to);
     size_t (*island)(uint8_t *code, const struct hs_island *island);
     bool stores_no_record; // whether `island` does what hs_island.no_record says
-    const uint8_t *trap;   // an instruction that stops a thread, which is then behind it
+    const uint8_t *trap;   // an instruction that stops a thread
     size_t trap_length;
+    size_t trap_passed; // by so many bytes the thread is then behind its beginning
     size_t (*return_zero)(uint8_t *code);
 
     // The rest is for threads that ptrace has stopped; NULL on other machines.
@@ -85,11 +90,13 @@ struct hs_inject_arch {
     int (*look)(pid_t tid, uint64_t *pc, uint64_t *sp, uint64_t *thread_pointer);
     int (*go_to)(pid_t tid, uint64_t pc);
     void (*clone)(struct hs_system_call *call, unsigned long flags, uint64_t stack, uint64_t thread_pointer);
+    // Whether this call waits for a time from its beginning on, also if a borrowed thread was in it. NULL: none does.
+    bool (*waits_anew)(const struct hs_system_call *call);
     long mmap, mprotect; // numbers of system calls
 };
 
 // NULL: none for this machine.
 const struct hs_inject_arch *hs_inject_arch__native(void);
-extern const struct hs_inject_arch hs_inject_amd64;
+extern const struct hs_inject_arch hs_inject_amd64, hs_inject_aarch64;
 
 #endif

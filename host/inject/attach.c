@@ -7,6 +7,7 @@
 #include "host/inject/place.h"
 #include "host/inject/region.h"
 #include "host/inject/seccomp.h"
+#include "host/inject/words.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -92,24 +93,44 @@ static const char *libc_by_texts(const struct hs_inject_modules *modules)
     return NULL;
 }
 
+static void use_words(struct attaching *attaching, const struct hs_thread_words *words)
+{
+    attaching->region.words = *words;
+    attaching->region.words.libc = NULL;
+}
+
 // Before libc has begun, its own functions say which one it is.
 static int guess_words(struct attaching *attaching)
 {
     static const char *const signs[][2] = {{"glibc", "__libc_memalign"}, {"musl", "__init_tp"}, {"musl", "__init_tls"}};
     const struct hs_thread_words *words = attaching->target.arch->words;
     const char *libc = libc_by_texts(&attaching->modules);
+    struct hs_thread_words told;
+    if (hs_words__told(&attaching->target, &attaching->modules, &told)) {
+        use_words(attaching, &told);
+        return 0;
+    }
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
         if (hs_inject_modules__find(&attaching->modules, NULL, signs[i][1]).module)
             libc = signs[i][0];
     while (libc && words->libc && strcmp(words->libc, libc))
         words++;
     if (libc && words->libc) {
-        attaching->region.words = *words;
-        attaching->region.words.libc = NULL;
+        use_words(attaching, words);
         return 0;
     }
     return hs_error__set(attaching->error, ENOTSUP,
                          "its C library is not known (glibc and musl are known), or it has no table of symbols");
+}
+
+static bool are_right(const struct hs_inject_target *target, const struct hs_thread_words *words, uint64_t pointer,
+                      uint32_t number)
+{
+    uint32_t found = 0;
+    uint64_t word = 1;
+    return !hs_inject_target__read(target, pointer + (uint64_t)words->tid, &found, sizeof found) && found == number &&
+           !hs_inject_target__read(target, pointer + (uint64_t)words->word, &word, sizeof word) &&
+           (!word || hs_region__was_there(target));
 }
 
 // Which libc it is: where the first thread's number is.
@@ -122,16 +143,16 @@ static int find_words(struct attaching *attaching)
     if (!failed && target->arch->look(tid, &pc, &sp, &pointer))
         failed = hs_error__set(attaching->error, ESRCH, "process %d has ended", (int)target->pid);
     hs_inject_target__let_go(target);
-    uint32_t wanted = (uint32_t)hs_inject_target__own_tid(target, tid);
+    uint32_t number = (uint32_t)hs_inject_target__own_tid(target, tid);
+    struct hs_thread_words told;
+    if (!failed && hs_words__told(target, &attaching->modules, &told) && are_right(target, &told, pointer, number)) {
+        use_words(attaching, &told);
+        return 0;
+    }
     for (const struct hs_thread_words *words = target->arch->words; !failed && words->libc; words++) {
-        uint32_t number = 0;
-        uint64_t word = 1;
-        if (hs_inject_target__read(target, pointer + (uint64_t)words->tid, &number, sizeof number) ||
-            number != wanted || hs_inject_target__read(target, pointer + (uint64_t)words->word, &word, sizeof word) ||
-            (word && !hs_region__was_there(target)))
+        if (!are_right(target, words, pointer, number))
             continue;
-        attaching->region.words = *words;
-        attaching->region.words.libc = NULL;
+        use_words(attaching, words);
         return 0;
     }
     return failed ? failed

@@ -3,28 +3,33 @@
 
 #include <string.h>
 
-enum { PAGE = 4096 };
-
 static const uint8_t zeros[HS_INJECT_CODE];
 
 // 0: the mapping is no module's code.
 static uint64_t cave_of(const struct hs_inject_mapping *mapping)
 {
     if (!mapping->is_executable || mapping->is_writable || !mapping->path[0] || !strcmp(mapping->path, "[vsyscall]") ||
-        mapping->end - mapping->start < PAGE)
+        mapping->end - mapping->start < 2 * HS_INJECT_CODE)
         return 0;
     return mapping->end - HS_INJECT_CODE;
 }
 
-uint64_t hs_cave__find(const struct hs_inject_target *target)
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+uint64_t hs_cave__find(const struct hs_inject_target *target, uint64_t near)
 {
     uint8_t bytes[HS_INJECT_CODE];
+    uint64_t found = 0;
     for (size_t i = 0; i < target->mapping_count; i++) {
         uint64_t at = cave_of(&target->mappings[i]);
-        if (at && !hs_inject_target__read(target, at, bytes, sizeof bytes) && !memcmp(bytes, zeros, sizeof bytes))
-            return at;
+        if (at && (!found || distance(at, near) < distance(found, near)) &&
+            !hs_inject_target__read(target, at, bytes, sizeof bytes) && !memcmp(bytes, zeros, sizeof bytes))
+            found = at;
     }
-    return 0;
+    return found;
 }
 
 void hs_cave__empty(const struct hs_inject_target *target, uint64_t cave)

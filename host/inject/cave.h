@@ -7,8 +7,8 @@
 
 #include "host/inject/target.h"
 
-// HS_INJECT_CODE bytes; 0: there are none.
-uint64_t hs_cave__find(const struct hs_inject_target *target);
+// HS_INJECT_CODE bytes, as close to an address as possible; 0: there are none.
+uint64_t hs_cave__find(const struct hs_inject_target *target, uint64_t near);
 void hs_cave__empty(const struct hs_inject_target *target, uint64_t cave);
 
 // Empties what killed commands have left, unless a stopped thread of the target is there.

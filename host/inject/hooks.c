@@ -201,6 +201,7 @@ static const char *plan_patch(struct hs_hooks *hooks, const struct hs_function *
     memcpy(patch->old, code + (moved.at - function->address), patch->length);
     memcpy(area->bytes + area->used, moved.code, moved.length);
     island->original = original;
+    island->signing = moved.signing;
     island->function = has_record ? area->at + record : 0;
     area->used = island_at;
     use(area, arch->island(area->bytes + island_at, island));

@@ -4,12 +4,18 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { PAGE = 4096, MOST = 64 << 20 };
+enum { MOST = 64 << 20 };
+
+static size_t below_page(uint64_t offset)
+{
+    return (size_t)(offset & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1));
+}
 
 static size_t to_page(uint64_t size)
 {
-    return (size_t)((size + PAGE - 1) & ~(uint64_t)(PAGE - 1));
+    return below_page(size + (uint64_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
 static bool measure(struct hs_inject_image *image)
@@ -23,7 +29,7 @@ static bool measure(struct hs_inject_image *image)
             !hs_elf_file__at(&image->file, segment->p_offset, segment->p_filesz))
             return false;
         if (segment->p_flags & PF_W && segment->p_vaddr < image->writable_at)
-            image->writable_at = (size_t)segment->p_vaddr & ~(size_t)(PAGE - 1);
+            image->writable_at = below_page(segment->p_vaddr);
         if (to_page(segment->p_vaddr + segment->p_memsz) > image->size)
             image->size = to_page(segment->p_vaddr + segment->p_memsz);
     }

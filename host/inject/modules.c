@@ -138,12 +138,13 @@ static int open_module(struct hs_elf_file *file, const struct hs_inject_target *
 // False: the file was not loaded there but is only mapped.
 static bool find_bias(const struct hs_elf_file *file, const struct hs_inject_mapping *mapping, uint64_t *bias)
 {
+    const uint64_t whole_pages = ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
     for (size_t i = 0; i < file->segment_count; i++) {
         const Elf64_Phdr *segment = &file->segments[i];
         if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) ||
-            (segment->p_offset & ~(uint64_t)4095) != mapping->offset)
+            (segment->p_offset & whole_pages) != mapping->offset)
             continue;
-        *bias = mapping->start - (segment->p_vaddr & ~(uint64_t)4095);
+        *bias = mapping->start - (segment->p_vaddr & whole_pages);
         return true;
     }
     return false;

@@ -48,15 +48,15 @@ static uint64_t find_hole(const struct hs_inject_target *target, uint64_t near, 
 }
 
 // What killed commands have left there is removed where no other bytes are unused.
-static uint64_t find_cave(struct hs_inject_target *target)
+static uint64_t find_cave(struct hs_inject_target *target, uint64_t near)
 {
-    uint64_t cave = hs_cave__find(target);
+    uint64_t cave = hs_cave__find(target, near);
     if (cave)
         return cave;
     if (!hs_inject_target__stop_all(target, NULL))
         hs_cave__empty_all(target);
     hs_inject_target__let_go(target);
-    return hs_cave__find(target);
+    return hs_cave__find(target, near);
 }
 
 static int no_room(const struct hs_inject_target *target, struct hs_error *error)
@@ -105,7 +105,7 @@ static int make_writable(struct hs_inject_target *target, uint64_t at, uint64_t 
 int hs_place__map(struct hs_inject_target *target, uint64_t near, uint64_t size, uint64_t writable_at, uint64_t *at,
                   struct hs_error *error)
 {
-    uint64_t cave = find_cave(target);
+    uint64_t cave = find_cave(target, near);
     if (!cave)
         return hs_error__set(error, ENOTSUP, "process %d has no unused bytes of code", (int)target->pid);
     int failed = hs_inject_target__stop_one(target, error);

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <linux/audit.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +18,6 @@
 #endif
 
 enum { MOST_FILTERS = 256, SCRATCH = BPF_MEMWORDS };
-
-#if defined(__x86_64__)
-#define OWN_MACHINE AUDIT_ARCH_X86_64
-#else
-#define OWN_MACHINE 0
-#endif
 
 // docs/calls.md. Without the first ones nothing works.
 static const struct {
@@ -243,8 +236,9 @@ static bool forbids(uint32_t answer)
 }
 
 // Adds one filter's answers. 1: there was one; 0: there is none of that number; or -errno.
-static int ask_filter(pid_t tid, unsigned index, uint32_t *answers)
+static int ask_filter(const struct hs_inject_target *target, unsigned index, uint32_t *answers)
 {
+    const pid_t tid = target->threads[0].tid;
     void *number = (void *)(uintptr_t)index;
     long length = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, number, NULL);
     if (length < 0)
@@ -255,7 +249,7 @@ static int ask_filter(pid_t tid, unsigned index, uint32_t *answers)
         return -ENOMEM;
     }
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        const struct seccomp_data data = {.nr = calls[i].number, .arch = OWN_MACHINE};
+        const struct seccomp_data data = {.nr = calls[i].number, .arch = target->arch->audit};
         uint32_t answer = hs_seccomp__answer(filter, (size_t)length, &data);
         if (action(answer) < action(answers[i]))
             answers[i] = answer;
@@ -270,7 +264,7 @@ static int ask_all(struct hs_inject_target *target, uint32_t *answers, struct hs
     if (result)
         return result;
     for (unsigned index = 0; index < MOST_FILTERS; index++) {
-        result = ask_filter(target->threads[0].tid, index, answers);
+        result = ask_filter(target, index, answers);
         if (result <= 0)
             break;
     }

@@ -379,18 +379,43 @@ static bool waits_for_signal(const struct hs_inject_target *target, pid_t tid)
     return false;
 }
 
+// Whether it is in a call that would wait for its whole time again.
+static bool waits_anew(const struct hs_inject_target *target, pid_t tid)
+{
+    char path[64], line[512] = "";
+    struct hs_system_call call;
+    if (!target->arch->waits_anew)
+        return false;
+    snprintf(path, sizeof path, "task/%d/syscall", (int)tid);
+    FILE *file = open_file(target->pid, path);
+    bool found = file && fgets(line, sizeof line, file);
+    if (file)
+        fclose(file);
+    return found &&
+           sscanf(line, "%ld %lx %lx %lx %lx %lx %lx", &call.number, (unsigned long *)&call.arguments[0],
+                  (unsigned long *)&call.arguments[1], (unsigned long *)&call.arguments[2],
+                  (unsigned long *)&call.arguments[3], (unsigned long *)&call.arguments[4],
+                  (unsigned long *)&call.arguments[5]) == 7 &&
+           target->arch->waits_anew(&call);
+}
+
 static pid_t choose_thread(const struct hs_inject_target *target)
 {
     char path[64];
     pid_t chosen = target->pid;
+    bool is_second_choice = false;
     snprintf(path, sizeof path, "/proc/%d/task", (int)target->pid);
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         pid_t tid = (pid_t)atoi(entry->d_name);
         if (tid <= 0 || is_ending(target, tid) || waits_for_signal(target, tid))
             continue;
-        chosen = tid;
-        break;
+        if (!waits_anew(target, tid)) {
+            chosen = tid;
+            break;
+        }
+        chosen = is_second_choice ? chosen : tid;
+        is_second_choice = true;
     }
     if (folder)
         closedir(folder);
@@ -575,7 +600,7 @@ static bool go_to_trap(struct hs_inject_target *target, struct hs_thread_stop *t
             let_fork_go(target, thread->tid, trap);
         signal_number = status >> 16 ? 0 : WSTOPSIG(status);
         if (signal_number == SIGTRAP && !target->arch->look(thread->tid, &pc, &sp, &pointer) &&
-            pc == trap->at + target->arch->trap_length)
+            pc == trap->at + target->arch->trap_passed)
             return true;
     }
 }

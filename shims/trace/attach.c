@@ -31,7 +31,7 @@ HS_EXPORT struct hs_attach_table heapsonde_attach = {
 
 // ---- what was allocated before -------------------------------------------------------------------------------------
 
-#if defined(__x86_64__) // where host/inject has an architecture
+#ifdef HS_ARCH_HOOK_ENTRY
 // glibc's struct mallinfo2: `allocated` is in the heap, `mapped` in mappings of their own.
 struct heap_info {
     size_t arena, free_chunks, fast_chunks, mappings, mapped, unused, fast, allocated, available, top;
@@ -70,22 +70,37 @@ static void *first_malloc(size_t size)
     return first.malloc(size);
 }
 
-static void ask_later(void)
+// Before its first instruction, a program has not even relocated libc's functions.
+static void *first_malloc_of_all(size_t size)
 {
-    if (!heapsonde_attach.heap_info)
-        return;
+    if (!atomic_exchange(&first.is_asked, true)) {
+        __atomic_store_n(&hs_real.malloc, first.malloc, __ATOMIC_RELAXED);
+        hs_process__libc_is_ready();
+    }
+    return first.malloc(size);
+}
+
+static void begin_with_program(void)
+{
     first.malloc = hs_real.malloc;
-    hs_real.malloc = first_malloc;
+    if (hs_process__attached[0]) {
+        if (heapsonde_attach.heap_info)
+            hs_real.malloc = first_malloc;
+        hs_process__libc_is_ready();
+    } else {
+        hs_real.malloc = first_malloc_of_all;
+        hs_process__wake();
+    }
 }
 #else
-static void ask_later(void)
+static void begin_with_program(void)
 {
+    hs_process__libc_is_ready();
 }
 #endif
 
 static void begin(void)
 {
-    ask_later();
     heapsonde_attach.thread_self_at = (intptr_t)&hs_thread_self - (intptr_t)hs_arch_thread_pointer();
-    hs_process__libc_is_ready();
+    begin_with_program();
 }

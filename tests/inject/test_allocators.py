@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Allocators within a program, with attach and run. Arguments: a case and a program."""
+"""Allocators within a program, with attach and run. Arguments: cases with commas between them, and a program."""
 import ctypes
 import os
 import re
@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_attach  # noqa: E402
 from test_attach import COMMAND, SKIPPED, Target, patience, report  # noqa: E402
 
-THREADS = 3
+THREADS, SHT_SYMTAB = 3, 2
 
 
 class Allocators(Target):
@@ -40,12 +40,25 @@ def check(trace, counts, unseen=()):
     return summary
 
 
+def symbols_of(program):
+    """Names and values, without tools, which an emulated machine does not have."""
+    with open(program, 'rb') as file:
+        image = file.read()
+    start, size, count = struct.unpack_from('<Q', image, 0x28)[0], *struct.unpack_from('<HH', image, 0x3a)
+    sections = [struct.unpack_from('<IIQQQQIIQQ', image, start + size * number) for number in range(count)]
+    table = next(section for section in sections if section[1] == SHT_SYMTAB)
+    names = sections[table[6]][4]
+    for at in range(table[4], table[4] + table[5], table[9]):
+        name, _, _, _, value, _ = struct.unpack_from('<IBBHQQ', image, at)
+        yield image[names + name:image.index(0, names + name)].decode(), value
+
+
 def toy_places(program):
     """Of a toy allocator's functions, as one would find them in a disassembly."""
-    symbols = subprocess.run(['nm', program], stdout=subprocess.PIPE, text=True, check=True).stdout
-    places = {match[2]: match[1] for match in re.finditer(r'^([0-9a-f]+) . toy_(malloc|free|calloc|realloc)$', symbols, re.M)}
+    places = {name.removeprefix('toy_'): value for name, value in symbols_of(program)
+              if re.fullmatch('toy_(malloc|free|calloc|realloc)', name)}
     assert len(places) == 4, places
-    return ','.join(f'{name}=0x{address}' for name, address in places.items())
+    return ','.join(f'{name}=0x{address:x}' for name, address in places.items())
 
 
 def attached(target, program):
@@ -81,7 +94,8 @@ def started(program, folder):
     check(trace, counts)
     for wrong in (['--allocator-symbols', 'no_such_'], ['--allocator-at', 'malloc=0x10,free=0x20']):
         _, _, message = run(program, folder, *wrong, expected=126)
-        assert 'no_such_malloc' in message or 'there is no code' in message, message
+        # In files whose first segment holds the code, headers count as code.
+        assert re.search('no_such_malloc|there is no code|was not understood', message), message
     for wrong in (['--allocator-at', 'malloc=0x10'], ['--allocator-at', 'malloc'], ['--allocator-symbols', ',']):
         run(program, folder, *wrong, expected=2)
 
@@ -275,9 +289,7 @@ def rust(source, folder):
 CASES = {case.__name__: case for case in (attached, started, behind_another, untraceable, stripped, forks, broken, misnamed, rust)}
 
 
-def main():
-    case, program = CASES[sys.argv[1]], sys.argv[2]
-    patience.begin()
+def carry_out(case, program):
     with tempfile.TemporaryDirectory(prefix='heapsonde-allocators-') as folder:
         if case is rust:
             return rust(program, folder)
@@ -292,8 +304,14 @@ def main():
         finally:
             target.process.kill()
             target.process.wait()
-    patience.end()
     return 0
+
+
+def main():
+    patience.begin()
+    status = max(carry_out(CASES[case], sys.argv[2]) for case in sys.argv[1].split(','))
+    patience.end()
+    return status
 
 
 if __name__ == '__main__':

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""heapsonde attach and detach with real processes. Arguments: a case and a target; no case: all are listed."""
+"""heapsonde attach and detach with real processes. Arguments: cases with commas between them and a target; none: all cases are
+listed."""
 import ctypes
 import hashlib
 import json
 import os
+import platform
 import random
 import re
 import signal
@@ -19,9 +21,11 @@ COMMAND = os.environ['HEAPSONDE_TEST_COMMAND']
 SKIPPED = 77
 ROUNDS = int(os.environ.get('HEAPSONDE_TEST_ROUNDS', '0'))  # scripts/soak has more
 FIRST_ROUNDS = 18  # allocations before the first word
-TRACEME, GETREGS, DETACH, SYSCALL, SETOPTIONS, SEIZE, INTERRUPT = 0, 12, 17, 24, 0x4200, 0x4206, 0x4207
-TRACESYSGOOD, EXITKILL, ORIG_RAX, REGISTERS, CAP_SYS_ADMIN = 1, 1 << 20, 15, 27, 21
-CALLS_THAT_CHANGE = (18, 101)  # pwrite64, ptrace
+STRIDE = int(os.environ.get('HEAPSONDE_TEST_STRIDE', '1'))  # of the calls before which a command is killed, every how many-th
+TRACEME, DETACH, SYSCALL, SETOPTIONS, GETREGSET, SEIZE, INTERRUPT = 0, 17, 24, 0x4200, 0x4204, 0x4206, 0x4207
+TRACESYSGOOD, EXITKILL, NT_PRSTATUS, CAP_SYS_ADMIN = 1, 1 << 20, 1, 21
+# The register of a system call's number; pwrite64, ptrace.
+NUMBER_AT, CALLS_THAT_CHANGE = (8, (68, 117)) if platform.machine() == 'aarch64' else (15, (18, 101))
 
 
 class Target:
@@ -42,7 +46,8 @@ class Target:
         return int(self.answer())
 
     def run(self, *words, expected=0):
-        done = subprocess.run([COMMAND, *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run([COMMAND, *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, check=False,
+                              cwd=self.folder)
         assert done.returncode == expected, (words, done.returncode, done.stderr)
         return done.stderr + done.stdout
 
@@ -162,7 +167,8 @@ def end_at(words, number, output=2):
         os.execv(COMMAND, [COMMAND, *words])
     os.waitpid(pid, 0)
     libc.ptrace(SETOPTIONS, pid, None, TRACESYSGOOD | EXITKILL)
-    is_entry, signal_number, registers = False, 0, (ctypes.c_ulong * REGISTERS)()
+    is_entry, signal_number, registers = False, 0, (ctypes.c_ulong * 64)()
+    area = (ctypes.c_ulong * 2)(ctypes.addressof(registers), ctypes.sizeof(registers))  # struct iovec
     while True:
         assert libc.ptrace(SYSCALL, pid, None, signal_number) == 0
         _, status = os.waitpid(pid, 0)
@@ -174,8 +180,9 @@ def end_at(words, number, output=2):
             continue
         signal_number = 0
         is_entry = not is_entry
-        libc.ptrace(GETREGS, pid, None, ctypes.addressof(registers))
-        if is_entry and registers[ORIG_RAX] in CALLS_THAT_CHANGE:
+        area[1] = ctypes.sizeof(registers)
+        assert libc.ptrace(GETREGSET, pid, NT_PRSTATUS, ctypes.addressof(area)) == 0
+        if is_entry and registers[NUMBER_AT] in CALLS_THAT_CHANGE:
             number -= 1
             if number == 0:
                 os.kill(pid, signal.SIGKILL)
@@ -192,7 +199,7 @@ def killed_at_each_call(target):
     while end_at(attach, number):
         assert target.ask('work 3') > 0
         subprocess.run([COMMAND, *detach], stderr=subprocess.DEVNULL, check=False)
-        number += 1
+        number += STRIDE
     assert number > 50, number
     target.detach()
     number = 1
@@ -205,7 +212,7 @@ def killed_at_each_call(target):
         assert report(trace)['state'] == 'closed', number
         if not was_killed:
             break
-        number += 1
+        number += STRIDE
     assert number > 20, number
     assert target.state() == before, (before, target.state())
     target.leave()
@@ -215,7 +222,8 @@ def stopped(target):
     """No thread of ours could work in a stopped process; when it goes on, it is recorded."""
     os.kill(target.pid, signal.SIGSTOP)
     os.waitpid(target.pid, os.WUNTRACED)
-    assert 'is stopped' in target.run('attach', str(target.pid), expected=1)
+    message = target.run('attach', str(target.pid), expected=1)
+    assert 'is stopped' in message, message
     os.kill(target.pid, signal.SIGCONT)
     os.waitpid(target.pid, os.WCONTINUED)
     trace = target.attach()
@@ -292,6 +300,17 @@ def filtered(target):
 CASES = {case.__name__: case for case in (counts, exits, busy, killed, killed_at_each_call, stopped, at_once, filtered, for_a_time, refused)}
 
 
+def without_sections(program, path):
+    """A copy without tables of symbols."""
+    with open(program, 'rb') as file:
+        image = bytearray(file.read())
+    image[0x28:0x30] = bytes(8)  # e_shoff
+    image[0x3c:0x40] = bytes(4)  # e_shnum, e_shstrndx
+    with open(path, 'wb') as file:
+        file.write(image)
+    os.chmod(path, 0o755)
+
+
 def run_static(program, folder):
     """A program that no loader takes part in is recorded from its first instruction on."""
     trace = os.path.join(folder, 't.dat')
@@ -305,7 +324,7 @@ def run_static(program, folder):
     assert summary['state'] == 'closed' and not summary['dropped'] and not summary['unknown_frees'], summary
     assert rounds['live_count'] == 0, rounds
     stripped = os.path.join(folder, 'stripped')
-    subprocess.run(['strip', '-o', stripped, program], check=True)
+    without_sections(program, stripped)
     done = subprocess.run([COMMAND, 'run', '-o', trace, '--', stripped], stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 126 and 'no function malloc' in done.stderr, done
 
@@ -313,9 +332,9 @@ def run_static(program, folder):
 def run_killed(program, folder):
     """No program stays behind that does not run: it ends with the command, or goes on alone."""
     words = ('run', '-q', '-o', os.path.join(folder, 't.dat'), '--', program)
-    was_killed, number = True, 0
+    was_killed, number = True, 1 - STRIDE
     while was_killed:
-        number += 1
+        number += STRIDE
         reader, writer = os.pipe()
         was_killed = end_at(words, number, writer)
         os.close(writer)
@@ -347,25 +366,31 @@ def is_allowed(target):
     return True
 
 
+def carry_out(case, program):
+    """Returns an exit status."""
+    with tempfile.TemporaryDirectory(prefix='heapsonde-attach-') as folder:
+        target = Target(program, folder)
+        try:
+            if not is_allowed(target):
+                return SKIPPED
+            if case in STARTS:
+                STARTS[case](program, folder)
+            else:
+                CASES[case](target)
+        finally:
+            target.process.kill()
+            target.process.wait()
+    return 0
+
+
 def main():
     if len(sys.argv) < 3:
         print('\n'.join(CASES))
         return 0
     patience.begin()
-    with tempfile.TemporaryDirectory(prefix='heapsonde-attach-') as folder:
-        target = Target(sys.argv[2], folder)
-        try:
-            if not is_allowed(target):
-                return SKIPPED
-            if sys.argv[1] in STARTS:
-                STARTS[sys.argv[1]](sys.argv[2], folder)
-            else:
-                CASES[sys.argv[1]](target)
-        finally:
-            target.process.kill()
-            target.process.wait()
+    status = max(carry_out(case, sys.argv[2]) for case in sys.argv[1].split(','))
     patience.end()
-    return 0
+    return status
 
 
 if __name__ == '__main__':
