@@ -2,7 +2,6 @@
 #include "host/gather/trace_quota.h"
 
 #include "host/gather/trace_dumps.h"
-#include "host/gather/traces.h"
 
 #include <unistd.h>
 
@@ -81,19 +80,15 @@ static bool remove_one(struct hs_traces *traces, const struct hs_account *accoun
     return true;
 }
 
-bool hs_traces__remove(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE])
+bool hs_trace_quota__remove_locked(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE])
 {
-    pthread_mutex_lock(&traces->mutex);
     struct hs_gathered *trace = hs_trace_registry__find(traces, id);
-    bool goes = trace != NULL;
-    if (goes) {
-        pthread_mutex_lock(&trace->mutex);
-        goes = may_go(trace, NULL) && !trace->ended_by;
-        pthread_mutex_unlock(&trace->mutex);
-    }
-    goes = goes && remove_trace(traces, trace);
-    pthread_mutex_unlock(&traces->mutex);
-    return goes;
+    if (!trace)
+        return false;
+    pthread_mutex_lock(&trace->mutex);
+    bool goes = may_go(trace, NULL) && !trace->ended_by;
+    pthread_mutex_unlock(&trace->mutex);
+    return goes && remove_trace(traces, trace);
 }
 
 enum hs_refusal hs_trace_quota__take_locked(struct hs_traces *traces, struct hs_account *account, uint64_t bytes)

@@ -11,4 +11,7 @@ enum hs_refusal hs_trace_quota__take_locked(struct hs_traces *traces, struct hs_
 enum hs_refusal hs_trace_quota__take(struct hs_traces *traces, struct hs_account *account, uint64_t bytes);
 void hs_trace_quota__give_back(struct hs_traces *traces, struct hs_account *account, uint64_t bytes);
 
+// Removes the file of a trace that has ended and that no connection uses. The mutex of the folder is held.
+bool hs_trace_quota__remove_locked(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE]);
+
 #endif

@@ -491,6 +491,14 @@ size_t hs_traces__rows(struct hs_traces *traces, struct hs_gathered_row *rows, s
     return count;
 }
 
+bool hs_traces__remove(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE])
+{
+    pthread_mutex_lock(&traces->mutex);
+    bool gone = hs_trace_quota__remove_locked(traces, id);
+    pthread_mutex_unlock(&traces->mutex);
+    return gone;
+}
+
 void hs_traces__totals(struct hs_traces *traces, struct hs_traces_totals *totals)
 {
     totals->begun = atomic_load(&traces->begun);
