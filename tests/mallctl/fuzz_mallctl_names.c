@@ -6,6 +6,7 @@
 #include "runtime/prof/events.h"
 #include "runtime/prof/options.h"
 #include "runtime/prof/records.h"
+#include "runtime/prof/sampler.h"
 #include "shims/common/real.h"
 #include "shims/prof/mallctl.h"
 #include "shims/prof/nodes.h"
