@@ -38,14 +38,14 @@ enum {
 
 enum condition { EQUAL = 0, LOWER = 3 };
 
-struct code {
+struct code_words {
     uint8_t *start;
     size_t length;
     uint64_t at; // address of `start`
     bool is_wrong;
 };
 
-static void put(struct code *code, uint32_t word)
+static void put(struct code_words *code, uint32_t word)
 {
     memcpy(code->start + code->length, &word, sizeof word);
     code->length += sizeof word;
@@ -57,20 +57,20 @@ static bool is_near(int64_t distance)
 }
 
 // b, or bl
-static void put_branch(struct code *code, uint32_t opcode, uint64_t to)
+static void put_branch(struct code_words *code, uint32_t opcode, uint64_t to)
 {
     int64_t distance = (int64_t)(to - (code->at + code->length));
     code->is_wrong |= !is_near(distance);
     put(code, opcode | ((uint32_t)(distance / UNIT) & 0x3ffffff));
 }
 
-static void put_jump(struct code *code, uint64_t to)
+static void put_jump(struct code_words *code, uint64_t to)
 {
     put_branch(code, 0x14000000, to);
 }
 
 // movz or movn, and movk
-static void put_constant(struct code *code, uint32_t reg, uint64_t value)
+static void put_constant(struct code_words *code, uint32_t reg, uint64_t value)
 {
     bool is_negative = value >> 32 == 0xffffffff;
     uint64_t most = is_negative ? 0xffff : 0;
@@ -87,7 +87,7 @@ static void put_constant(struct code *code, uint32_t reg, uint64_t value)
 }
 
 // Also into pages that guard the targets of jumps: x16 may jump to where functions begin.
-static void put_far_jump(struct code *code, uint64_t to)
+static void put_far_jump(struct code_words *code, uint64_t to)
 {
     put_constant(code, X16, to);
     put(code, JUMP_X16);
@@ -95,33 +95,33 @@ static void put_far_jump(struct code *code, uint64_t to)
 
 static size_t put_patch(uint8_t *bytes, uint64_t at, uint64_t to)
 {
-    struct code code = {.start = bytes, .at = at};
+    struct code_words code = {.start = bytes, .at = at};
     put_jump(&code, to);
     return code.is_wrong ? 0 : code.length;
 }
 
 static size_t put_return_zero(uint8_t *bytes)
 {
-    struct code code = {.start = bytes};
+    struct code_words code = {.start = bytes};
     put_constant(&code, 0, 0);
     put(&code, RETURN);
     return code.length;
 }
 
 // Branches over what follows are completed by land().
-static size_t put_conditional(struct code *code, enum condition condition)
+static size_t put_conditional(struct code_words *code, enum condition condition)
 {
     put(code, 0x54000000 | condition);
     return code->length;
 }
 
-static size_t put_if_zero(struct code *code, uint32_t reg)
+static size_t put_if_zero(struct code_words *code, uint32_t reg)
 {
     put(code, 0xb4000000 | reg); // cbz
     return code->length;
 }
 
-static void land(struct code *code, size_t branch)
+static void land(struct code_words *code, size_t branch)
 {
     uint32_t word;
     memcpy(&word, code->start + branch - UNIT, sizeof word);
@@ -130,7 +130,7 @@ static void land(struct code *code, size_t branch)
 }
 
 // Of a register that is loaded or stored, with the address in two others.
-static void put_access(struct code *code, uint32_t opcode, uint32_t reg, uint32_t base, uint32_t index)
+static void put_access(struct code_words *code, uint32_t opcode, uint32_t reg, uint32_t base, uint32_t index)
 {
     put(code, opcode | index << 16 | base << 5 | reg);
 }
@@ -138,7 +138,7 @@ static void put_access(struct code *code, uint32_t opcode, uint32_t reg, uint32_
 enum { LOAD_64 = 0xf8606800, LOAD_32 = 0xb8606800, STORE_64 = 0xf8206800 };
 
 // A new thread may find the record of one that has ended.
-static void put_thread_check(struct code *code, const struct hs_island *island)
+static void put_thread_check(struct code_words *code, const struct hs_island *island)
 {
     put(code, 0xd53bd040 | X16); // mrs x16, tpidr_el0
     put_constant(code, X17, (uint64_t)island->words.word);
@@ -158,7 +158,7 @@ static void put_thread_check(struct code *code, const struct hs_island *island)
 // x9 to x17 are free at the entry of a C function.
 static size_t put_island(uint8_t *bytes, const struct hs_island *island)
 {
-    struct code code = {.start = bytes};
+    struct code_words code = {.start = bytes};
     size_t own = 0;
     if (island->signing)
         put(&code, island->signing | CHECK_SIGNED);
@@ -255,7 +255,7 @@ static uint64_t address_of(uint32_t word, uint64_t at)
 }
 
 // Branches around the way on.
-static void move_conditional(struct code *code, uint32_t word, enum kind kind, uint64_t at)
+static void move_conditional(struct code_words *code, uint32_t word, enum kind kind, uint64_t at)
 {
     uint32_t distance = kind == TEST ? 0x3fffu : 0x7ffffu;
     put(code, (word & ~(distance << 5)) | 2 << 5);
@@ -264,7 +264,7 @@ static void move_conditional(struct code *code, uint32_t word, enum kind kind, u
 }
 
 // By the address, which the register itself can hold if it is a general one.
-static const char *move_literal(struct code *code, uint32_t word, uint64_t at)
+static const char *move_literal(struct code_words *code, uint32_t word, uint64_t at)
 {
     static const uint32_t loads[2][4] = {{0xb9400000, 0xf9400000, 0xb9800000, 0xf9800000},
                                          {0xbd400000, 0xfd400000, 0x3dc00000, 0}};
@@ -280,7 +280,7 @@ static const char *move_literal(struct code *code, uint32_t word, uint64_t at)
 }
 
 // *goes_on: behind it, the code goes on behind the instruction's old place.
-static const char *move_one(struct code *code, uint32_t word, const struct hs_moved_code *moved, bool *goes_on)
+static const char *move_one(struct code_words *code, uint32_t word, const struct hs_moved_code *moved, bool *goes_on)
 {
     enum kind kind = kind_of(word);
     *goes_on = true;
@@ -361,7 +361,7 @@ static bool move(struct hs_moved_code *moved, uint64_t function, const uint8_t *
                  uint64_t to)
 {
     uint64_t end = size < length ? size : length, offset = 0;
-    struct code code = {.start = moved->code, .at = to};
+    struct code_words code = {.start = moved->code, .at = to};
     bool goes_on = false;
     *moved = (struct hs_moved_code){.may_call = moved->may_call, .consumed = UNIT};
     while (offset + UNIT <= end && (is_landing_pad(word_at(bytes, offset)) || is_signing(word_at(bytes, offset))) &&
@@ -504,25 +504,25 @@ enum {
     VALUE_COUNT
 };
 
-static uint64_t value_at(const struct code *code, unsigned value)
+static uint64_t value_at(const struct code_words *code, unsigned value)
 {
     return code->at + HS_INJECT_CODE - 8 * VALUE_COUNT + 8 * (uint64_t)value;
 }
 
-static void put_64(struct code *code, uint64_t value)
+static void put_64(struct code_words *code, uint64_t value)
 {
     memcpy(code->start + code->length, &value, sizeof value);
     code->length += sizeof value;
 }
 
-static void put_load_value(struct code *code, uint32_t reg, unsigned value)
+static void put_load_value(struct code_words *code, uint32_t reg, unsigned value)
 {
     uint64_t distance = value_at(code, value) - (code->at + code->length);
     put(code, 0x58000000 | (uint32_t)(distance / UNIT) << 5 | reg);
 }
 
 // No instruction loads the program counter from memory: where it is not near, x16 is lost.
-static void put_leave(struct code *code, uint64_t pc)
+static void put_leave(struct code_words *code, uint64_t pc)
 {
     if (is_near((int64_t)(pc - (code->at + code->length)))) {
         put_jump(code, pc);
@@ -534,7 +534,7 @@ static void put_leave(struct code *code, uint64_t pc)
 }
 
 // A system call changes no register but x0, so that only what was needed for calls is not yet as before.
-static void put_rest(struct code *code)
+static void put_rest(struct code_words *code)
 {
     uint64_t mask = value_at(code, VALUE_MASK);
     put_constant(code, 0, SETS_MASK);
@@ -550,7 +550,7 @@ static void put_rest(struct code *code)
     put_jump(code, value_at(code, VALUE_LEAVE));
 }
 
-static void put_child(struct code *code, uint64_t done)
+static void put_child(struct code_words *code, uint64_t done)
 {
     put_constant(code, X29, 0);
     put_constant(code, X30, 0);
@@ -567,7 +567,7 @@ static void put_child(struct code *code, uint64_t done)
 static size_t put_stub(uint8_t *bytes, const struct hs_borrowed *borrowed, uint64_t done)
 {
     const struct user_regs_struct *registers = saved(borrowed);
-    struct code code = {.start = bytes, .at = borrowed->stub};
+    struct code_words code = {.start = bytes, .at = borrowed->stub};
     size_t child = 0;
     memset(bytes, 0, HS_INJECT_CODE);
     put(&code, SYSTEM_CALL);

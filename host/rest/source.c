@@ -44,7 +44,7 @@ struct source_line {
     size_t length;
 };
 
-struct source {
+struct source_view {
     const struct hs_sum_rows *rows; // held in the cache
     struct hs_source_text text;
     const char *absence; // why there is no text; NULL: there is
@@ -56,7 +56,7 @@ struct source {
 
 static void free_source(void *work)
 {
-    struct source *source = work;
+    struct source_view *source = work;
     hs_source_text__free(&source->text);
     free(source->line);
     free(source);
@@ -148,7 +148,7 @@ static int look_up(struct hs_question *question, const char *file, bool *is_name
 
 // ---- lines ----------------------------------------------------------------------------------------------------------
 
-static void take_lines(struct source *source)
+static void take_lines(struct source_view *source)
 {
     char *at = source->text.text, *end = at + source->text.length;
     while (at && at < end) {
@@ -165,7 +165,7 @@ static void take_lines(struct source *source)
 }
 
 // The lines of the file are in order and come first; lines that it does not have follow.
-static void take_rows(struct source *source, const char *file)
+static void take_rows(struct source_view *source, const char *file)
 {
     const size_t known = source->count;
     for (size_t i = 0; i < source->rows->count; i++) {
@@ -179,7 +179,7 @@ static void take_rows(struct source *source, const char *file)
     }
 }
 
-static void select_lines(struct source *source, bool costly, const char *contains)
+static void select_lines(struct source_view *source, bool costly, const char *contains)
 {
     size_t count = 0;
     for (size_t i = 0; i < source->count; i++) {
@@ -192,7 +192,7 @@ static void select_lines(struct source *source, bool costly, const char *contain
 
 static int compare(const void *left, const void *right, void *context)
 {
-    const struct source *source = context;
+    const struct source_view *source = context;
     const struct source_line *a = left, *b = right;
     const uint64_t first = source->by_line || !a->row ? 0 : hs_sum_key__value(&source->key, a->row);
     const uint64_t second = source->by_line || !b->row ? 0 : hs_sum_key__value(&source->key, b->row);
@@ -205,7 +205,7 @@ static int compare(const void *left, const void *right, void *context)
 int hs_prepare__source(struct hs_question *question)
 {
     const char *file = hs_question__text(question, "file"), *word = hs_question__text(question, "sort_by");
-    struct source *source = calloc(1, sizeof(*source));
+    struct source_view *source = calloc(1, sizeof(*source));
     if (!source)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = source;
@@ -234,7 +234,7 @@ int hs_prepare__source(struct hs_question *question)
 
 // ---- writing --------------------------------------------------------------------------------------------------------
 
-static void write_line(struct hs_json *json, const struct source *source, const struct source_line *line)
+static void write_line(struct hs_json *json, const struct source_view *source, const struct source_line *line)
 {
     static const struct hs_value nothing[HS_COST_COUNT];
     hs_json__open_object(json, NULL);
@@ -251,7 +251,7 @@ static void write_line(struct hs_json *json, const struct source *source, const 
 
 int hs_answer__source(struct hs_question *question, FILE *out)
 {
-    const struct source *source = question->work;
+    const struct source_view *source = question->work;
     struct hs_json json;
     struct hs_paging paging = hs_paging__start(question, out, source->count);
     uint64_t i;
