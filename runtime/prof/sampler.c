@@ -486,24 +486,21 @@ HS_COLD void hs_sampler__reset(void)
 
 // ---- fork -----------------------------------------------------------------------------------------------------------
 
-enum { TABLE_TAKEN = 1, STACKS_TAKEN = 2, TAKEN_BITS = 2 };
+enum { TABLE_TAKEN = 1, STACKS_TAKEN = 2 };
 
-// Which locks a thread's forks have taken, in its record: not those that a signal handler's fork interrupted, and those
-// for which it had to wait for too long. The lowest bits are of the innermost fork.
-HS_COLD void hs_sampler__before_fork(void)
+// Not taken are locks that a signal handler's fork interrupted, and those for which it had to wait for too long.
+HS_COLD uint32_t hs_sampler__before_fork(void)
 {
     hs_sampler__self();
     hs_dump__before_fork();
     uint32_t taken = hs_table__lock() ? TABLE_TAKEN : 0;
     if (hs_stacks__before_fork(hs_sampler__own_tid()))
         taken |= STACKS_TAKEN;
-    hs_sampler_self->locks_taken = hs_sampler_self->locks_taken << TAKEN_BITS | taken;
+    return taken;
 }
 
-HS_COLD void hs_sampler__after_fork(bool in_child)
+HS_COLD void hs_sampler__after_fork(bool in_child, uint32_t taken)
 {
-    uint32_t taken = hs_sampler_self->locks_taken;
-    hs_sampler_self->locks_taken = taken >> TAKEN_BITS;
     if (in_child) {
         hs_sampler.pid = (uint32_t)hs_system_getpid();
         hs_table_lock.word = hs_sampler_self->ready ? hs_sampler_self->tid : 1;

@@ -53,8 +53,8 @@ void hs_sampler__give_back(struct hs_sampler_thread *thread, struct hs_taken_sam
 void hs_sampler__drop(struct hs_sampler_thread *thread, struct hs_taken_sample taken);
 
 // Before and after fork, in the thread that forks. A signal handler that interrupted a fork may fork.
-void hs_sampler__before_fork(void);
-void hs_sampler__after_fork(bool in_child);
+uint32_t hs_sampler__before_fork(void);
+void hs_sampler__after_fork(bool in_child, uint32_t taken);
 #pragma GCC visibility pop
 
 #endif

@@ -53,9 +53,8 @@ struct hs_sampler_thread {
     struct hs_memo *memo;      // these three are created at the first sample
     struct hs_sites *sites;
     struct hs_node_cache *node_cache;
-    uint32_t nested;      // number of consecutive allocations while inside
-    uint32_t shortening;  // 1 or 2 while the thread shortens a stack, else 0
-    uint32_t locks_taken; // by its forks
+    uint32_t nested;     // number of consecutive allocations while inside
+    uint32_t shortening; // 1 or 2 while the thread shortens a stack, else 0
 };
 
 extern __thread struct hs_sampler_thread *hs_sampler_self __attribute__((tls_model("initial-exec")));

@@ -71,13 +71,13 @@ static pid_t system_fork(void)
 
 static pid_t fork_with(pid_t (*real)(void))
 {
-    hs_shim__before_fork();
+    uint32_t locks = hs_shim__before_fork();
     pid_t pid = real();
     if (pid == 0) { // the other threads are not here
         single_threaded.lock = (struct hs_lock){0};
         atomic_store(&single_threaded.count, 0);
     }
-    hs_shim__after_fork(pid == 0);
+    hs_shim__after_fork(pid == 0, locks);
     return pid;
 }
 

@@ -70,14 +70,14 @@ void hs_shim__process_ends(void)
     hs_streaming__end();
 }
 
-void hs_shim__before_fork(void)
+uint32_t hs_shim__before_fork(void)
 {
-    hs_sampler__before_fork();
+    return hs_sampler__before_fork();
 }
 
-void hs_shim__after_fork(bool child)
+void hs_shim__after_fork(bool child, uint32_t locks)
 {
-    hs_sampler__after_fork(child);
+    hs_sampler__after_fork(child, locks);
     if (!child)
         return;
     is_forked = true;

@@ -34,12 +34,14 @@ void hs_shim__process_ends(void)
     hs_process__exit();
 }
 
-void hs_shim__before_fork(void)
+uint32_t hs_shim__before_fork(void)
 {
+    return 0;
 }
 
-void hs_shim__after_fork(bool child)
+void hs_shim__after_fork(bool child, uint32_t locks)
 {
+    (void)locks;
     if (!child)
         return;
     hs_process__after_fork();

@@ -109,17 +109,29 @@ START_TEST(a_handler_that_interrupted_the_owner_forks)
 {
     begin(1);
     ck_assert(hs_table__lock());
-    hs_sampler__before_fork();
-    hs_sampler__after_fork(false);
+    hs_sampler__after_fork(false, hs_sampler__before_fork());
     ck_assert(hs_table__is_ours());
     hs_table__unlock();
-    hs_sampler__before_fork(); // is itself interrupted
-    hs_sampler__before_fork();
-    hs_sampler__after_fork(false);
+    uint32_t locks = hs_sampler__before_fork(); // is itself interrupted
+    hs_sampler__after_fork(false, hs_sampler__before_fork());
     ck_assert(hs_table__is_ours());
-    hs_sampler__after_fork(false);
+    hs_sampler__after_fork(false, locks);
     ck_assert(!hs_table__is_ours());
     ck_assert_uint_eq(live_samples(), 1);
+}
+END_TEST
+
+// As of two threads, of which one waited for the locks in vain.
+START_TEST(forks_end_in_the_order_in_which_they_began)
+{
+    begin(1);
+    uint32_t first = hs_sampler__before_fork(), second = hs_sampler__before_fork();
+    hs_sampler__after_fork(false, first);
+    ck_assert(!hs_table__is_ours());
+    ck_assert(hs_table__lock());
+    hs_sampler__after_fork(false, second);
+    ck_assert(hs_table__is_ours());
+    hs_table__unlock();
 }
 END_TEST
 
@@ -128,8 +140,7 @@ START_TEST(a_handler_that_interrupted_the_owner_of_the_stacks_forks)
     begin(1);
     uint32_t tid = hs_sampler_self->tid;
     ck_assert(hs_stacks__lock(tid));
-    hs_sampler__before_fork();
-    hs_sampler__after_fork(false);
+    hs_sampler__after_fork(false, hs_sampler__before_fork());
     ck_assert(!hs_table__is_ours());
     ck_assert(!hs_stacks__try_lock(tid));
     hs_stacks__unlock();
@@ -147,6 +158,7 @@ int main(void)
     tcase_add_test(all, the_next_block_with_the_address_stays);
     tcase_add_test(all, a_thread_that_does_not_get_the_lock_frees);
     tcase_add_test(all, a_handler_that_interrupted_the_owner_forks);
+    tcase_add_test(all, forks_end_in_the_order_in_which_they_began);
     tcase_add_test(all, a_handler_that_interrupted_the_owner_of_the_stacks_forks);
     suite_add_tcase(suite, all);
     return run_suite(suite);
