@@ -3,7 +3,9 @@
 
 #include "host/base/array.h"
 #include "host/base/id_map.h"
-#include "host/import/import.h"
+#include "host/import/step.h"
+#include "host/import/ties.h"
+#include "host/import/trace_clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +21,11 @@ struct events_replay {
     struct hs_array blocks;    // struct events_block
     uint32_t gone;             // one of them that is gone, + 1; 0: none
     unsigned part;             // ticks so far
+    struct hs_ties ties;
+    bool last; // what does not fit the live blocks waits no longer
+    struct hs_clock_map clock;
+    uint64_t now; // ns
+    uint64_t damaged;
 };
 
 static int end_block(struct events_replay *replay, uint64_t address)
@@ -76,42 +83,88 @@ static int go_to(struct events_replay *replay, uint64_t time)
     return failed;
 }
 
-static int visit(void *context, uint32_t stream, const struct hs_event *event, int phase, uint64_t time)
+static int take_block(struct events_replay *replay, const struct hs_step *step)
 {
-    struct events_replay *replay = context;
-    (void)stream;
-    int failed = go_to(replay, time);
+    bool ends = step->kind == HS_EVENT_FREE || (step->kind == HS_EVENT_REALLOC && step->phase == HS_PHASE_BEGIN);
+    bool is_live = hs_id_map__find(&replay->block_of, step->address) != UINT32_MAX;
+    if (!replay->last && step->address && is_live != ends)
+        return HS_TIE_WAITS;
+    // A step that waited has its own time still, which may be that of a part that is over.
+    int failed = go_to(replay, step->slot);
     if (failed)
         return failed;
-    switch (event->kind) {
+    return ends ? end_block(replay, step->address) : begin_block(replay, step->address, step->size, step->stack);
+}
+
+static int take(void *context, struct hs_step *step, bool last)
+{
+    struct events_replay *replay = context;
+    switch (step->kind) {
     case HS_EVENT_FREE:
-        return end_block(replay, event->address);
     case HS_EVENT_REALLOC:
-        if (phase == HS_PHASE_BEGIN)
-            return end_block(replay, event->old_address);
-        return begin_block(replay, event->address, event->size, event->stack);
     case HS_EVENT_MALLOC:
     case HS_EVENT_CALLOC:
     case HS_EVENT_ALIGNED:
-        return begin_block(replay, event->address, event->size, event->stack);
+        replay->last = last;
+        return take_block(replay, step);
     default:
-        return 0;
+        return go_to(replay, step->slot);
     }
 }
 
-int hs_fleet_events__replay(const char *path, const struct hs_fleet_events *events, struct hs_error *error)
+// As an import does, so that the blocks are those of its report.
+static int visit(void *context, struct hs_step *steps, size_t count)
+{
+    struct events_replay *replay = context;
+    struct hs_ties *ties = &replay->ties;
+    int result = 0;
+    for (size_t i = 0; i < count && !result; i++) {
+        struct hs_step *step = &steps[i];
+        if (step->stream >= HS_STREAM_LIMIT)
+            step->stream = 0;
+        step->slot = step->time;
+        replay->now = step->time = hs_trace_clock__next(&replay->clock, replay->now, step->time);
+        result = hs_ties__waits(ties) ? hs_ties__expire(ties, step->time) : 0;
+        if (!result)
+            result = hs_ties__waits(ties) ? hs_ties__visit(ties, step) : take(replay, step, false);
+        if (result == HS_TIE_WAITS)
+            result = hs_ties__hold(ties, step);
+    }
+    return result;
+}
+
+static int replay_trace(struct events_replay *replay, const struct hs_trace *trace)
+{
+    struct hs_replay_counts counts = {0};
+    int failed = hs_trace_clock__create(&replay->clock, trace);
+    if (failed)
+        return failed;
+    replay->ties.window = hs_trace_clock__window(&replay->clock);
+    failed = hs_trace__replay_steps(trace, visit, replay, &counts);
+    if (!failed)
+        failed = hs_ties__settle(&replay->ties);
+    for (unsigned i = 0; i < HS_DAMAGE_COUNT; i++)
+        replay->damaged += counts.damage[i];
+    return failed;
+}
+
+int hs_fleet_events__replay(const char *path, const struct hs_fleet_events *events, uint64_t *damaged,
+                            struct hs_error *error)
 {
     struct hs_trace *trace;
-    struct hs_replay_counts counts = {0};
     struct events_replay replay = {.events = events};
     int failed = hs_trace__open(path, &trace, error);
     if (failed)
         return failed;
-    failed = hs_trace__replay(trace, visit, &replay, &counts);
+    replay.ties = (struct hs_ties){.take = take, .context = &replay};
+    failed = replay_trace(&replay, trace);
     hs_trace__close(trace);
     while (!failed && replay.part < events->parts)
         failed = tick(&replay);
+    hs_ties__free(&replay.ties);
+    hs_clock_map__free(&replay.clock);
     hs_id_map__free(&replay.block_of);
     free(replay.blocks.data);
+    *damaged = replay.damaged;
     return failed;
 }

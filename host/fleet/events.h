@@ -22,7 +22,9 @@ struct hs_fleet_events {
 
 enum { HS_FLEET_BLOCKS = 1 << 24 }; // that may be live at once
 
-// 0, or a negative errno: of the functions, of the file, -E2BIG: too many live blocks.
-int hs_fleet_events__replay(const char *path, const struct hs_fleet_events *events, struct hs_error *error);
+// *damaged: parts of the trace that could not be decoded. 0, or a negative errno: of the functions, of the file,
+// -E2BIG: too many live blocks.
+int hs_fleet_events__replay(const char *path, const struct hs_fleet_events *events, uint64_t *damaged,
+                            struct hs_error *error);
 
 #endif

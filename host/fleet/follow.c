@@ -662,7 +662,9 @@ int hs_follow__replay(struct hs_follow *follow, int (*take)(void *context, const
     follow->clock_points = 0;
     hs_clock_map__free(&follow->clock);
     follow->clock = (struct hs_clock_map){0};
-    int failed = hs_fleet_events__replay(follow->path, &events, error);
+    uint64_t damaged = 0;
+    int failed = hs_fleet_events__replay(follow->path, &events, &damaged, error);
+    follow->damaged += failed ? 0 : damaged;
     hs_id_map__free(&replay.changed);
     return failed;
 }

@@ -17,6 +17,7 @@ struct hs_fleet_load {
     struct hs_follow *follow;
     struct hs_sender_stacks *stacks;
     uint64_t seen_ns;
+    bool has_news; // the row of the session does not say yet what was added
 };
 
 static bool copy(char **to, const char *from)
@@ -100,7 +101,7 @@ void hs_fleet_load__close(struct hs_fleet_load *load)
 struct load_round {
     struct hs_fleet_load *load;
     struct hs_sender *sender;
-    uint64_t from, added;
+    uint64_t from;
     struct hs_fleet_loaded *loaded;
     struct hs_error *error;
 };
@@ -117,7 +118,7 @@ static int take_tick(void *context, const struct hs_follow_tick *tick)
         return 0;
     round->loaded->ticks++;
     round->loaded->rows += hs_sender__waiting(round->sender) - before;
-    round->added++;
+    load->has_news = true;
     return hs_sender__waiting(round->sender) >= HS_SENDER_BATCH ? hs_sender__flush(round->sender, round->error) : 0;
 }
 
@@ -151,21 +152,31 @@ static int read_ticks(struct load_round *round, bool whole, uint64_t *to)
         failed = hs_error__set(round->error, -more, "%s: cannot be read: %s", load->path, strerror(-more));
     if (!failed && whole && hs_follow__has_events(load->follow))
         failed = replay_events(round, to);
-    if (!failed && round->added && hs_sender__add_session(round->sender, load->follow, &load->device, load->seen_ns))
+    // Also when an earlier round failed behind the last tick.
+    if (!failed && load->has_news && hs_sender__add_session(round->sender, load->follow, &load->device, load->seen_ns))
         failed = hs_error__set(round->error, ENOMEM, "%s: out of memory", load->path);
+    load->has_news = load->has_news && failed;
     round->loaded->damaged = hs_follow__damaged(load->follow);
     return failed;
+}
+
+// Such as when a damaged chunk says that it is longer than the file.
+static bool has_more(const struct hs_fleet_load *load)
+{
+    struct stat status;
+    return fstat(load->fd, &status) || (uint64_t)status.st_size > hs_follow__offset(load->follow);
 }
 
 int hs_fleet_load__go_on(struct hs_fleet_load *load, struct hs_sender *sender, bool whole, uint64_t from, uint64_t *to,
                          struct hs_fleet_loaded *loaded, struct hs_error *error)
 {
-    struct load_round round = {load, sender, from, 0, loaded, error};
+    struct load_round round = {load, sender, from, loaded, error};
     int failed = open_file(load, error);
     if (!failed) {
         hs_follow__set_file(load->follow, load->fd);
         failed = read_ticks(&round, whole, to);
     }
+    loaded->unread = failed || has_more(load);
     close_file(load);
     return failed;
 }

@@ -11,6 +11,7 @@
 
 struct hs_fleet_loaded {
     uint64_t ticks, rows, damaged;
+    bool unread; // the file has more than what was read
 };
 
 // A trace that is read while it grows.

@@ -121,6 +121,9 @@ int hs_fleet_schema__init(struct hs_database *database, unsigned days, bool *mad
         return hs_error__set(error, ENOMEM, "out of memory");
     snprintf(statement, sizeof(statement), "CREATE DATABASE IF NOT EXISTS %s", hs_database__name(database));
     failed = hs_database__ask_server(database, statement, NULL, error);
+    // What fills it may have ended in the middle.
+    if (!failed && version)
+        failed = hs_database__ask(database, "DROP TABLE IF EXISTS session_total", NULL, error);
     if (!failed)
         failed = make_tables(database, statements, error);
     snprintf(statement, sizeof(statement), "INSERT INTO version SELECT %u, now()", HS_FLEET_SCHEMA);

@@ -23,8 +23,11 @@ struct shipped {
     struct hs_progress_line line; // as in the file
     uint64_t read_to;             // the rows up to here are in the sender, or in the database
     struct hs_fleet_load *load;
-    bool refused; // no trace of sums
-    bool ended;   // nothing more will come
+    bool refused;    // it cannot be read
+    bool ended;      // nothing more will come
+    bool is_whole;   // and all of it was read
+    bool has_losses; // some of it could not be decoded
+    bool is_cut;     // its end could not
 };
 
 struct hs_shipper {
@@ -139,14 +142,21 @@ static int open_trace(struct hs_shipper *shipper, struct shipped *trace, struct 
     return failed;
 }
 
+// Later there may be enough.
+static bool is_shortage(int failed)
+{
+    return failed == -ENOMEM || failed == -EMFILE || failed == -ENFILE;
+}
+
 // Reads what is new in a trace. Fails only for what concerns all traces: the database, or memory.
 static int ship(struct hs_shipper *shipper, struct shipped *trace, struct hs_error *error)
 {
     struct hs_fleet_loaded loaded = {0};
     if (trace->refused || trace->line.done)
         return 0;
+    trace->is_whole = false;
     int failed = trace->load ? 0 : open_trace(shipper, trace, error);
-    if (failed == -EAGAIN || failed == -ENOMEM)
+    if (failed == -EAGAIN || is_shortage(failed))
         return failed == -ENOMEM ? failed : 0;
     trace->refused = failed != 0;
     if (failed)
@@ -155,7 +165,12 @@ static int ship(struct hs_shipper *shipper, struct shipped *trace, struct hs_err
                                   &loaded, error);
     if (failed == -ECONNREFUSED || failed == -EREMOTEIO || failed == -ENOMEM)
         return failed;
+    if (is_shortage(failed))
+        return 0;
     trace->refused = failed != 0; // its file cannot be read any more
+    trace->is_whole = trace->ended && !failed;
+    trace->has_losses |= loaded.damaged > 0;
+    trace->is_cut = loaded.unread;
     return 0;
 }
 
@@ -164,11 +179,11 @@ static void confirm(struct hs_shipper *shipper)
 {
     for (size_t i = 0; i < shipper->shipped.count; i++) {
         struct shipped *trace = all(shipper)[i];
-        bool done = trace->ended && (trace->load || trace->refused);
+        bool done = trace->line.done || trace->is_whole || (trace->ended && trace->refused);
         shipper->changed |= trace->line.offset < trace->read_to || trace->line.done != done;
         if (trace->line.offset < trace->read_to)
             trace->line.offset = trace->read_to;
-        trace->line.done |= done;
+        trace->line.done = done;
         if (trace->line.done)
             release(trace);
     }
@@ -179,6 +194,12 @@ struct writing {
     size_t next;
 };
 
+// What could not be read is no reason to remove the file, and the next run tries again.
+static bool is_stored(const struct shipped *trace)
+{
+    return trace->line.done && trace->line.offset && !trace->refused && !trace->has_losses && !trace->is_cut;
+}
+
 // Traces whose files are gone need no line.
 static bool next_line(void *context, struct hs_progress_line *line)
 {
@@ -188,6 +209,10 @@ static bool next_line(void *context, struct hs_progress_line *line)
         if (faccessat(writing->shipper->folder, trace->line.file, F_OK, AT_SYMLINK_NOFOLLOW))
             continue;
         *line = trace->line;
+        line->done = is_stored(trace);
+        // From the beginning, as events are decoded only when there are new ones.
+        if (trace->has_losses)
+            line->offset = 0;
         return true;
     }
     return false;
@@ -206,13 +231,12 @@ static int write_progress(struct hs_shipper *shipper, struct hs_error *error)
     return 0;
 }
 
-// The rows are in the database, and the file says so. One that is refused has none, and stays.
+// The rows are in the database, and the file says so. Those that are not whole there stay.
 static void remove_files(struct hs_shipper *shipper)
 {
     for (size_t i = 0; i < shipper->shipped.count;) {
         struct shipped *trace = all(shipper)[i];
-        if (!trace->line.done || trace->refused || !trace->line.offset ||
-            !hs_traces__remove(shipper->traces, trace->line.trace_id)) {
+        if (!is_stored(trace) || !hs_traces__remove(shipper->traces, trace->line.trace_id)) {
             i++;
             continue;
         }

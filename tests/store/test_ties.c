@@ -3,6 +3,7 @@
 // Events of several threads with equal times, or with times that are a little wrong: whichever thread's chunk comes
 // first, a free ends the block that it freed.
 #include "host/convert/strip.h"
+#include "host/fleet/events.h"
 #include "host/import/import.h"
 #include "tests/format/check_random.h"
 #include "tests/store/import_folder.h"
@@ -117,12 +118,52 @@ static void expect_stripped(void)
     hs_store__close(store);
 }
 
+struct added_up {
+    uint64_t count, bytes, ticks;
+};
+
+static int add_change(void *context, uint32_t stack, uint64_t size, bool ends)
+{
+    struct added_up *sums = context;
+    (void)stack;
+    sums->count += ends ? -(uint64_t)1 : 1;
+    sums->bytes += ends ? -size : size;
+    return 0;
+}
+
+static int add_tick(void *context, uint64_t time)
+{
+    struct added_up *sums = context;
+    (void)time;
+    sums->ticks++;
+    return 0;
+}
+
+// The rows of a fleet have the blocks of the report.
+static void expect_added_up(void)
+{
+    struct added_up sums = {0};
+    struct hs_error error = {.message = ""};
+    struct hs_store *store = import(path);
+    const struct hs_summary *summary = hs_store__summary(store);
+    const struct hs_fleet_events replay = {
+        .last_time = summary->end_time, .parts = 4, .change = add_change, .tick = add_tick, .context = &sums};
+    uint64_t damaged;
+    ck_assert_msg(hs_fleet_events__replay(path, &replay, &damaged, &error) == 0, "%s", error.message);
+    ck_assert_uint_eq(sums.count, summary->live.count);
+    ck_assert_uint_eq(sums.bytes, summary->live.bytes);
+    ck_assert_uint_eq(sums.ticks, 4);
+    ck_assert_uint_eq(damaged, 0);
+    hs_store__close(store);
+}
+
 static void expect_both_ways(const struct stream_event *events, size_t count, const struct expected *expected)
 {
     for (int backwards = 0; backwards < 2; backwards++) {
         write_streams(events, count, backwards);
         expect(path, expected);
         expect_stripped();
+        expect_added_up();
     }
 }
 
