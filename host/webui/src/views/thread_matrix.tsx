@@ -18,7 +18,7 @@ export function ThreadMatrix({ route, summary }: ViewProps) {
   const answer = useAnswer<ThreadMatrixAnswer>(path);
   const table = useRef<HTMLTableElement>(null);
   return (
-    <section class="bars matrix" aria-label="Who freed it">
+    <section class="bars matrix" aria-label="Who freed it" tabIndex={-1}>
       <h2>Who freed it <small>each row is the thread that allocated, each column the thread that freed; all blocks that match the filter</small></h2>
       <Pane answer={answer} path={path} empty={(data) => data.count ? undefined : <p class="empty">Nothing matches the filter.</p>}>
         {(data) => {
