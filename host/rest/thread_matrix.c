@@ -44,6 +44,7 @@ struct matrix {
     size_t threads, all; // those that are rows, and the number of all
     struct matrix_cells cells;
     uint64_t bytes, count;
+    uint64_t others_bytes, others_count; // freed by another thread than allocated them
 };
 
 static void free_matrix(void *work)
@@ -232,6 +233,10 @@ static int arrange(struct matrix *matrix, const struct matrix_cells *cells)
         struct matrix_cell one = cells->at[i];
         if (!one.count)
             continue;
+        if (one.freed_by != NEVER_FREED && one.freed_by != one.by) {
+            matrix->others_bytes += one.bytes;
+            matrix->others_count += one.count;
+        }
         one.by = index_of(matrix, one.by);
         one.freed_by = index_of(matrix, one.freed_by);
         matrix->bytes += one.bytes;
@@ -291,6 +296,10 @@ int hs_answer__thread_matrix(struct hs_question *question, FILE *out)
     write_threads(&json, question, matrix);
     hs_json__number(&json, "bytes", matrix->bytes);
     hs_json__number(&json, "count", matrix->count);
+    hs_json__open_object(&json, "freed_by_others");
+    hs_json__number(&json, "bytes", matrix->others_bytes);
+    hs_json__number(&json, "count", matrix->others_count);
+    hs_json__close_object(&json);
     hs_json__open_array(&json, "cells");
     for (size_t i = 0; i < matrix->cells.count; i++) {
         const struct matrix_cell *cell = &matrix->cells.at[i];

@@ -201,6 +201,8 @@ class ThreadMatrix(TestCase):
             self.assertEqual(got, cells)
             self.assertEqual([answer["bytes"], answer["count"]], [sum(cell[i] for cell in cells.values()) for i in (0, 1)])
             self.assertEqual(answer["other_threads"], 0)
+            others = [cell for (by, freed), cell in cells.items() if freed not in (by, None)]
+            self.assertEqual(answer["freed_by_others"], {"bytes": sum(cell[0] for cell in others), "count": sum(cell[1] for cell in others)})
             order = [sum(cell[0] for pair, cell in cells.items() for one in pair if one == thread) for thread in threads]
             self.assertEqual(order, sorted(order, reverse=True))
         self.assertGreater(len({by for by, freed in self.cells() if freed not in (by, None)}), 1)
@@ -210,6 +212,9 @@ class ThreadMatrix(TestCase):
         part = self.server.data("thread_matrix", top=2)
         self.assertEqual(part["threads"], whole["threads"][:2])
         self.assertEqual(part["other_threads"], len(whole["threads"]) - 2)
+        # Threads that are one row free what others of that row allocated.
+        self.assertEqual(self.server.data("thread_matrix", top=1)["freed_by_others"], whole["freed_by_others"])
+        self.assertGreater(whole["freed_by_others"]["count"], 0)
         sums = {}
         for cell in whole["cells"]:
             place = min(cell["by"], 2), cell["freed_by"] if cell["freed_by"] is None else min(cell["freed_by"], 2)

@@ -94,6 +94,15 @@ export function places({ page, view, programs, inFolder, browser, record }) {
       writeFileSync(name, text + "// one more line\n");
       await page.reload();
       await page.locator(".source-note", { hasText: "was changed" }).waitFor();
+      // Not where it is unknown when the program was started.
+      await page.route("**/summary*", async (route) => {
+        const answer = await route.fetch();
+        await route.fulfill({ response: answer, json: { ...await answer.json(), start_realtime_ns: 0 } });
+      });
+      await page.reload();
+      await page.locator(".table tbody tr:not(.space)").first().waitFor();
+      await settled(page);
+      assert.equal(await page.locator(".source-note").count(), 0);
       assert.deepEqual(wrong, []);
     } finally {
       await context.close();
@@ -174,15 +183,32 @@ export function places({ page, view, programs, inFolder, browser, record }) {
           assert.match(await page.locator(".matrix .empty").innerText(), /Nothing matches/);
           continue;
         }
-        const others = answer.cells.filter((cell) => cell.freed_by !== null && cell.freed_by !== cell.by).reduce((sum, cell) => sum + cell.bytes, 0);
-        assert.equal(Number(await page.getAttribute("[data-others]", "data-others")), others);
+        assert.equal(Number(await page.getAttribute("[data-others]", "data-others")), answer.freed_by_others.bytes);
         assert.deepEqual((await page.locator(".matrix thead th").allInnerTexts()).slice(1).map((text) => text.replace(/.* /, "")), [...answer.threads.map((one) => String(one.thread)), "freed"]);
       }
+      // Threads may be many: it is said which ones are shown, and what is below them is one click away.
+      await page.route((url) => url.pathname.endsWith("/totals") && url.search.includes("by=thread"), async (route) => {
+        const response = await route.fetch(), answer = await response.json();
+        await route.fulfill({ response, json: { ...answer, rows: answer.rows.flatMap((row) => Array.from({ length: 700 }, (_, i) => ({ ...row, thread: row.thread + 10000 * i }))), total_count: 12345 } });
+      });
+      await page.goto(`${programs.random.address}/${view("threads", "size_min=2", programs.randomId)}`);
+      await settled(page);
+      assert.equal(await page.locator(".bars .note").innerText(), "These are the 1,000 threads with the most, of 12,345.");
+      assert.ok((await page.locator(".matrix h2").boundingBox()).y > 10000);
+      await page.getByRole("button", { name: "Who freed it" }).click();
+      await page.waitForFunction(() => document.activeElement.classList.contains("matrix"));
+      await page.waitForFunction(() => document.querySelector(".matrix h2").getBoundingClientRect().y < innerHeight);
       assert.deepEqual(wrong, []);
     } finally {
       await context.close();
     }
   });
+
+  page("on a phone the text of lines covers no number", async (page, go) => {
+    await go(cpp("source", `cost=allocated&file=${encodeURIComponent(await fileOf())}`));
+    const heads = await page.$$eval(".lines-of-file th", (all) => all.slice(0, 3).concat(all.at(-1)).map((one) => one.getBoundingClientRect().toJSON()));
+    assert.ok(heads[2].right <= heads[3].left + 1, JSON.stringify(heads));
+  }, { of, viewport: { width: 390, height: 844 } });
 
   page("the call tree is searched: what matches and what leads to it", async (page, go) => {
     await go(cpp("tree", "cost=allocated"));

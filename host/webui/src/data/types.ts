@@ -96,6 +96,7 @@ export interface Source {
 
 export interface ThreadMatrixAnswer {
   threads: { thread: number; name: string }[]; other_threads: number; bytes: number; count: number;
+  freed_by_others: { bytes: number; count: number };
   cells: { by: number; freed_by: number | null; bytes: number; count: number }[];
 }
 

@@ -115,7 +115,7 @@ function Lines(props: ViewProps) {
       </div>
       <FileSum route={route} summary={summary} file={file} />
       {known?.absence && <p class="note source-note">The text is not shown: {known.absence}.</p>}
-      {known && known.modified_ns !== null && known.modified_ns > summary.start_realtime_ns &&
+      {known && known.modified_ns !== null && summary.start_realtime_ns > 0 && known.modified_ns > summary.start_realtime_ns &&
         <p class="note source-note">The file was changed after the program was started. Costs may be beside other lines than those that allocated.</p>}
       {known && marked && marked.line === line && marked.text !== null && <p class="marked-line">{line}: <code>{textOfLine(marked).trim()}</code></p>}
       <div class="lines-of-file"><Table<SourceLine> label={`Lines of ${plain(baseName(file))}`} columns={columns} sort={sort} order={order} onSort={onSort}

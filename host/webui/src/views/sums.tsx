@@ -7,9 +7,11 @@ import { Pane } from "../parts/pane";
 import { address, changed, question, type Route } from "../state/route";
 import { PlainTable } from "../table/plain";
 import { COSTS } from "../text/words";
-import { bytes, counted, duration, exactBytes, plain, share } from "../text/format";
+import { bytes, count, counted, duration, exactBytes, plain, share } from "../text/format";
 import { ThreadMatrix } from "./thread_matrix";
 import type { ViewProps } from "./view";
+
+const MOST = 1000; // rows
 
 type Kind = "thread" | "size" | "lifetime";
 
@@ -52,7 +54,9 @@ export function Bars({ route, summary, kind }: ViewProps & { kind: Kind }) {
           const most = Math.max(1, ...rows.map(of)), whole = data.sum[cost]?.[speech.unit === "bytes" ? 0 : 1] ?? 0;
           const exactly = (pair: [number, number] | undefined): string | undefined => pair && `${exactBytes(pair[0])} in ${counted(pair[1], "blocks")}`;
           const others: Cost[] = kind === "thread" && events.name === "heap" ? events.costs.filter((one) => one !== cost) : [];
-          return <div data-bytes={data.sum[cost]?.[0]} data-count={data.sum[cost]?.[1]}><PlainTable<TotalsRow> route={route} label={SAID[kind].title} id={kind} rows={rows.slice(0, 1000)}
+          return <div data-bytes={data.sum[cost]?.[0]} data-count={data.sum[cost]?.[1]}>
+            {data.total_count > Math.min(rows.length, MOST) && <p class="note">These are the {counted(Math.min(rows.length, MOST), "threads")} with the most, of {count(data.total_count)}.</p>}
+            <PlainTable<TotalsRow> route={route} label={SAID[kind].title} id={kind} rows={rows.slice(0, MOST)}
             keyOf={(row) => `${row.key} ${row.from} ${row.thread}`} columns={[
               { name: kind === "thread" ? "Thread" : kind === "size" ? "Size" : "Lifetime", of: (row) => kind === "thread" ? name(kind, row) : row.from ?? Infinity,
                 cell: (row) => <a href={address(filtered(route, kind, row))}>{name(kind, row)}</a> },
@@ -69,7 +73,14 @@ export function Bars({ route, summary, kind }: ViewProps & { kind: Kind }) {
 }
 
 export function ThreadsView(props: ViewProps) {
-  return <><div class="bar"><Look {...props} /></div><div class="scroll"><Bars {...props} kind="thread" /><ThreadMatrix {...props} /></div></>;
+  // It is below all threads, which may be many.
+  const toMatrix = (): void => {
+    const matrix = document.querySelector<HTMLElement>(".matrix");
+    matrix?.scrollIntoView();
+    matrix?.focus({ preventScroll: true });
+  };
+  return <><div class="bar"><Look {...props} /><button type="button" onClick={toMatrix}>Who freed it</button></div>
+    <div class="scroll"><Bars {...props} kind="thread" /><ThreadMatrix {...props} /></div></>;
 }
 
 export function SizesView(props: ViewProps) {

@@ -18,7 +18,7 @@ export function ThreadMatrix({ route, summary }: ViewProps) {
   const answer = useAnswer<ThreadMatrixAnswer>(path);
   const table = useRef<HTMLTableElement>(null);
   return (
-    <section class="bars matrix" aria-label="Who freed it">
+    <section class="bars matrix" aria-label="Who freed it" tabIndex={-1}>
       <h2>Who freed it <small>each row is the thread that allocated, each column the thread that freed; all blocks that match the filter</small></h2>
       <Pane answer={answer} path={path} empty={(data) => data.count ? undefined : <p class="empty">Nothing matches the filter.</p>}>
         {(data) => {
@@ -27,7 +27,7 @@ export function ThreadMatrix({ route, summary }: ViewProps) {
           const value = (cell: { bytes: number; count: number }): number => speech.unit === "bytes" ? cell.bytes : cell.count;
           const most = Math.max(1, ...data.cells.map(value));
           const columns: (number | null)[] = [...names.map((_, i) => i), null];
-          const others = data.cells.filter((cell) => cell.freed_by !== null && cell.freed_by !== cell.by).reduce((sum, cell) => ({ bytes: sum.bytes + cell.bytes, count: sum.count + cell.count }), { bytes: 0, count: 0 });
+          const others = data.freed_by_others;
           return <>
             <p data-others={others.bytes}>{others.count ? <><b title={exactBytes(others.bytes)}>{speech.value(value(others))}</b> were freed by another thread than the one that allocated.</> : "Every block that was freed was freed by the thread that allocated it."}
               {" "}<button type="button" onClick={() => table.current && saveTable(table.current, "threads.csv")}>Save CSV</button></p>
@@ -37,7 +37,7 @@ export function ThreadMatrix({ route, summary }: ViewProps) {
                 <th scope="row">{data.threads[by] ? <a href={address(changed(route, { thread: String(data.threads[by]!.thread) }))}>{row}</a> : row}</th>
                 {columns.map((column) => {
                   const cell = cells.get(`${by} ${column}`);
-                  return <td key={column} class={"number" + (column === by ? " own" : "")} data-cell={cell && `${by} ${column} ${cell.bytes} ${cell.count}`}>
+                  return <td key={column} class={"number" + (column === by && data.threads[by] ? " own" : "")} data-cell={cell && `${by} ${column} ${cell.bytes} ${cell.count}`}>
                     {cell && <><span title={`${exactBytes(cell.bytes)} in ${counted(cell.count, "blocks")}`}>{speech.value(value(cell))}</span>
                       <svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width={100 * value(cell) / most} height="10" /></svg></>}</td>;
                 })}</tr>)}</tbody>
