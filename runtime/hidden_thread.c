@@ -94,11 +94,10 @@ static bool has_ended(const struct hs_hidden_thread *thread)
 bool hs_hidden_thread__join(struct hs_hidden_thread *thread, int64_t patience_ns)
 {
     static _Atomic uint32_t never;
-    // Not by the clock, which goes on while the process is stopped.
-    for (int64_t waits = patience_ns / WAIT_NS; !has_ended(thread); waits--) {
-        if (waits == 0)
+    while (!has_ended(thread)) {
+        if (patience_ns <= 0)
             return false;
-        hs_futex__wait(&never, 0, WAIT_NS);
+        patience_ns -= hs_futex__wait_part(&never, 0, WAIT_NS);
     }
     hs_hidden_thread__forget(thread);
     return true;

@@ -2,12 +2,15 @@
 #include "runtime/lock.h"
 
 #include "arch/system.h"
+#include "runtime/clock.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 
-enum { SPINS = 100, MOST_TIMEOUTS = 100, MOST_TRIES = 1 << 20 };
-#define WAIT_NS 20000000ll
+enum { SPINS = 100 };
+#define WAIT_NS     20000000ll
+#define PATIENCE_NS (100 * WAIT_NS)
+#define LEAST_NS    100 // waiting ends even with a clock that stands still
 
 long hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
@@ -17,6 +20,18 @@ long hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_n
 void hs_futex__wake(_Atomic uint32_t *word, int count)
 {
     hs_system_futex((const void *)word, FUTEX_WAKE_PRIVATE, (uint32_t)count, -1);
+}
+
+int64_t hs_futex__wait_part(_Atomic uint32_t *word, uint32_t expected, int64_t longest_ns)
+{
+    uint64_t before = hs_clock__monotonic_ns();
+    long result = hs_futex__wait(word, expected, longest_ns);
+    uint64_t passed = hs_clock__monotonic_ns() - before;
+    if (result == 0)
+        return LEAST_NS;
+    if (result == -ETIMEDOUT || passed > (uint64_t)longest_ns)
+        return longest_ns;
+    return (int64_t)passed + LEAST_NS;
 }
 
 bool hs_thread_is_gone(uint32_t tid)
@@ -33,13 +48,13 @@ static bool take(struct hs_lock *lock, uint32_t *seen, uint32_t wanted)
 
 static bool acquire_slowly(struct hs_lock *lock, uint32_t tid)
 {
-    // Not by the clock, which goes on while the process is stopped, and the owner with it. Other owners had their turns
-    // meanwhile: only the last one may be stuck.
+    // Other owners had their turns meanwhile: only the last one may be stuck.
     uint32_t last = 0;
-    for (int i = 0, timeouts = 0; timeouts < MOST_TIMEOUTS && i < MOST_TRIES; i++) {
+    int64_t left = PATIENCE_NS;
+    for (int i = 0; left > 0 && i < PATIENCE_NS / LEAST_NS; i++) {
         uint32_t seen = atomic_load_explicit(&lock->word, memory_order_relaxed);
         uint32_t owner = seen & ~HS_LOCK_CONTENDED;
-        timeouts = owner == last ? timeouts : 0;
+        left = owner == last ? left : PATIENCE_NS;
         last = owner;
         if (owner == 0 || owner == tid || (i > 0 && hs_thread_is_gone(owner))) {
             if (take(lock, &seen, tid | HS_LOCK_CONTENDED))
@@ -48,7 +63,7 @@ static bool acquire_slowly(struct hs_lock *lock, uint32_t tid)
         }
         if (!(seen & HS_LOCK_CONTENDED) && !take(lock, &seen, seen | HS_LOCK_CONTENDED))
             continue;
-        timeouts += hs_futex__wait(&lock->word, seen | HS_LOCK_CONTENDED, WAIT_NS) == -ETIMEDOUT;
+        left -= hs_futex__wait_part(&lock->word, seen | HS_LOCK_CONTENDED, WAIT_NS);
     }
     return false;
 }

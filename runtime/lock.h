@@ -38,4 +38,9 @@ bool hs_thread_is_gone(uint32_t tid);
 long hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);
 void hs_futex__wake(_Atomic uint32_t *word, int count);
 
+// The same, for waiting that has to end: returns how much of `longest_ns` it has used up, more than 0. Signals end a
+// wait at any time, so waits cannot be counted; the clock goes on while the process is stopped, so no wait uses up more
+// than `longest_ns`. One that was woken has hardly used up anything.
+int64_t hs_futex__wait_part(_Atomic uint32_t *word, uint32_t expected, int64_t longest_ns);
+
 #endif

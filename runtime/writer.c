@@ -27,12 +27,12 @@
 enum { STATE_NONE, STATE_THREAD, STATE_INLINE };
 enum { ORDER_SYNC = 1, ORDER_CLOSE = 2, ORDER_QUIT = 4, ORDER_ROOM = 8 };
 enum { STACK_SIZE = 128 * 1024, WAKE_AT = 3, SPARE_SLOTS = 3, POOL_SLOTS = 7, STRETCHED_SLOTS = 64, GROWTH = 4 };
-enum { ORDER_WAITS = 100 }; // of a tenth of a second
 
 #define SECOND_NS   1000000000ll
 #define PATIENCE_NS 2000000000ull
 #define STRETCH_NS  1000000000ull
 #define LONG_TRY_NS 500000000ull
+#define ORDER_NS    (10 * SECOND_NS)
 #define JOIN_NS     2000000000ll
 
 static struct {
@@ -333,16 +333,15 @@ static bool order(uint32_t orders)
     // Two more turns: the writer may be in the middle of one that has missed the order.
     uint32_t before = atomic_load(&writer.answered);
     wake(orders);
-    // Not by the clock, which goes on while the process is stopped.
-    for (unsigned waits = ORDER_WAITS;;) {
+    for (int64_t left = ORDER_NS;;) {
         uint32_t answered = atomic_load(&writer.answered);
         if (answered != before && !(atomic_load(&writer.asked) & orders))
             return true;
         if (atomic_load(&writer.state) != STATE_THREAD)
             return order(orders);
-        if (waits-- == 0)
+        if (left <= 0)
             return false;
-        hs_futex__wait(&writer.answered, answered, SECOND_NS / 10);
+        left -= hs_futex__wait_part(&writer.answered, answered, SECOND_NS / 10);
     }
 }
 

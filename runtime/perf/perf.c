@@ -24,11 +24,12 @@
 #include <poll.h>
 #include <sys/prctl.h>
 
-enum { STACK_SIZE = 192 << 10, BATCH = 1024, READY_WAITS = 20 };
+enum { STACK_SIZE = 192 << 10, BATCH = 1024 };
 
 #define LONGEST_RUN_NS (1ull << 24)
 #define LARGEST_PAGE   (1ull << 30)
 #define IDLE_NS        100000000ll
+#define READY_NS       2000000000ll
 #define JOIN_NS        2000000000ll
 
 // Shared by the thread and threads that flush. `lock` guards everything except the atomic words.
@@ -407,8 +408,8 @@ static long start_thread(void)
     perf.pid = (uint32_t)hs_system_getpid();
     long result = hs_hidden_thread__start(&perf.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_THREAD);
     // From here on, the program is sampled.
-    for (int waits = 0; !result && !atomic_load(&perf.ready) && waits < READY_WAITS; waits++)
-        hs_futex__wait(&perf.ready, 0, IDLE_NS);
+    for (int64_t left = READY_NS; !result && !atomic_load(&perf.ready) && left > 0;)
+        left -= hs_futex__wait_part(&perf.ready, 0, IDLE_NS);
     return result;
 }
 

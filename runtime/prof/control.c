@@ -363,8 +363,8 @@ void hs_control__after_fork(void)
 
 static void wait_while(_Atomic uint32_t *word, uint32_t value)
 {
-    for (unsigned left = PATIENCE_NS / WAITING_STEP_NS; atomic_load(word) == value && left; left--)
-        hs_futex__wait(word, value, WAITING_STEP_NS);
+    for (int64_t left = PATIENCE_NS; atomic_load(word) == value && left > 0;)
+        left -= hs_futex__wait_part(word, value, WAITING_STEP_NS);
 }
 
 // Returns the state of the thread, which does not begin to listen any more.

@@ -22,10 +22,12 @@ static struct hs_lock lock;
 // ---- in place of the kernel's --------------------------------------------------------------------------------------
 
 // A process that is stopped all the time: between any two looks at the clock ten seconds pass.
+static uint64_t between_looks = 10000000000;
+
 uint64_t hs_clock__monotonic_ns(void)
 {
     static _Atomic unsigned looks;
-    return 10000000000ull * ++looks;
+    return between_looks * ++looks;
 }
 
 // --------------------------------------------------------------------------------------------------------------------
@@ -182,13 +184,14 @@ static void *live_on(void *unused)
 }
 
 // Another living thread has it after most of the time that the lock waits for one.
-static void next_holder(void)
+static long next_holder(void)
 {
     enum { TIMEOUTS = 60 };
     static unsigned timeouts;
     const uint32_t holders[] = {other_thread, (uint32_t)getppid(), other_thread, 0};
     if (++timeouts % TIMEOUTS == 0)
         lock.word = holders[timeouts / TIMEOUTS - 1];
+    return -ETIMEDOUT;
 }
 
 START_TEST(each_holder_has_its_own_time)
@@ -198,8 +201,66 @@ START_TEST(each_holder_has_its_own_time)
     ck_assert_int_eq(pthread_create(&thread, NULL, live_on, NULL), 0);
     pthread_barrier_wait(&barrier);
     lock.word = (uint32_t)getppid();
-    at_timeout = next_holder;
+    end_wait = next_holder;
     ck_assert(hs_lock__acquire(&lock, own_tid()));
+}
+END_TEST
+
+static int interrupted, released_after;
+
+static long interrupt(void)
+{
+    if (++interrupted == released_after)
+        lock.word = 0;
+    return -EINTR;
+}
+
+START_TEST(signals_do_not_prolong_waiting)
+{
+    lock.word = (uint32_t)getppid();
+    end_wait = interrupt;
+    ck_assert(!hs_lock__acquire(&lock, own_tid()));
+    ck_assert_int_eq(interrupted, 100); // two seconds, of 20 ms each
+}
+END_TEST
+
+START_TEST(signals_do_not_shorten_waiting)
+{
+    between_looks = 1000000;
+    lock.word = (uint32_t)getppid();
+    end_wait = interrupt;
+    released_after = 1900;
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+    ck_assert_int_eq(interrupted, released_after);
+}
+END_TEST
+
+static long wake(void)
+{
+    return 0;
+}
+
+static long fail_to_wait(void)
+{
+    return -ENOSYS;
+}
+
+START_TEST(parts_of_waiting)
+{
+    enum { LONGEST = 1000, SHORT = 500 };
+    _Atomic uint32_t word = 1;
+    ck_assert_int_eq(hs_futex__wait_part(&word, 1, LONGEST), LONGEST);
+    end_wait = wake;
+    int64_t least = hs_futex__wait_part(&word, 1, LONGEST);
+    ck_assert(least > 0 && least < SHORT);
+    end_wait = interrupt;
+    ck_assert_int_eq(hs_futex__wait_part(&word, 1, LONGEST), LONGEST);
+    between_looks = SHORT;
+    ck_assert_int_eq(hs_futex__wait_part(&word, 1, LONGEST), SHORT + least);
+    end_wait = fail_to_wait;
+    ck_assert_int_eq(hs_futex__wait_part(&word, 1, LONGEST), SHORT + least);
+    between_looks = 0;
+    ck_assert_int_eq(hs_futex__wait_part(&word, 1, LONGEST), least);
 }
 END_TEST
 
@@ -236,6 +297,9 @@ int main(void)
     tcase_add_test(locks, waiting_for_a_living_holder_ends);
     tcase_add_test(locks, the_time_in_which_the_process_is_stopped_is_no_wait);
     tcase_add_test(locks, each_holder_has_its_own_time);
+    tcase_add_test(locks, signals_do_not_prolong_waiting);
+    tcase_add_test(locks, signals_do_not_shorten_waiting);
+    tcase_add_test(locks, parts_of_waiting);
     tcase_add_test(locks, vfork_child_sees_its_parents_threads);
     suite_add_tcase(suite, locks);
     return run_suite(suite);
