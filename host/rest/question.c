@@ -487,7 +487,7 @@ int hs_question__totals(struct hs_question *question, const struct hs_totals **t
 static int add_value(void *context, uint32_t stack, uint64_t bytes, uint64_t count)
 {
     struct hs_stack_values *values = context;
-    if (!count)
+    if (!bytes && !count) // collapsed stacks have bytes only
         return 0;
     if (!HS_ARRAY_HAS_ROOM(values->at, values->count, values->room))
         return -ENOMEM;
