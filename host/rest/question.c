@@ -166,6 +166,9 @@ static int check_number(struct hs_question *question, const struct hs_rest_param
     if (parameter->most)
         return hs_error__set(&question->error, EINVAL, "%s: '%s' is not a whole number from %llu to %llu",
                              parameter->name, value, (unsigned long long)parameter->least, (unsigned long long)most);
+    if (parameter->least)
+        return hs_error__set(&question->error, EINVAL, "%s: '%s' is not a whole number of at least %llu",
+                             parameter->name, value, (unsigned long long)parameter->least);
     return hs_error__set(&question->error, EINVAL, "%s: '%s' is not a whole number such as 0, 1 or 20", parameter->name,
                          value);
 }
