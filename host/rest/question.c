@@ -166,6 +166,9 @@ static int check_number(struct hs_question *question, const struct hs_rest_param
     if (parameter->most)
         return hs_error__set(&question->error, EINVAL, "%s: '%s' is not a whole number from %llu to %llu",
                              parameter->name, value, (unsigned long long)parameter->least, (unsigned long long)most);
+    if (parameter->least)
+        return hs_error__set(&question->error, EINVAL, "%s: '%s' is not a whole number of at least %llu",
+                             parameter->name, value, (unsigned long long)parameter->least);
     return hs_error__set(&question->error, EINVAL, "%s: '%s' is not a whole number such as 0, 1 or 20", parameter->name,
                          value);
 }
@@ -487,7 +490,7 @@ int hs_question__totals(struct hs_question *question, const struct hs_totals **t
 static int add_value(void *context, uint32_t stack, uint64_t bytes, uint64_t count)
 {
     struct hs_stack_values *values = context;
-    if (!count)
+    if (!bytes && !count) // collapsed stacks have bytes only
         return 0;
     if (!HS_ARRAY_HAS_ROOM(values->at, values->count, values->room))
         return -ENOMEM;

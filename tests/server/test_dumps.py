@@ -53,6 +53,7 @@ class Dumps(TestCase):
                     tree = self.server.data("call_tree", trace, cost=cost)
                     totals = self.server.data("totals", trace, by="library", cost=cost)
                     self.assertEqual(tree["size"], totals["sum"][cost][0])
+                    self.assertEqual(tree["size"], sum(int(line.rsplit(" ", 1)[1]) for line in served.splitlines()))
 
     def test_what_a_dump_does_not_know(self):
         trace = self.ids["threads.heap"]

@@ -134,11 +134,16 @@ class Trees(TestCase):
                 self.assertEqual((most, [line for line in shown if line]), (len(whole) - 1, whole))
                 continue
             end, shown = shown[-1], [line for line in shown[:-1] if line]
-            self.assertLessEqual(len(shown), most)
+            self.assertEqual(len(shown), most)
             self.assertEqual(end, f"{len(whole) - len(shown)} more lines are left out, the smallest; nodes=N shows N")
             # Of the whole text, those with the largest numbers, in its order.
             cells = [line.split()[:4] for line in whole]
             self.assertTrue(all(line.split()[:4] in cells for line in shown))
+
+    def test_a_tree_of_no_lines_is_refused(self):
+        for endpoint in "tree", "allocation_ascii_tree":
+            status, _, body = self.server.ask(f"/data/last/{endpoint}", nodes=0)
+            self.assertEqual((status, b"nodes: '0' is not a whole number of at least 1" in body), (400, True), body)
 
     def test_folded_stacks(self):
         def text(frame):
