@@ -428,22 +428,16 @@ void hs_dump__consider(uint64_t allocated, uint64_t live)
 
 // ---- fork -----------------------------------------------------------------------------------------------------------
 
-static uint32_t forking_ticket; // 0: a dump goes on for too long to be waited for
-
-void hs_dump__before_fork(void)
+uint32_t hs_dump__before_fork(void)
 {
-    if (!hs_lock__acquire(&dumps.lock, own_tid())) {
-        forking_ticket = 0;
-        return;
-    }
-    forking_ticket = ++dumps.ticket;
+    return hs_lock__acquire(&dumps.lock, own_tid()) ? ++dumps.ticket : 0;
 }
 
-void hs_dump__after_fork(bool in_child)
+void hs_dump__after_fork(bool in_child, uint32_t ticket)
 {
     if (!in_child) {
-        if (forking_ticket)
-            unlock(forking_ticket);
+        if (ticket)
+            unlock(ticket);
         return;
     }
     atomic_store(&dumps.lock.word, 0);

@@ -49,9 +49,10 @@ bool hs_dump__watches(void);
 // Called after every dump to a file, also a failed one, with the pointer to its name. No lock is held. May be NULL.
 extern void (*volatile hs_dump_hook)(const char *name);
 
-// Before and after fork: waits for the end of a dump in progress.
-void hs_dump__before_fork(void);
-void hs_dump__after_fork(bool in_child);
+// Before and after fork: waits for the end of a dump in progress. `ticket` is what before_fork returned; 0: the dump
+// went on for too long.
+uint32_t hs_dump__before_fork(void);
+void hs_dump__after_fork(bool in_child, uint32_t ticket);
 #pragma GCC visibility pop
 
 #endif

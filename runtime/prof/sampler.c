@@ -486,30 +486,30 @@ HS_COLD void hs_sampler__reset(void)
 
 // ---- fork -----------------------------------------------------------------------------------------------------------
 
-enum { TABLE_TAKEN = 1, STACKS_TAKEN = 2 };
+enum { TABLE_TAKEN = 1, STACKS_TAKEN = 2, TAKEN_BITS = 2 };
 
 // Not taken are locks that a signal handler's fork interrupted, and those for which it had to wait for too long.
-HS_COLD uint32_t hs_sampler__before_fork(void)
+HS_COLD uint64_t hs_sampler__before_fork(void)
 {
     hs_sampler__self();
-    hs_dump__before_fork();
+    uint64_t ticket = hs_dump__before_fork();
     uint32_t taken = hs_table__lock() ? TABLE_TAKEN : 0;
     if (hs_stacks__before_fork(hs_sampler__own_tid()))
         taken |= STACKS_TAKEN;
-    return taken;
+    return ticket << TAKEN_BITS | taken;
 }
 
-HS_COLD void hs_sampler__after_fork(bool in_child, uint32_t taken)
+HS_COLD void hs_sampler__after_fork(bool in_child, uint64_t locks)
 {
     if (in_child) {
         hs_sampler.pid = (uint32_t)hs_system_getpid();
         hs_table_lock.word = hs_sampler_self->ready ? hs_sampler_self->tid : 1;
         hs_sampler__keep_only_self();
     }
-    hs_stacks__after_fork(in_child, taken & STACKS_TAKEN);
+    hs_stacks__after_fork(in_child, locks & STACKS_TAKEN);
     if (in_child)
         hs_lock__release(&hs_table_lock);
-    else if (taken & TABLE_TAKEN)
+    else if (locks & TABLE_TAKEN)
         hs_table__unlock();
-    hs_dump__after_fork(in_child);
+    hs_dump__after_fork(in_child, (uint32_t)(locks >> TAKEN_BITS));
 }

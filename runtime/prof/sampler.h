@@ -52,9 +52,10 @@ struct hs_taken_sample hs_sampler__take(struct hs_sampler_thread *thread, uintpt
 void hs_sampler__give_back(struct hs_sampler_thread *thread, struct hs_taken_sample taken);
 void hs_sampler__drop(struct hs_sampler_thread *thread, struct hs_taken_sample taken);
 
-// Before and after fork, in the thread that forks. A signal handler that interrupted a fork may fork.
-uint32_t hs_sampler__before_fork(void);
-void hs_sampler__after_fork(bool in_child, uint32_t taken);
+// Before and after fork, in the thread that forks. A signal handler that interrupted a fork may fork. `locks` is what
+// before_fork returned: the locks that this fork has taken.
+uint64_t hs_sampler__before_fork(void);
+void hs_sampler__after_fork(bool in_child, uint64_t locks);
 #pragma GCC visibility pop
 
 #endif

@@ -71,7 +71,7 @@ static pid_t system_fork(void)
 
 static pid_t fork_with(pid_t (*real)(void))
 {
-    uint32_t locks = hs_shim__before_fork();
+    uint64_t locks = hs_shim__before_fork();
     pid_t pid = real();
     if (pid == 0) { // the other threads are not here
         single_threaded.lock = (struct hs_lock){0};

@@ -14,8 +14,8 @@ void hs_shim__process_ends(void);
 // Around a fork; after_fork in the parent and, with child true, in the child. The child may be the only one to return.
 // `locks` is what before_fork returned: of this fork alone, since others of other threads and of signal handlers may
 // begin and end meanwhile.
-uint32_t hs_shim__before_fork(void);
-void hs_shim__after_fork(bool child, uint32_t locks);
+uint64_t hs_shim__before_fork(void);
+void hs_shim__after_fork(bool child, uint64_t locks);
 
 // Before an exec, and after one that failed. In a vfork child they run in the parent's memory.
 void hs_shim__before_exec(void);

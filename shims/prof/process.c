@@ -70,12 +70,12 @@ void hs_shim__process_ends(void)
     hs_streaming__end();
 }
 
-uint32_t hs_shim__before_fork(void)
+uint64_t hs_shim__before_fork(void)
 {
     return hs_sampler__before_fork();
 }
 
-void hs_shim__after_fork(bool child, uint32_t locks)
+void hs_shim__after_fork(bool child, uint64_t locks)
 {
     hs_sampler__after_fork(child, locks);
     if (!child)

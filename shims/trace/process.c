@@ -34,12 +34,12 @@ void hs_shim__process_ends(void)
     hs_process__exit();
 }
 
-uint32_t hs_shim__before_fork(void)
+uint64_t hs_shim__before_fork(void)
 {
     return 0;
 }
 
-void hs_shim__after_fork(bool child, uint32_t locks)
+void hs_shim__after_fork(bool child, uint64_t locks)
 {
     (void)locks;
     if (!child)

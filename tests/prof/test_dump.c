@@ -422,7 +422,7 @@ START_TEST(children_remove_no_files_of_their_parent)
     name_of(HS_DUMP_INTERVAL);
     pid_t child = fork();
     if (child == 0) {
-        hs_dump__after_fork(true);
+        hs_dump__after_fork(true, 0);
         name_of(HS_DUMP_INTERVAL);
         name_of(HS_DUMP_INTERVAL);
         name_of(HS_DUMP_INTERVAL);

@@ -112,7 +112,7 @@ START_TEST(a_handler_that_interrupted_the_owner_forks)
     hs_sampler__after_fork(false, hs_sampler__before_fork());
     ck_assert(hs_table__is_ours());
     hs_table__unlock();
-    uint32_t locks = hs_sampler__before_fork(); // is itself interrupted
+    uint64_t locks = hs_sampler__before_fork(); // is itself interrupted
     hs_sampler__after_fork(false, hs_sampler__before_fork());
     ck_assert(hs_table__is_ours());
     hs_sampler__after_fork(false, locks);
@@ -125,7 +125,7 @@ END_TEST
 START_TEST(forks_end_in_the_order_in_which_they_began)
 {
     begin(1);
-    uint32_t first = hs_sampler__before_fork(), second = hs_sampler__before_fork();
+    uint64_t first = hs_sampler__before_fork(), second = hs_sampler__before_fork();
     hs_sampler__after_fork(false, first);
     ck_assert(!hs_table__is_ours());
     ck_assert(hs_table__lock());
