@@ -2,6 +2,7 @@
 // A server under test and a browser on it. Whatever goes wrong on a page fails the test: errors, rejections, requests to
 // other origins, answers that are not there, reports of the content security policy.
 import { spawn } from "node:child_process";
+import http from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -9,6 +10,32 @@ import { createInterface } from "node:readline";
 const packages = createRequire(join(process.env.HEAPSONDE_TEST_PACKAGES ?? ".", "package.json"));
 export const { chromium } = packages("playwright-core");
 export const axe = () => packages.resolve("axe-core/axe.min.js");
+
+// An answer over a connection of its own: a server closes connections that were idle for long, and on a busy machine a client
+// hears of it too late.
+export function get(address) {
+  return new Promise((resolve, reject) => {
+    http.get(address, { agent: false }, (answer) => {
+      const parts = [];
+      answer.on("data", (part) => parts.push(part));
+      answer.on("error", reject);
+      answer.on("end", () => {
+        const bytes = Buffer.concat(parts);
+        resolve({ status: answer.statusCode, headers: answer.headers, bytes, text: bytes.toString(), json: () => JSON.parse(bytes) });
+      });
+    }).on("error", reject);
+  });
+}
+
+// A server listens while it still reads its traces. One with a token is not asked.
+async function hasRead(address) {
+  for (;;) {
+    const answer = await get(address + "/list");
+    if (answer.status === 401 || !answer.json().some((row) => row.progress))
+      return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
 
 export async function serve(...words) {
   const server = spawn(process.env.HEAPSONDE_TEST_COMMAND, ["server", "--port", "0", ...words], { stdio: ["ignore", "pipe", "inherit"] });
@@ -24,22 +51,39 @@ export async function serve(...words) {
     server.kill("SIGTERM");
   });
   const json = async (path) => {
-    const answer = await fetch(address + path);
-    if (!answer.ok)
-      throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    const answer = await get(address + path);
+    if (answer.status !== 200)
+      throw new Error(`${path}: ${answer.status} ${answer.text}`);
     return answer.json();
   };
+  await hasRead(address);
   return { address, stop, json, pid: server.pid };
 }
 
 export function launch() {
-  return chromium.launch({ executablePath: process.env.HEAPSONDE_TEST_BROWSER ?? "/usr/bin/chromium",
+  return chromium.launch({ timeout: 600000, executablePath: process.env.HEAPSONDE_TEST_BROWSER ?? "/usr/bin/chromium",
                            args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--renderer-process-limit=3"] });
+}
+
+// Copying ends some time after the click.
+function rememberWhatIsCopied() {
+  const write = navigator.clipboard?.writeText.bind(navigator.clipboard);
+  if (write)
+    navigator.clipboard.writeText = (text) => window.copied = write(text);
+}
+
+// What was copied last.
+export function clipboard(page) {
+  return page.evaluate(async () => {
+    await window.copied;
+    return navigator.clipboard.readText();
+  });
 }
 
 // `refused`: statuses that the test makes happen.
 export async function open(browser, server, { refused = [], ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
+  await context.addInitScript(rememberWhatIsCopied);
   const page = await context.newPage();
   const wrong = [];
   page.setDefaultTimeout(Number(process.env.HEAPSONDE_TEST_PATIENCE ?? 180000));

@@ -57,16 +57,15 @@ export function failures({ page, view, programs, inFolder, browser }) {
           await retry(page);
         else
           await page.goto(programs.random.address + "/" + randomly(where));
-        await page.waitForFunction(([alerts, text, wanted]) => {
+        // Every part has its answer, or none.
+        parts = await page.waitForFunction(([alerts, text, wanted]) => {
           const all = [...document.querySelectorAll(alerts)];
-          return all.length >= wanted && all.every((one) => new RegExp(text).test(one.innerText));
-        }, [ALERT, said.source, parts ?? 1]);
-        parts ??= await page.locator(ALERT).count();
+          return !document.querySelector("[data-state=loading]") && all.length >= wanted && all.every((one) => new RegExp(text).test(one.innerText)) && all.length;
+        }, [ALERT, said.source, parts ?? 1]).then((handle) => handle.jsonValue());
         assert.ok(await page.locator(".rail a").count() > 10, kind);
       }
       await page.unroute(pattern);
-      while (await page.locator(ALERT).count()) {
-        const left = await page.locator(ALERT).count();
+      for (let left; (left = await page.locator(ALERT).count());) {
         await retry(page);
         await page.waitForFunction(([alerts, before]) => document.querySelectorAll(alerts).length < before, [ALERT, left]);
       }

@@ -7,7 +7,7 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { axe, launch, open, serve, settled } from "./browser.mjs";
+import { axe, get, launch, open, serve, settled } from "./browser.mjs";
 import { criteria } from "./criteria.mjs";
 import { dumps } from "./dumps.mjs";
 import { failures } from "./failures.mjs";
@@ -475,7 +475,7 @@ page("the filter editor has every parameter of the filter language", async (page
 page("a wrong filter is said in the server's words, where it is used", async (page, go) => {
   await page.goto(server.address + "/" + view("blocks", "size_min=nonsense"));
   await page.waitForSelector(".table .problem");
-  const sentence = await (await fetch(`${server.address}/data/last/allocations?size_min=nonsense`)).text();
+  const sentence = (await get(`${server.address}/data/last/allocations?size_min=nonsense`)).text;
   assert.ok((await page.locator(".table .problem").innerText()).includes(sentence.trim()));
   assert.ok(await page.locator(".rail a").count() > 10);
 }, { refused: [400] });
@@ -659,8 +659,7 @@ test("a token is asked for, and in no address later", async () => {
 page("without JavaScript there are links", async (page) => {
   await page.goto(server.address + "/");
   for (const link of await page.locator("noscript a, body a").evaluateAll((all) => all.map((one) => one.getAttribute("href")))) {
-    const answer = await fetch(server.address + link);
-    assert.equal(answer.status, 200, link);
+    assert.equal((await get(server.address + link)).status, 200, link);
   }
   assert.match(await page.locator("body").innerText(), /without it/i);
 }, { javaScriptEnabled: false });
@@ -751,16 +750,16 @@ test("every export that is offered is there", async () => {
     await page.waitForSelector(".view-export .transforms .chip");
     const changed = (await linksOf()).filter((link) => link.includes("merge_function"));
     assert.deepEqual(changed.map((link) => link.split("/")[4]), ["flamegraph", "collapsed", "speedscope", "heapprofile", "json", "perfetto"]);
-    const collapsed = await (await fetch(server.address + changed[1])).text();
+    const collapsed = (await get(server.address + changed[1])).text;
     assert.doesNotMatch(collapsed, /main;/);
     assert.equal(collapsed.trim().split("\n").reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0), (await data("call_tree?cost=live")).size);
-    assert.equal(await (await fetch(server.address + svg)).text(), await (await fetch(server.address + changed[0])).text());
+    assert.equal((await get(server.address + svg)).text, (await get(server.address + changed[0])).text);
     const words = (await page.locator(".view-export button", { hasText: "Command" }).nth(1).getAttribute("title")).match(/'[^']*'|\S+/g).map((word) => word.replace(/^'(.*)'$/, "$1"));
     assert.equal(execFileSync(command, [...words.slice(1).filter((word) => word !== "-o" && word !== "stacks.collapsed")], { encoding: "utf8" }), collapsed);
     for (const link of links) {
-      const answer = await fetch(server.address + link);
+      const answer = await get(server.address + link);
       assert.equal(answer.status, 200, link);
-      assert.ok((await answer.arrayBuffer()).byteLength > 0, link);
+      assert.ok(answer.bytes.length > 0, link);
     }
     assert.deepEqual(wrong, []);
   } finally {

@@ -232,11 +232,15 @@ export function places({ page, view, programs, inFolder, browser, record }) {
 
   page("the address space is played: every step is an instant, whose numbers are REST's", async (page, go) => {
     const { duration_ns: end } = await data("summary"), used = () => page.getAttribute("[data-used]", "data-used").then(Number);
+    const instant = (step) => {
+      const at = Math.round(step * end / 40);
+      return at % 1e9 === 0 ? `${at / 1e9}s` : at % 1e6 === 0 ? `${at / 1e6}ms` : `${at}ns`;
+    };
     await go(cpp("maps", "lifetime=only_leaked"));
     await page.getByRole("slider", { name: "Instant" }).fill("20");
     for (const [step, button] of [[20, "The next step"], [21, "The next step"], [22, "The step before"], [21, undefined]]) {
       const at = Math.round(step * end / 40);
-      await page.waitForFunction((wanted) => new URLSearchParams(location.hash.split("?")[1]).get("at") === wanted, at % 1e9 === 0 ? `${at / 1e9}s` : at % 1e6 === 0 ? `${at / 1e6}ms` : `${at}ns`);
+      await page.waitForFunction((wanted) => new URLSearchParams(location.hash.split("?")[1]).get("at") === wanted, instant(step));
       await settled(page);
       assert.equal(await used(), (await data(`address_map?at=${at}ns&width=300`)).used_size, `${step}`);
       assert.equal(asked(page).get("lifetime"), null);
@@ -248,7 +252,7 @@ export function places({ page, view, programs, inFolder, browser, record }) {
     await page.evaluate(() => addEventListener("hashchange", () => window.seenAt(location.hash)));
     await page.getByRole("slider", { name: "Instant" }).fill("34");
     await page.getByRole("button", { name: "Play" }).click();
-    await page.waitForSelector(".player[data-playing=true]");
+    await page.waitForFunction((wanted) => new URLSearchParams(location.hash.split("?")[1]).get("at") === wanted, instant(40));
     await page.waitForSelector(".player[data-playing=false]");
     await settled(page);
     assert.equal(seen.size, 7, [...seen].join());

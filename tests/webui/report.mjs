@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
-import { open, settled } from "./browser.mjs";
+import { get, open, settled } from "./browser.mjs";
 
 const OTHERS = ["diff?ui.shape=functions", "diff?ui.shape=libraries", "diff?ui.shape=stacks", "functions?by=requester", "functions?by=library",
                 "flame?ui.inverted=1", "tree?ui.inverted=1"];
@@ -68,9 +68,9 @@ export function reports({ views, command, browser, inFolder, server, hostile }) 
   test("a report is what the server sends, and names in it stay text", async () => {
     const file = inFolder("hostile.html");
     const [{ id }] = await hostile().json("/list");
-    const answer = await fetch(`${hostile().address}/data/${id}/export/html/report.html`);
-    assert.match(answer.headers.get("content-disposition"), /attachment/);
-    writeFileSync(file, Buffer.from(await answer.arrayBuffer()));
+    const answer = await get(`${hostile().address}/data/${id}/export/html/report.html`);
+    assert.match(answer.headers["content-disposition"], /attachment/);
+    writeFileSync(file, answer.bytes);
     assert.equal(readFileSync(file, "utf8").split("</script>").length, 3);
     await opened(file, async (page, go) => {
       for (const view of ["flame", "functions", "stacks", "diff", "diff?ui.shape=stacks", "maps", "recording"])
