@@ -131,7 +131,7 @@ static void write_info(void)
     // A second point: from the two a reader knows the counter's rate, should the process be killed soon.
     uint64_t monotonic = hs_clock__monotonic_ns();
     hs_meta_clock(&writer, hs_clock__now(), monotonic, hs_clock__realtime_ns());
-    hs_seal__meta(buffer, (uint32_t)(writer.at - buffer), 0);
+    hs_sealer__append_meta(&hs_sealers[0], buffer, (uint32_t)(writer.at - buffer), 0);
 }
 
 // ---- start ---------------------------------------------------------------------------------------------------------
@@ -364,7 +364,7 @@ static bool is_recorder(void)
     X(hs_threads__reset)                                                                                               \
     X(hs_writer__reset)                                                                                                \
     X(hs_perf__reset)                                                                                                  \
-    X(hs_seal__reset)                                                                                                  \
+    X(hs_sealer__reset_all)                                                                                            \
     X(hs_cull__reset)                                                                                                  \
     X(hs_aggregate__reset)                                                                                             \
     X(hs_embed__reset)                                                                                                 \

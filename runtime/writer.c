@@ -109,7 +109,7 @@ static void seal_submitted(uint32_t crowded)
     helper.batch = batch;
     if (batch && hs_slots__next(batch))
         wake_helper();
-    seal_batch(hs_seal__sealer(0), (uint32_t)hs_system_gettid());
+    seal_batch(hs_sealer__prepare(0), (uint32_t)hs_system_gettid());
     while (atomic_load(&helper.working))
         hs_futex__wait(&helper.working, 1, SECOND_NS / 100);
     grow_pool();
@@ -167,7 +167,7 @@ static void start_helper(void)
     // A lone thread of the program and the writer keep two processors busy; a third would take turns with them.
     if (hs_load__processors() < 2 + (hs_threads__count() <= 1 + hs_perf__threads()))
         return;
-    helper.sealer = hs_seal__sealer(1);
+    helper.sealer = hs_sealer__prepare(1);
     if (!helper.sealer)
         return;
     atomic_store(&helper.working, 1);
