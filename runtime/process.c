@@ -34,38 +34,25 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-enum { UNSTARTED, STARTING, RUNNING, PASSIVE };
 enum { FIRST_SLOTS = 4, INFO_SIZE = 16384 };
 enum { MEMORY_LEAST = 64 << 10 };
-
-static struct hs_shared before_start;
-struct hs_shared *hs_shared = &before_start;
 
 char hs_process__attached[HS_ATTACH_INFO] __attribute__((used));
 
 static struct {
-    _Atomic uint32_t state;
     struct hs_lock lock; // begin, materialize, exit, toggling
     bool begun;          // a trace exists, or will as soon as something is to be written
     bool closed;
     uint32_t pid;
-    uint32_t mode; // what hs_shared->mode is, but for a fork that wiped it or a toggle that is due
     _Atomic uint32_t toggle_pending;
     uint64_t forked_at;
 } process;
 
 extern int sigaction(int signal, const struct sigaction *action, struct sigaction *old) __attribute__((weak));
 
-static void set_mode(uint32_t mode)
-{
-    process.mode = mode;
-    atomic_store_explicit(&hs_shared->mode, mode, memory_order_release);
-}
-
 static void become_passive(const char *why, const char *detail, int error)
 {
-    set_mode(0);
-    atomic_store(&process.state, PASSIVE);
+    hs_recording__give_up();
     hs_log(HS_LOG_ERROR, why, detail, error);
 }
 
@@ -131,7 +118,7 @@ static void write_info(void)
     // A second point: from the two a reader knows the counter's rate, should the process be killed soon.
     uint64_t monotonic = hs_clock__monotonic_ns();
     hs_meta_clock(&writer, hs_clock__now(), monotonic, hs_clock__realtime_ns());
-    hs_seal__meta(buffer, (uint32_t)(writer.at - buffer), 0);
+    hs_sealer__append_meta(&hs_sealers[0], buffer, (uint32_t)(writer.at - buffer), 0);
 }
 
 // ---- start ---------------------------------------------------------------------------------------------------------
@@ -218,10 +205,12 @@ static void share_memory(void)
     hs_stacks__set_window(hs_config.aggregate ? SIZE_MAX : (size_t)hs_config.memory / 8);
 }
 
+static bool materialize(void);
+
 static void start(void)
 {
-    uint32_t expected = UNSTARTED;
-    if (!atomic_compare_exchange_strong(&process.state, &expected, STARTING))
+    uint32_t expected = HS_RECORDING_UNSTARTED;
+    if (!atomic_compare_exchange_strong(&hs_recording.state, &expected, HS_RECORDING_STARTING))
         return;
     hs_config__read(complain);
     share_memory();
@@ -230,6 +219,7 @@ static void start(void)
         return;
     }
     process.pid = (uint32_t)hs_system_getpid();
+    hs_writer__set_owner(materialize, hs_process__exit);
     if (hs_config.output[0] == 0 && !hs_stream__is_wanted()) {
         become_passive("nothing is recorded: HEAPSONDE_OUTPUT is empty, and nothing is streamed", NULL, 0);
         return;
@@ -245,29 +235,29 @@ static void start(void)
     if (paused)
         hs_journal__toggle(false);
     atomic_store(&hs_shared->alive, 1);
-    atomic_store(&process.state, RUNNING);
+    atomic_store(&hs_recording.state, HS_RECORDING_RUNNING);
     hs_config.says_obstacles = false;
     if (process.begun)
-        set_mode(paused ? HS_MODE_FREE : HS_MODE_ALLOC | HS_MODE_FREE);
+        hs_recording__set_mode(paused ? HS_MODE_FREE : HS_MODE_ALLOC | HS_MODE_FREE);
 }
 
 static void carry_out_toggle(void)
 {
-    bool recorded = process.mode & HS_MODE_ALLOC;
+    bool recorded = hs_recording.mode & HS_MODE_ALLOC;
     if (!atomic_exchange(&process.toggle_pending, 0))
-        set_mode(process.mode);
+        hs_recording__set_mode(hs_recording.mode);
     else
         hs_process__set_recording(!recorded);
 }
 
 uint32_t hs_process__wake(void)
 {
-    uint32_t state = atomic_load_explicit(&process.state, memory_order_acquire);
-    if (state == UNSTARTED)
+    uint32_t state = atomic_load_explicit(&hs_recording.state, memory_order_acquire);
+    if (state == HS_RECORDING_UNSTARTED)
         start();
-    else if (state == RUNNING && !atomic_load_explicit(&hs_shared->alive, memory_order_relaxed))
+    else if (state == HS_RECORDING_RUNNING && !atomic_load_explicit(&hs_shared->alive, memory_order_relaxed))
         hs_process__after_fork();
-    else if (state == RUNNING && (process.toggle_pending || hs_mode() != process.mode))
+    else if (state == HS_RECORDING_RUNNING && (process.toggle_pending || hs_mode() != hs_recording.mode))
         carry_out_toggle();
     return hs_mode();
 }
@@ -277,7 +267,7 @@ uint32_t hs_process__wake(void)
 void hs_process__toggle_on_signal(int signal)
 {
     (void)signal;
-    if (atomic_load(&process.state) != RUNNING)
+    if (atomic_load(&hs_recording.state) != HS_RECORDING_RUNNING)
         return;
     atomic_fetch_xor(&process.toggle_pending, 1);
     atomic_store(&hs_shared->mode, 0);
@@ -296,7 +286,7 @@ static void take_signal(int number)
 void hs_process__libc_is_ready(void)
 {
     hs_process__wake();
-    if (atomic_load(&process.state) != RUNNING)
+    if (atomic_load(&hs_recording.state) != HS_RECORDING_RUNNING)
         return;
     if (hs_config.sigusr1)
         take_signal(SIGUSR1);
@@ -314,28 +304,23 @@ bool hs_process__is_recording(void)
 void hs_process__set_recording(bool on)
 {
     hs_process__wake();
-    if (atomic_load(&process.state) != RUNNING || !hs_lock__acquire(&process.lock, (uint32_t)hs_system_gettid()))
+    if (atomic_load(&hs_recording.state) != HS_RECORDING_RUNNING ||
+        !hs_lock__acquire(&process.lock, (uint32_t)hs_system_gettid()))
         return;
     struct hs_thread *self = hs_thread_self;
     uint32_t inside = self ? self->inside : 0;
     if (self)
         self->inside = HS_INSIDE_RECORDER;
-    if (process.begun ? on != ((process.mode & HS_MODE_ALLOC) != 0) : on) {
+    if (process.begun ? on != ((hs_recording.mode & HS_MODE_ALLOC) != 0) : on) {
         bool ready = process.begun || begin();
         if (ready) {
             hs_journal__toggle(on);
-            set_mode(on ? HS_MODE_ALLOC | HS_MODE_FREE : HS_MODE_FREE);
+            hs_recording__set_mode(on ? HS_MODE_ALLOC | HS_MODE_FREE : HS_MODE_FREE);
         }
     }
     if (self)
         self->inside = inside;
     hs_lock__release(&process.lock);
-}
-
-void hs_process__give_up(void)
-{
-    set_mode(0);
-    atomic_store(&process.state, PASSIVE);
 }
 
 // ---- fork, exec, exit ----------------------------------------------------------------------------------------------
@@ -364,7 +349,7 @@ static bool is_recorder(void)
     X(hs_threads__reset)                                                                                               \
     X(hs_writer__reset)                                                                                                \
     X(hs_perf__reset)                                                                                                  \
-    X(hs_seal__reset)                                                                                                  \
+    X(hs_sealer__reset_all)                                                                                            \
     X(hs_cull__reset)                                                                                                  \
     X(hs_aggregate__reset)                                                                                             \
     X(hs_embed__reset)                                                                                                 \
@@ -374,13 +359,13 @@ static bool is_recorder(void)
 void hs_process__after_fork(void)
 {
     // The program's own fork handlers may have allocated: then this is done.
-    if (atomic_load(&process.state) != RUNNING || is_this_process())
+    if (atomic_load(&hs_recording.state) != HS_RECORDING_RUNNING || is_this_process())
         return;
     atomic_store(&hs_shared->mode, 0); // also where the kernel did not wipe the page
     // Forked by a signal handler in the middle of a record, which would go on into the parent's buffer; or what is
     // written to the descriptor is the parent's trace.
     if ((hs_thread_self && hs_thread_self->inside == HS_INSIDE_RECORDER) || hs_config.output_descriptor >= 0) {
-        atomic_store(&process.state, PASSIVE);
+        atomic_store(&hs_recording.state, HS_RECORDING_PASSIVE);
         return;
     }
     process.lock = (struct hs_lock){0};
@@ -393,10 +378,11 @@ void hs_process__after_fork(void)
     atomic_store(&hs_shared->alive, 1);
     // The first record finds no slot, and makes the file: what is recorded is in it from then on, even after a kill.
     if (process.begun)
-        set_mode(process.mode);
+        hs_recording__set_mode(hs_recording.mode);
 }
 
-bool hs_process__materialize(void)
+// Creates the file of a forked child, which is postponed until there is something to write. True: there is a writer.
+static bool materialize(void)
 {
     if (!is_recorder() || hs_output__stopped())
         return false;
@@ -428,7 +414,7 @@ bool hs_process__sync(void)
         return false;
     if (self)
         self->inside = HS_INSIDE_RECORDER;
-    bool open = hs_output__is_open() || hs_process__materialize();
+    bool open = hs_output__is_open() || materialize();
     flush(self, false);
     bool done = open && hs_writer__sync();
     if (self)
@@ -445,7 +431,7 @@ void hs_process__exit(void)
     if (self)
         self->inside = HS_INSIDE_RECORDER;
     // A forked child that recorded nothing leaves no file.
-    if (hs_output__is_open() || (self && self->slot && hs_process__materialize())) {
+    if (hs_output__is_open() || (self && self->slot && materialize())) {
         flush(self, true);
         hs_writer__close(HS_STATE_CLOSED);
         hs_stream__end();
@@ -461,7 +447,7 @@ void hs_process__detach(void)
     if (is_recorder())
         hs_output__leave();
     hs_threads__disown();
-    hs_process__give_up();
+    hs_recording__give_up();
 }
 
 // A recording that has ended stays so.
@@ -527,7 +513,7 @@ void hs_process__forbid(uint32_t forbidden, bool all_threads)
     hs_process__be_single_threaded();
     hs_output__stop(HS_STOP_FORBIDDEN, 0);
     process.begun = false;
-    hs_process__give_up();
+    hs_recording__give_up();
 }
 
 void hs_process__code_will_be_unloaded(void)

@@ -1,36 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The recorder's life in one process: start, toggling, fork, exec, exit.
-//
-// Shared words:
-//   hs_shared->mode   what hooks record: HS_MODE_* bits; 0: nothing, call hs_process__wake(). Read by every hook;
-//                     written when recording starts, pauses or stops.
-//   hs_shared->alive  1 when started. The kernel wipes the page of both words in a forked child (MADV_WIPEONFORK), so
-//                     that a child, however it is made, records nothing before it has dropped its parent's file.
-//   state             UNSTARTED -> STARTING -> RUNNING | PASSIVE; PASSIVE is permanent
 #ifndef HEAPSONDE_RUNTIME_PROCESS_H
 #define HEAPSONDE_RUNTIME_PROCESS_H
 
 #include "runtime/config.h"
+#include "runtime/mode.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#define HS_MODE_ALLOC 1u // allocations and maps
-#define HS_MODE_FREE  2u // frees; stays set while recording is paused, so that the live blocks stay correct
-
-struct hs_shared {
-    _Atomic uint32_t mode;
-    _Atomic uint32_t alive;
-};
-
-extern struct hs_shared *hs_shared;
-
-static inline uint32_t hs_mode(void)
-{
-    return atomic_load_explicit(&hs_shared->mode, memory_order_relaxed);
-}
 
 // Called by a hook that found mode 0. Starts the recorder, or creates the trace of a forked child, if that is due.
 // Returns the mode. Cheap if there is nothing to do.
@@ -42,9 +20,6 @@ void hs_process__libc_is_ready(void);
 // Switches recording on or off; the first time on creates the trace. Any thread.
 void hs_process__set_recording(bool on);
 bool hs_process__is_recording(void);
-
-// Records nothing more: the trace has ended permanently.
-void hs_process__give_up(void);
 
 // The handler of SIGUSR1 and SIGUSR2, unless the program has one.
 void hs_process__toggle_on_signal(int signal);
@@ -75,9 +50,6 @@ void hs_process__has_been_single_threaded(void);
 // The program is about to forbid system calls (HS_FORBIDDEN_*), in this thread or in all. Writes what was recorded so
 // far, and ends recording if it cannot continue.
 void hs_process__forbid(uint32_t forbidden, bool all_threads);
-
-// Creates the file of a forked child, which is postponed until there is something to write. True: there is a writer.
-bool hs_process__materialize(void);
 
 // Before dlclose: no stacks of other threads are unwound until hs_process__code_was_unloaded().
 void hs_process__code_will_be_unloaded(void);

@@ -4,13 +4,14 @@
 #include "arch/likely.h"
 #include "runtime/clock.h"
 #include "runtime/config.h"
+#include "runtime/mode.h"
 #include "runtime/output.h"
 #include "runtime/perf/witness.h"
 #include "runtime/shared_word.h"
 #include "runtime/stacks.h"
 #include "unwind/stack_memory.h"
 
-enum { ABANDONED_AFTER = 10000, SHORT_SIZE_BITS = 32, OLD_ADDRESS_BITS = 48 };
+enum { SHORT_SIZE_BITS = 32, OLD_ADDRESS_BITS = 48 };
 
 #define ADDRESS_MASK ((1ull << HS_RECORD_ADDRESS_BITS) - 1)
 #define ALIGNED_MASK ((1ull << HS_ARCH_ADDRESS_SHIFT) - 1)
@@ -18,55 +19,6 @@ enum { ABANDONED_AFTER = 10000, SHORT_SIZE_BITS = 32, OLD_ADDRESS_BITS = 48 };
 static void count(uint64_t *word)
 {
     hs_shared_word__add(word, 1);
-}
-
-// ---- entering ------------------------------------------------------------------------------------------------------
-
-// The allocator may call itself; that is no loss. A signal handler that allocates while its thread is in here is.
-static HS_COLD struct hs_thread *refuse(struct hs_thread *thread)
-{
-    if (thread->inside == HS_INSIDE_RECORDER)
-        count(&hs_output__live()->dropped[HS_DROP_NESTED]);
-    if (++thread->nested < ABANDONED_AFTER)
-        return NULL;
-    thread->inside = HS_OUTSIDE;
-    thread->nested = 0;
-    hs_thread__forget_stacks(thread);
-    return NULL;
-}
-
-HS_COLD struct hs_thread *hs_record__enter_slowly(uint32_t wanted)
-{
-    uint32_t mode = hs_mode();
-    if (mode == 0)
-        mode = hs_process__wake();
-    if (!(mode & wanted))
-        return NULL;
-    struct hs_thread *thread = hs_thread_self;
-    if (thread && thread->inside)
-        return refuse(thread);
-    if (!thread && !hs_stack_has_room()) {
-        count(&hs_output__live()->dropped[HS_DROP_SMALL_STACK]);
-        return NULL;
-    }
-    if (!thread && !(thread = hs_threads__register())) {
-        count(&hs_output__live()->dropped[HS_DROP_MEMORY]);
-        return NULL;
-    }
-    thread->nested = 0;
-    thread->inside = HS_INSIDE_REAL;
-    return thread;
-}
-
-HS_COLD struct hs_thread *hs_record__enter_map(uint32_t *before)
-{
-    struct hs_thread *thread = hs_thread_self;
-    if (thread && thread->inside == HS_INSIDE_REAL && (hs_mode() & HS_MODE_ALLOC)) {
-        *before = HS_INSIDE_REAL;
-        return thread;
-    }
-    *before = HS_OUTSIDE;
-    return hs_record__enter(HS_MODE_ALLOC);
 }
 
 // ---- stacks --------------------------------------------------------------------------------------------------------
@@ -124,7 +76,7 @@ static bool make_room(struct hs_thread *thread, uint64_t now)
     bool stopped = hs_output__stopped();
     count(&hs_output__live()->dropped[stopped ? HS_DROP_STOPPED : HS_DROP_BUFFER]);
     if (stopped)
-        hs_process__give_up();
+        hs_recording__give_up();
     return false;
 }
 

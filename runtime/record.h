@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Recording one event: the hot path. A hook does
+// Recording one event: the hot path. A hook does (runtime/enter.h)
 //
 //     struct hs_thread *thread = hs_record__enter(HS_MODE_ALLOC);   // NULL: pass the call through
 //     void *block = real_malloc(size);
@@ -15,36 +15,11 @@
 #ifndef HEAPSONDE_RUNTIME_RECORD_H
 #define HEAPSONDE_RUNTIME_RECORD_H
 
-#include "arch/likely.h"
 #include "format/trace_format.h"
-#include "runtime/process.h"
 #include "runtime/threads.h"
 
 #include <stddef.h>
 #include <stdint.h>
-
-// For a thread without a record, or one that is inside already.
-struct hs_thread *hs_record__enter_slowly(uint32_t wanted);
-
-// Returns the calling thread, marked as inside the real function; NULL: the event is not recorded. `wanted`: the mode
-// bit that the event requires.
-static inline struct hs_thread *hs_record__enter(uint32_t wanted)
-{
-    struct hs_thread *thread = hs_thread_self;
-    if (HS_UNLIKELY(!(hs_mode() & wanted) || !thread || thread->inside))
-        return hs_record__enter_slowly(wanted);
-    thread->inside = HS_INSIDE_REAL;
-    return thread;
-}
-
-static inline void hs_record__leave(struct hs_thread *thread)
-{
-    thread->nested = 0;
-    thread->inside = HS_OUTSIDE;
-}
-
-// For mappings: allowed also inside the real allocator. *before becomes the previous value of `inside`.
-struct hs_thread *hs_record__enter_map(uint32_t *before);
 
 // `kind`: HS_RECORD_MALLOC, HS_RECORD_CALLOC or HS_RECORD_ALIGNED. `usable`: the usable size.
 void hs_record__allocation(struct hs_thread *thread, const struct hs_registers *caller, uint32_t kind,

@@ -4,7 +4,6 @@
 #include "format/chunk.h"
 #include "format/event_codec.h"
 #include "format/meta.h"
-#include "format/meta_codec.h"
 #include "runtime/aggregate/aggregate.h"
 #include "runtime/clock.h"
 #include "runtime/cull.h"
@@ -27,16 +26,6 @@ enum { BYTES_WHEN_BUSY = 4, BYTES_WHEN_HURRIED = 5 };
 // Clock points: soon at first, then less and less often.
 #define FIRST_CLOCK_POINT_NS  50000000ull
 #define CLOCK_POINTS_APART_NS 10000000000ull
-#define SCRATCH_SIZE          (HS_META_SCRATCH_SIZE > HS_CODEC_SCRATCH_SIZE ? HS_META_SCRATCH_SIZE : HS_CODEC_SCRATCH_SIZE)
-
-struct hs_sealer {
-    uint8_t *scratch;       // SCRATCH_SIZE
-    uint8_t *encoded;       // HS_CODEC_MAX_OUTPUT
-    uint64_t events, bytes; // written so far
-    uint32_t busy_for;      // number of further chunks for which CPU pressure is assumed
-};
-
-static struct hs_sealer sealers[HS_SEALERS];
 
 // Used only by the first sealer.
 static struct {
@@ -52,50 +41,13 @@ static const struct hs_codec_target target = {
     .address_shift = HS_ARCH_ADDRESS_SHIFT,
 };
 
-struct hs_sealer *hs_seal__sealer(unsigned number)
-{
-    struct hs_sealer *sealer = &sealers[number];
-    if (!sealer->scratch)
-        sealer->scratch = hs_memory__map(SCRATCH_SIZE + HS_CODEC_MAX_OUTPUT);
-    sealer->encoded = sealer->scratch + SCRATCH_SIZE;
-    return sealer->scratch ? sealer : NULL;
-}
-
 bool hs_seal__prepare(void)
 {
     seal.clock_points_apart_ns = FIRST_CLOCK_POINT_NS;
     seal.next_clock_point_ns = hs_clock__monotonic_ns() + FIRST_CLOCK_POINT_NS;
     if (hs_cull__is_on() && !seal.squeezed)
         seal.squeezed = hs_memory__map(HS_SLOT_RECORDS_SIZE);
-    return hs_seal__sealer(0) && (seal.squeezed || !hs_cull__is_on()) && hs_aggregate__prepare();
-}
-
-void hs_seal__reset(void)
-{
-    for (unsigned i = 0; i < HS_SEALERS; i++) {
-        if (sealers[i].scratch)
-            hs_memory__unmap(sealers[i].scratch, SCRATCH_SIZE + HS_CODEC_MAX_OUTPUT);
-        sealers[i] = (struct hs_sealer){0};
-    }
-}
-
-static void seal_meta(struct hs_sealer *sealer, const void *data, uint32_t length, uint64_t sequence)
-{
-    struct hs_chunk_header chunk = {
-        .kind = HS_CHUNK_META, .stored_length = length, .plain_length = length, .sequence = sequence};
-    size_t taken;
-    size_t packed = hs_meta_pack(data, length, sealer->scratch, sealer->encoded, HS_CODEC_MAX_OUTPUT, &taken);
-    if (packed && taken == length) {
-        chunk.flags = HS_CHUNK_PACKED;
-        chunk.stored_length = (uint32_t)packed;
-        data = sealer->encoded;
-    }
-    hs_output__append(&chunk, data);
-}
-
-void hs_seal__meta(const void *data, uint32_t length, uint64_t sequence)
-{
-    seal_meta(&sealers[0], data, length, sequence);
+    return hs_sealer__prepare(0) && (seal.squeezed || !hs_cull__is_on()) && hs_aggregate__prepare();
 }
 
 // Threads of the program want the processor that coding takes, now or a moment ago.
@@ -152,7 +104,7 @@ static void write_clock_point(void)
     hs_meta_begin(&writer, buffer, sizeof buffer);
     uint64_t monotonic = hs_clock__monotonic_ns();
     hs_meta_clock(&writer, hs_clock__now(), monotonic, hs_clock__realtime_ns());
-    hs_seal__meta(buffer, (uint32_t)(writer.at - buffer), 0);
+    hs_sealer__append_meta(&hs_sealers[0], buffer, (uint32_t)(writer.at - buffer), 0);
     if (seal.clock_points_apart_ns < CLOCK_POINTS_APART_NS)
         seal.clock_points_apart_ns *= 2;
     seal.next_clock_point_ns = monotonic + seal.clock_points_apart_ns;
@@ -161,14 +113,14 @@ static void write_clock_point(void)
 static void flush_culled(void)
 {
     if (seal.culled.at > (uint8_t *)seal.squeezed)
-        hs_seal__meta(seal.squeezed, (uint32_t)(seal.culled.at - (uint8_t *)seal.squeezed), 0);
+        hs_sealer__append_meta(&hs_sealers[0], seal.squeezed, (uint32_t)(seal.culled.at - (uint8_t *)seal.squeezed), 0);
     hs_meta_begin(&seal.culled, seal.squeezed, HS_SLOT_RECORDS_SIZE);
 }
 
 static void seal_held(bool all)
 {
     for (struct hs_slot *slot; (slot = hs_cull__release(all, seal.squeezed));) {
-        seal_events(&sealers[0], hs_slot__header(slot), seal.squeezed);
+        seal_events(&hs_sealers[0], hs_slot__header(slot), seal.squeezed);
         hs_slots__give_back(slot);
     }
 }
@@ -204,7 +156,7 @@ void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot)
 {
     const struct hs_slot_header *header = hs_slot__header(slot);
     if (header->use == HS_SLOT_META) {
-        seal_meta(sealer, hs_slot__records(slot), (uint32_t)header->used, header->sequence);
+        hs_sealer__append_meta(sealer, hs_slot__records(slot), (uint32_t)header->used, header->sequence);
         hs_slots__give_back(slot);
     } else if (hs_aggregate__is_on()) {
         hs_aggregate__take_slot(slot);
@@ -217,7 +169,7 @@ void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot)
             hs_slots__give_back(slot);
         }
     }
-    if (sealer == &sealers[0])
+    if (sealer == &hs_sealers[0])
         write_clock_point_if_due();
 }
 

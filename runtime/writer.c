@@ -14,7 +14,6 @@
 #include "runtime/memory.h"
 #include "runtime/output.h"
 #include "runtime/perf/perf.h"
-#include "runtime/process.h"
 #include "runtime/seal.h"
 #include "runtime/stream/stream.h"
 #include "runtime/tables.h"
@@ -42,6 +41,11 @@ static struct {
     struct hs_hidden_thread thread;
     struct hs_handover handover; // of its descriptor, when it quits
 } writer;
+
+static struct {
+    bool (*start_writer)(void);
+    void (*end_recording)(void);
+} owner;
 
 // A second thread that seals beside the first, from the moment that threads had to wait for a slot, where a processor
 // is left for it.
@@ -109,7 +113,7 @@ static void seal_submitted(uint32_t crowded)
     helper.batch = batch;
     if (batch && hs_slots__next(batch))
         wake_helper();
-    seal_batch(hs_seal__sealer(0), (uint32_t)hs_system_gettid());
+    seal_batch(hs_sealer__prepare(0), (uint32_t)hs_system_gettid());
     while (atomic_load(&helper.working))
         hs_futex__wait(&helper.working, 1, SECOND_NS / 100);
     grow_pool();
@@ -167,7 +171,7 @@ static void start_helper(void)
     // A lone thread of the program and the writer keep two processors busy; a third would take turns with them.
     if (hs_load__processors() < 2 + (hs_threads__count() <= 1 + hs_perf__threads()))
         return;
-    helper.sealer = hs_seal__sealer(1);
+    helper.sealer = hs_sealer__prepare(1);
     if (!helper.sealer)
         return;
     atomic_store(&helper.working, 1);
@@ -197,7 +201,7 @@ static void end_for_program(void)
     atomic_store(&writer.state, STATE_INLINE);
     hs_threads__none_is_left();
     hs_perf__stop();
-    hs_process__exit();
+    owner.end_recording();
 }
 
 static void thread_main(void *unused)
@@ -240,6 +244,12 @@ static bool start_thread(void)
         hs_system_close(hs_output__descriptor());
     hs_output__own_descriptor();
     return true;
+}
+
+void hs_writer__set_owner(bool (*start_writer)(void), void (*end_recording)(void))
+{
+    owner.start_writer = start_writer;
+    owner.end_recording = end_recording;
 }
 
 bool hs_writer__start(bool inline_writer)
@@ -291,7 +301,7 @@ static bool make_room(void)
 {
     switch (atomic_load(&writer.state)) {
     case STATE_NONE:
-        return hs_process__materialize();
+        return owner.start_writer && owner.start_writer();
     case STATE_INLINE:
         return seal_inline(ORDER_ROOM) || stretch_pool();
     default:

@@ -17,6 +17,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// What the writer has its owner do: make a writer when a record is due and there is none yet (false: there will be
+// none), and end the recording when the writer is the last thread. Called before anything is recorded.
+void hs_writer__set_owner(bool (*start_writer)(void), void (*end_recording)(void));
+
 // Starts writing into the open output. `inline_writer`: without a thread.
 bool hs_writer__start(bool inline_writer);
 bool hs_writer__has_started(void);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/fleet/database.h"
 
-#include "host/fleet/curl_library.h"
+#include "host/fleet/curl_request.h"
 #include "host/fleet/gzip.h"
 
 #include <errno.h>
@@ -9,12 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    CONNECT_SECONDS = 5,
-    SILENT_SECONDS = 120, // without a byte from the server
-    ANSWER_MOST = 1 << 30,
-    ERROR_MOST = 300
-};
+enum { CONNECT_SECONDS = 5, ANSWER_MOST = 1 << 30 };
 
 struct hs_database {
     const struct hs_curl_library *lib;
@@ -23,7 +18,6 @@ struct hs_database {
     char *name;    // of the database
     char *address; // without the password
     char *user, *password;
-    char curl_error[CURL_ERROR_SIZE];
 };
 
 // ---- addresses -----------------------------------------------------------------------------------------------------
@@ -32,16 +26,6 @@ static bool is_database_name(const char *name)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
     return *name && strlen(name) < 64 && name[strspn(name, letters)] == 0;
-}
-
-static char *part(const struct hs_curl_library *lib, CURLU *url, CURLUPart which)
-{
-    char *text = NULL, *copy;
-    if (lib->curl_url_get(url, which, &text, CURLU_URLDECODE) != CURLUE_OK)
-        return NULL;
-    copy = strdup(text);
-    lib->curl_free(text);
-    return copy;
 }
 
 static int take_address(struct hs_database *database, CURLU *url, const char *text, struct hs_error *error)
@@ -53,10 +37,11 @@ static int take_address(struct hs_database *database, CURLU *url, const char *te
     if (lib->curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
         return hs_error__set(error, EINVAL, "%s: not of the form clickhouse://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
                              text);
-    char *host = part(lib, url, CURLUPART_HOST), *port = part(lib, url, CURLUPART_PORT),
-         *path = part(lib, url, CURLUPART_PATH);
-    database->user = part(lib, url, CURLUPART_USER);
-    database->password = part(lib, url, CURLUPART_PASSWORD);
+    char *host = hs_curl__url_part(lib, url, CURLUPART_HOST, CURLU_URLDECODE),
+         *port = hs_curl__url_part(lib, url, CURLUPART_PORT, CURLU_URLDECODE),
+         *path = hs_curl__url_part(lib, url, CURLUPART_PATH, CURLU_URLDECODE);
+    database->user = hs_curl__url_part(lib, url, CURLUPART_USER, CURLU_URLDECODE);
+    database->password = hs_curl__url_part(lib, url, CURLUPART_PASSWORD, CURLU_URLDECODE);
     int failed = 0;
     if (!host || !path || !is_database_name(path + (*path == '/')))
         failed = hs_error__set(
@@ -121,28 +106,12 @@ const char *hs_database__address(const struct hs_database *database)
 
 // ---- requests ------------------------------------------------------------------------------------------------------
 
-static size_t take_answer(char *bytes, size_t size, size_t count, void *to)
-{
-    struct hs_buffer *answer = to;
-    if (answer->count + size * count > ANSWER_MOST)
-        return 0;
-    hs_buffer__put(answer, bytes, size * count);
-    return answer->failed ? 0 : size * count;
-}
-
 // The server's words in one line, without its version and position numbers at the end of long ones.
 static int refused(const struct hs_database *database, long status, const struct hs_buffer *answer,
                    struct hs_error *error)
 {
-    char words[ERROR_MOST + 1];
-    size_t length = answer->count < ERROR_MOST ? answer->count : ERROR_MOST;
-    memcpy(words, answer->bytes, length);
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)words[i] < ' ')
-            words[i] = ' ';
-    while (length && words[length - 1] == ' ')
-        length--;
-    words[length] = 0;
+    char words[HS_CURL_WORDS + 1];
+    hs_curl__words(words, answer);
     if (status == 401 || status == 403 || strstr(words, "Code: 193") || strstr(words, "Code: 516"))
         return hs_error__set(error, EREMOTEIO, "%s: the server takes neither this user nor this password: %s",
                              database->address, words);
@@ -168,37 +137,28 @@ static int post(struct hs_database *database, const char *query, const void *bod
                 struct hs_buffer *answer, struct hs_error *error)
 {
     const struct hs_curl_library *lib = database->lib;
-    CURL *curl = database->curl;
+    struct hs_curl_request request = {.lib = lib,
+                                      .curl = database->curl,
+                                      .has_user = database->user,
+                                      .body = body,
+                                      .length = length,
+                                      .connect_seconds = CONNECT_SECONDS,
+                                      .answer = answer,
+                                      .answer_most = ANSWER_MOST};
     char *url = NULL;
     if (asprintf(&url, "%s?%s", database->url, query) < 0)
         return -ENOMEM;
-    struct curl_slist *headers = headers_of(database, packed);
-    lib->curl_easy_reset(curl);
-    lib->curl_easy_setopt(curl, CURLOPT_URL, url);
-    lib->curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    lib->curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    lib->curl_easy_setopt(curl, CURLOPT_NETRC, (long)(database->user ? CURL_NETRC_IGNORED : CURL_NETRC_OPTIONAL));
-    lib->curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
-    lib->curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    lib->curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)SILENT_SECONDS);
-    lib->curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, database->curl_error);
-    lib->curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-    lib->curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
-    lib->curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
-    lib->curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_answer);
-    lib->curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
-    database->curl_error[0] = 0;
-    CURLcode result = lib->curl_easy_perform(curl);
-    long status = 0;
-    lib->curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-    lib->curl_slist_free_all(headers);
+    request.url = url;
+    request.headers = headers_of(database, packed);
+    lib->curl_easy_reset(database->curl);
+    CURLcode result = hs_curl_request__perform(&request);
+    lib->curl_slist_free_all(request.headers);
     free(url);
     if (answer->failed)
         return hs_error__set(error, ENOMEM, "%s: out of memory", database->address);
     if (result != CURLE_OK)
-        return hs_error__set(error, ECONNREFUSED, "%s: %s", database->address,
-                             database->curl_error[0] ? database->curl_error : lib->curl_easy_strerror(result));
-    return status == 200 ? 0 : refused(database, status, answer, error);
+        return hs_error__set(error, ECONNREFUSED, "%s: %s", database->address, request.problem);
+    return request.status == 200 ? 0 : refused(database, request.status, answer, error);
 }
 
 static int ask(struct hs_database *database, bool named, const char *statement, struct hs_buffer *answer,

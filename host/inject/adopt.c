@@ -3,7 +3,6 @@
 // Allocators within a program whose dynamic linker has loaded the recording library.
 #include "host/inject/hooks.h"
 #include "host/inject/inject.h"
-#include "host/inject/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,13 +53,6 @@ static int find_table(struct adopting *adopting)
     return hs_error__set(adopting->error, ENOENT, "the recording library was not loaded, or is of another version");
 }
 
-static uint64_t map_area(void *context, uint64_t near, uint64_t size)
-{
-    struct adopting *adopting = context;
-    uint64_t at = 0;
-    return hs_place__map(&adopting->target, near, size, size, &at, NULL) ? 0 : at;
-}
-
 static int write_all(struct adopting *adopting)
 {
     const struct hs_inject_target *target = &adopting->target;
@@ -72,9 +64,7 @@ static int write_all(struct adopting *adopting)
     if (!failed)
         failed = hs_region__write_patches(&adopting->region, target);
     adopting->result->patches = adopting->region.patch_count;
-    return failed ? hs_error__set(adopting->error, -failed, "memory of process %d cannot be written: %s",
-                                  (int)target->pid, strerror(-failed))
-                  : 0;
+    return failed ? hs_inject_target__not_written(target, failed, adopting->error) : 0;
 }
 
 static int adopt(struct adopting *adopting)
@@ -98,12 +88,7 @@ static int adopt(struct adopting *adopting)
     hooks->modules = &adopting->modules;
     hooks->region = &adopting->region;
     hooks->adopted = (uintptr_t)adopting->table.adopted;
-    hooks->unpatched = adopting->result->unpatched;
-    hooks->unpatched_size = sizeof adopting->result->unpatched;
-    hooks->names = adopting->result->allocators;
-    hooks->names_size = sizeof adopting->result->allocators;
-    hooks->map = map_area;
-    hooks->context = adopting;
+    hooks->result = adopting->result;
     failed = hs_hooks__prepare(hooks, adopting->error);
     return failed ? failed : write_all(adopting);
 }

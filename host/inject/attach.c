@@ -43,9 +43,7 @@ static uint64_t now_ns(void)
 
 static int no_memory(struct attaching *attaching, int failed)
 {
-    return failed ? hs_error__set(attaching->error, -failed, "memory of process %d cannot be written: %s",
-                                  (int)attaching->target.pid, strerror(-failed))
-                  : 0;
+    return failed ? hs_inject_target__not_written(&attaching->target, failed, attaching->error) : 0;
 }
 
 // ---- places --------------------------------------------------------------------------------------------------------
@@ -62,13 +60,6 @@ static int map_region(struct attaching *attaching, uint64_t near)
                                attaching->error);
     attaching->region = (struct hs_region){.magic = HS_REGION_MAGIC, .at = at, .size = size};
     return failed;
-}
-
-static uint64_t map_area(void *context, uint64_t near, uint64_t size)
-{
-    struct attaching *attaching = context;
-    uint64_t at = 0;
-    return hs_place__map(&attaching->target, near, size, size, &at, NULL) ? 0 : at;
 }
 
 // ---- thread-local words --------------------------------------------------------------------------------------------
@@ -246,12 +237,7 @@ static int prepare_hooks(struct attaching *attaching)
     hooks->region = &attaching->region;
     hooks->adopted = (uintptr_t)hs_inject_image__table(&attaching->image)->adopted;
     hooks->is_starting = attaching->target.is_starting;
-    hooks->unpatched = attaching->result->unpatched;
-    hooks->unpatched_size = sizeof attaching->result->unpatched;
-    hooks->names = attaching->result->allocators;
-    hooks->names_size = sizeof attaching->result->allocators;
-    hooks->map = map_area;
-    hooks->context = attaching;
+    hooks->result = attaching->result;
     if (hs_hooks__add_area(hooks, attaching->region.at + HS_REGION_ISLANDS))
         return hs_error__set(attaching->error, ENOMEM, "out of memory");
     return hs_hooks__prepare(hooks, attaching->error);
@@ -477,6 +463,18 @@ static int attach(struct attaching *attaching)
     return failed ? take_back(attaching, failed) : 0;
 }
 
+static struct attaching *create(const struct hs_inject_request *request, struct hs_inject_result *result,
+                                struct hs_error *error)
+{
+    struct attaching *attaching = calloc(1, sizeof *attaching);
+    *result = (struct hs_inject_result){0};
+    if (attaching)
+        *attaching = (struct attaching){.request = request, .result = result, .error = error, .target = {.memory = -1}};
+    else
+        hs_error__set(error, ENOMEM, "out of memory");
+    return attaching;
+}
+
 static void release(struct attaching *attaching)
 {
     hs_hooks__free(&attaching->hooks);
@@ -488,13 +486,9 @@ static void release(struct attaching *attaching)
 
 int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_result *result, struct hs_error *error)
 {
-    *result = (struct hs_inject_result){0};
-    struct attaching *attaching = calloc(1, sizeof *attaching);
+    struct attaching *attaching = create(request, result, error);
     if (!attaching)
-        return hs_error__set(error, ENOMEM, "out of memory");
-    attaching->request = request;
-    attaching->result = result;
-    attaching->error = error;
+        return -ENOMEM;
     int failed = hs_permission__take(&attaching->target, request->pid, error);
     if (!failed)
         failed = hs_seccomp__check(&attaching->target, request->samples, request->force, error);
@@ -510,12 +504,10 @@ int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_
 int hs_inject__start(const struct hs_inject_request *request, struct hs_inject_result *result, bool *executed,
                      struct hs_error *error)
 {
-    *result = (struct hs_inject_result){0};
+    struct attaching *attaching = create(request, result, error);
     *executed = false;
-    struct attaching *attaching = calloc(1, sizeof *attaching);
     if (!attaching)
-        return hs_error__set(error, ENOMEM, "out of memory");
-    *attaching = (struct attaching){.request = request, .result = result, .error = error, .target = {.memory = -1}};
+        return -ENOMEM;
     int failed = hs_inject_target__start(&attaching->target, request->pid, executed, error);
     if (!failed && *executed)
         failed = attach(attaching);
@@ -532,16 +524,13 @@ bool hs_inject__is_supported(void)
 
 int hs_inject__examine(pid_t pid, bool samples, struct hs_error *error)
 {
-    int failed = hs_permission__check(pid, error);
-    struct attaching *attaching = failed ? NULL : calloc(1, sizeof *attaching);
     const struct hs_inject_request request = {.pid = pid};
-    struct hs_inject_result result = {0};
+    struct hs_inject_result result;
     uint64_t malloc_at;
+    int failed = hs_permission__check(pid, error);
+    struct attaching *attaching = failed ? NULL : create(&request, &result, error);
     if (!attaching)
-        return failed ? failed : hs_error__set(error, ENOMEM, "out of memory");
-    attaching->request = &request;
-    attaching->result = &result;
-    attaching->error = error;
+        return failed ? failed : -ENOMEM;
     failed = hs_inject_target__open(&attaching->target, pid, error);
     if (!failed)
         failed = hs_seccomp__check(&attaching->target, samples, false, error);

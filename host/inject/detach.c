@@ -61,8 +61,7 @@ static int detach(struct hs_inject_target *target, struct hs_inject_result *resu
     result->threads = (unsigned)target->thread_count;
     int problem = hs_region__unpatch(&region, target, &result->patches);
     if (problem)
-        return hs_error__set(error, -problem, "memory of process %d cannot be written: %s", (int)target->pid,
-                             strerror(-problem));
+        return hs_inject_target__not_written(target, problem, error);
     hs_inject_target__let_go(target);
     result->pause_ns = now_ns() - before;
     failed = hs_inject_target__stop_one(target, error);

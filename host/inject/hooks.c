@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/hooks.h"
 
+#include "host/inject/place.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,8 +137,11 @@ static struct hs_area *area_for(struct hs_hooks *hooks, const struct hs_function
     for (size_t i = 0; i < hooks->area_count; i++)
         if (is_near(hooks, &hooks->areas[i], function->module))
             return &hooks->areas[i];
-    uint64_t at = hooks->area_count < HS_AREAS ? hooks->map(hooks->context, function->address, HS_AREA_SIZE) : 0;
-    return at && !hs_hooks__add_area(hooks, at) ? &hooks->areas[hooks->area_count - 1] : NULL;
+    uint64_t at = 0;
+    if (hooks->area_count == HS_AREAS ||
+        hs_place__map(hooks->target, function->address, HS_AREA_SIZE, HS_AREA_SIZE, &at, NULL) || !at)
+        return NULL;
+    return hs_hooks__add_area(hooks, at) ? NULL : &hooks->areas[hooks->area_count - 1];
 }
 
 static size_t whole_units(size_t length)
@@ -233,6 +238,11 @@ static void add_name(char *names, size_t size, const char *name)
         snprintf(names + length, size - length, "%s%s", length ? ", " : "", name);
 }
 
+static void note_recorded(struct hs_hooks *hooks, const char *name)
+{
+    add_name(hooks->result->allocators, sizeof hooks->result->allocators, name);
+}
+
 static bool has_name(const char *names, const char *name)
 {
     size_t length = strlen(name);
@@ -244,7 +254,7 @@ static bool has_name(const char *names, const char *name)
 
 static void note_unpatched(struct hs_hooks *hooks, const char *name)
 {
-    add_name(hooks->unpatched, hooks->unpatched_size, name);
+    add_name(hooks->result->unpatched, sizeof hooks->result->unpatched, name);
 }
 
 static struct hs_island empty_island(const struct hs_hooks *hooks)
@@ -290,7 +300,7 @@ static int plan_usual(struct hs_hooks *hooks, struct hs_error *error)
             note_unpatched(hooks, functions[i].name);
     }
     if (hooks->allocator)
-        add_name(hooks->names, hooks->names_size, "malloc");
+        note_recorded(hooks, "malloc");
     return 0;
 }
 
@@ -373,8 +383,8 @@ static int plan_set(struct hs_hooks *hooks, const struct hs_allocator_set *set, 
     if (!problem)
         problem = fill_records(hooks, set, planned, &name);
     if (!problem) {
-        if (!has_name(hooks->names, set->name))
-            add_name(hooks->names, hooks->names_size, set->name);
+        if (!has_name(hooks->result->allocators, set->name))
+            note_recorded(hooks, set->name);
         return 0;
     }
     hooks->region->patch_count = patches;

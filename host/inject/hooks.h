@@ -6,6 +6,7 @@
 
 #include "host/inject/families.h"
 #include "host/inject/image.h"
+#include "host/inject/inject.h"
 #include "host/inject/region.h"
 
 // Memory of the target for islands.
@@ -25,22 +26,15 @@ struct hs_planned {
 enum { HS_AREA_SIZE = HS_REGION_IMAGE - HS_REGION_ISLANDS, HS_AREAS = 8 };
 
 struct hs_hooks {
-    const struct hs_inject_target *target;
+    struct hs_inject_target *target;
     const struct hs_inject_modules *modules;
     const struct hs_inject_module *allocator; // that defines the program's malloc; NULL: only sets are recorded
     struct hs_inject_image *image;            // NULL: a dynamic linker has loaded the library
     struct hs_region *region;                 // its patches are filled
     struct hs_allocator_sets sets;
-    uint64_t adopted; // what functions of sets jump to
-    bool is_starting; // libc has not begun
-    char *unpatched;  // names of functions and sets that could not be patched
-    size_t unpatched_size;
-    char *names; // of the allocators that are recorded
-    size_t names_size;
-
-    // Maps memory for an area in the target, near an address; 0: there is no room.
-    uint64_t (*map)(void *context, uint64_t near, uint64_t size);
-    void *context;
+    uint64_t adopted;                // what functions of sets jump to
+    bool is_starting;                // libc has not begun
+    struct hs_inject_result *result; // its names of allocators and functions are filled
 
     // Private.
     struct hs_area areas[HS_AREAS];

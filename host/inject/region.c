@@ -70,8 +70,7 @@ int hs_region__start(struct hs_region *region, struct hs_inject_target *target, 
     if (!failed)
         failed = hs_inject_target__write(target, hs_region__done(region), &done, sizeof done);
     if (failed)
-        return hs_error__set(error, -failed, "memory of process %d cannot be written: %s", (int)target->pid,
-                             strerror(-failed));
+        return hs_inject_target__not_written(target, failed, error);
     target->arch->clone(&call, THREAD_FLAGS, top, pointer);
     failed = hs_inject_target__call(target, region->at + HS_REGION_STUB, hs_region__done(region), &call, &tid, error);
     if (!failed && tid < 0)
@@ -125,8 +124,7 @@ int hs_region__end(struct hs_region *region, struct hs_inject_target *target, st
     if (!failed)
         failed = hs_region__write(region, target);
     if (failed)
-        return hs_error__set(error, -failed, "memory of process %d cannot be written: %s", (int)target->pid,
-                             strerror(-failed));
+        return hs_inject_target__not_written(target, failed, error);
     return done ? 0 : hs_region__start(region, target, region->end, error);
 }
 

@@ -200,6 +200,12 @@ int hs_inject_target__write(const struct hs_inject_target *target, uint64_t at, 
     return done == (ssize_t)length ? 0 : done < 0 ? -errno : -EIO;
 }
 
+int hs_inject_target__not_written(const struct hs_inject_target *target, int failed, struct hs_error *error)
+{
+    return hs_error__set(error, -failed, "memory of process %d cannot be written: %s", (int)target->pid,
+                         strerror(-failed));
+}
+
 // ---- stopping ------------------------------------------------------------------------------------------------------
 
 static struct hs_thread_stop *find_thread(struct hs_inject_target *target, pid_t tid)
@@ -498,8 +504,7 @@ int hs_inject_target__call(struct hs_inject_target *target, uint64_t stub, uint6
     size_t length = target->arch->stub(code, &borrowed, done);
     int failed = hs_inject_target__write(target, stub, code, length);
     if (failed)
-        return hs_error__set(error, -failed, "memory of process %d cannot be written: %s", (int)target->pid,
-                             strerror(-failed));
+        return hs_inject_target__not_written(target, failed, error);
     if (carry_out(target, thread, &borrowed, call, result))
         return 0;
     drop_thread(target, 0);
@@ -614,8 +619,7 @@ int hs_inject_target__run_to(struct hs_inject_target *target, uint64_t address, 
     if (!failed)
         failed = hs_inject_target__write(target, address, arch->trap, arch->trap_length);
     if (failed)
-        return hs_error__set(error, -failed, "memory of process %d cannot be written: %s", (int)target->pid,
-                             strerror(-failed));
+        return hs_inject_target__not_written(target, failed, error);
     if (!go_to_trap(target, thread, &trap) ||
         hs_inject_target__write(target, address, trap.before, arch->trap_length) || arch->go_to(thread->tid, address) ||
         !leave_call(target, thread))

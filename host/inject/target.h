@@ -51,6 +51,8 @@ bool hs_inject_target__is_gone(const struct hs_inject_target *target);
 // 0 or a negative errno; a part counts as nothing.
 int hs_inject_target__read(const struct hs_inject_target *target, uint64_t at, void *bytes, size_t length);
 int hs_inject_target__write(const struct hs_inject_target *target, uint64_t at, const void *bytes, size_t length);
+// Says that a write has failed. Returns `failed`.
+int hs_inject_target__not_written(const struct hs_inject_target *target, int failed, struct hs_error *error);
 
 // Stops one thread, preferably one that is not in a call that waits for a signal.
 int hs_inject_target__stop_one(struct hs_inject_target *target, struct hs_error *error);

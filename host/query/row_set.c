@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/row_set.h"
 
-#include "host/query/match.h"
+#include "host/query/block_scan.h"
 #include "host/query/order.h"
 #include "host/query/scan.h"
 
@@ -10,27 +10,19 @@
 
 struct filling {
     struct hs_row_set *set;
-    struct hs_matcher **matchers;
     uint64_t *count; // by worker
 };
 
-static void fill_block(uint64_t *words, const struct hs_matcher *matcher)
+// Blocks begin at whole words: no two workers touch the same one.
+static int fill_block(void *context, unsigned worker, struct hs_matcher *matcher)
 {
+    const struct filling *filling = context;
+    uint64_t *words = filling->set->words + matcher->block.number * (HS_PACKED_BLOCK / 64);
     for (size_t i = 0; i < matcher->count; i++) {
         size_t place = matcher->place[i];
         words[place / 64] |= (uint64_t)1 << (place % 64);
     }
-}
-
-// Zones begin at whole words: no two workers touch the same one.
-static int fill_zone(void *argument, unsigned worker, uint64_t first, uint64_t end)
-{
-    const struct filling *filling = argument;
-    struct hs_matcher *matcher = filling->matchers[worker];
-    for (uint64_t row = first; row < end; row += HS_PACKED_BLOCK) {
-        filling->count[worker] += hs_matcher__match(matcher, row / HS_PACKED_BLOCK);
-        fill_block(filling->set->words + row / 64, matcher);
-    }
+    filling->count[worker] += matcher->count;
     return 0;
 }
 
@@ -43,14 +35,12 @@ int hs_row_set__make(struct hs_row_set *set, const struct hs_store *store, const
     unsigned workers = hs_scan__workers(store, control);
     set->bytes = (hs_store__columns(store)->rows / 64 + 1) * sizeof(*set->words);
     set->words = calloc(1, set->bytes);
-    struct filling filling = {set, hs_matchers__create(store, filter, workers),
-                              calloc(workers, sizeof(*filling.count))};
-    const struct hs_scan scan = {store, filter, control, workers, fill_zone, &filling, false, 0};
-    int failed = set->words && filling.matchers && filling.count ? hs_scan__run(&scan, error)
-                                                                 : hs_error__set(error, ENOMEM, "query: out of memory");
+    struct filling filling = {set, calloc(workers, sizeof(*filling.count))};
+    const struct hs_block_scan scan = {store, filter, control, workers, fill_block, &filling};
+    int failed = set->words && filling.count ? hs_block_scan__run(&scan, error)
+                                             : hs_error__set(error, ENOMEM, "query: out of memory");
     for (unsigned i = 0; !failed && i < workers; i++)
         set->count += filling.count[i];
-    hs_matchers__destroy(filling.matchers, workers);
     free(filling.count);
     if (failed)
         hs_row_set__free(set);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/report/threads.h"
 
-#include "host/query/match.h"
+#include "host/query/block_scan.h"
 #include "host/query/scan.h"
 #include "host/report/text.h"
 #include "host/report/top.h"
@@ -14,38 +14,31 @@
 // ---- sums ----------------------------------------------------------------------------------------------------------
 
 struct threads_adding {
-    struct hs_matcher **matcher; // by worker
-    struct hs_total **sum;       // by worker, then by stream; the last is that of streams without a thread
+    struct hs_total **sum; // by worker, then by stream; the last is that of streams without a thread
     size_t streams;
     unsigned workers;
 };
 
-static int add_rows(void *context, unsigned worker, uint64_t first, uint64_t end)
+static int add_block(void *context, unsigned worker, struct hs_matcher *matcher)
 {
     const struct threads_adding *adding = context;
-    struct hs_matcher *matcher = adding->matcher[worker];
-    for (uint64_t row = first; row < end; row += HS_PACKED_BLOCK) {
-        const size_t count = hs_matcher__match(matcher, row / HS_PACKED_BLOCK);
-        if (!count)
-            continue;
-        const uint64_t *stream = hs_column_block__column(&matcher->block, HS_BLOCK_STREAM);
-        const uint64_t *size = hs_column_block__column(&matcher->block, HS_BLOCK_SIZE);
-        const uint64_t *freed = hs_column_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
-        const uint64_t *state = hs_column_block__column(&matcher->block, HS_BLOCK_STATE);
-        for (size_t n = 0; n < count; n++) {
-            const size_t i = matcher->place[n];
-            const unsigned flags = hs_row__flags_of_state(state[i]);
-            const bool live = freed[i] == HS_NEVER, peak = flags & HS_ROW_AT_PEAK, brief = flags & HS_ROW_TEMPORARY;
-            struct hs_total *sum = &adding->sum[worker][stream[i] < adding->streams ? stream[i] : adding->streams];
-            sum->allocated_bytes += size[i];
-            sum->allocated_count++;
-            sum->live_bytes += live ? size[i] : 0;
-            sum->live_count += live;
-            sum->peak_bytes += peak ? size[i] : 0;
-            sum->peak_count += peak;
-            sum->temporary_bytes += brief ? size[i] : 0;
-            sum->temporary_count += brief;
-        }
+    const uint64_t *stream = hs_column_block__column(&matcher->block, HS_BLOCK_STREAM);
+    const uint64_t *size = hs_column_block__column(&matcher->block, HS_BLOCK_SIZE);
+    const uint64_t *freed = hs_column_block__column(&matcher->block, HS_BLOCK_FREE_TIME);
+    const uint64_t *state = hs_column_block__column(&matcher->block, HS_BLOCK_STATE);
+    for (size_t n = 0; n < matcher->count; n++) {
+        const size_t i = matcher->place[n];
+        const unsigned flags = hs_row__flags_of_state(state[i]);
+        const bool live = freed[i] == HS_NEVER, peak = flags & HS_ROW_AT_PEAK, brief = flags & HS_ROW_TEMPORARY;
+        struct hs_total *sum = &adding->sum[worker][stream[i] < adding->streams ? stream[i] : adding->streams];
+        sum->allocated_bytes += size[i];
+        sum->allocated_count++;
+        sum->live_bytes += live ? size[i] : 0;
+        sum->live_count += live;
+        sum->peak_bytes += peak ? size[i] : 0;
+        sum->peak_count += peak;
+        sum->temporary_bytes += brief ? size[i] : 0;
+        sum->temporary_count += brief;
     }
     return 0;
 }
@@ -82,7 +75,7 @@ static void give_to_threads(struct hs_thread_totals *totals, const struct hs_thr
 
 static bool make_sums(struct threads_adding *adding)
 {
-    bool good = adding->matcher && adding->sum;
+    bool good = adding->sum;
     for (unsigned worker = 0; good && worker < adding->workers; worker++) {
         adding->sum[worker] = calloc(adding->streams + 1, sizeof(struct hs_total));
         good = adding->sum[worker];
@@ -93,9 +86,9 @@ static bool make_sums(struct threads_adding *adding)
 static int scan(struct threads_adding *adding, const struct hs_subject *subject, const struct hs_filter *filter,
                 struct hs_error *error)
 {
-    const struct hs_scan work = {
-        .store = subject->store, .filter = filter, .workers = adding->workers, .work = add_rows, .context = adding};
-    return make_sums(adding) ? hs_scan__run(&work, error) : hs_error__set(error, ENOMEM, "out of memory");
+    const struct hs_block_scan blocks = {
+        .store = subject->store, .filter = filter, .workers = adding->workers, .work = add_block, .context = adding};
+    return make_sums(adding) ? hs_block_scan__run(&blocks, error) : hs_error__set(error, ENOMEM, "out of memory");
 }
 
 int hs_thread_totals__make(struct hs_thread_totals *totals, const struct hs_subject *subject, struct hs_error *error)
@@ -113,7 +106,6 @@ int hs_thread_totals__make(struct hs_thread_totals *totals, const struct hs_subj
     struct threads_adding adding = {.workers = hs_scan__workers(subject->store, NULL)};
     for (size_t i = 0; i < totals->threads; i++)
         adding.streams = threads[i].stream >= adding.streams ? (size_t)threads[i].stream + 1 : adding.streams;
-    adding.matcher = hs_matchers__create(subject->store, filter, adding.workers);
     adding.sum = calloc(adding.workers, sizeof(*adding.sum));
     int result = scan(&adding, subject, filter, error);
     if (!result)
@@ -121,7 +113,6 @@ int hs_thread_totals__make(struct hs_thread_totals *totals, const struct hs_subj
     for (unsigned worker = 0; adding.sum && worker < adding.workers; worker++)
         free(adding.sum[worker]);
     free(adding.sum);
-    hs_matchers__destroy(adding.matcher, adding.workers);
     if (result)
         hs_thread_totals__free(totals);
     return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "host/query/match.h"
+#include "host/query/block_scan.h"
 #include "host/query/scan.h"
 #include "host/rest/sum_rows.h"
 
@@ -56,13 +56,14 @@ static int make_room(struct hs_sum_rows *rows, uint64_t number)
     return 0;
 }
 
-static int take_block(struct hs_sum_rows *rows, struct hs_matcher *matcher, size_t count)
+static int take_block(void *context, unsigned worker, struct hs_matcher *matcher)
 {
+    struct hs_sum_rows *rows = (struct hs_sum_rows *)context + worker;
     struct hs_column_block *block = &matcher->block;
     const uint64_t *size = hs_column_block__column(block, HS_BLOCK_SIZE),
                    *state = hs_column_block__column(block, HS_BLOCK_STATE);
     const uint64_t *end = hs_column_block__column(block, HS_BLOCK_FREE_TIME);
-    for (size_t n = 0; n < count; n++) {
+    for (size_t n = 0; n < matcher->count; n++) {
         const size_t i = matcher->place[n];
         const uint64_t group = number_of(rows, block, i);
         const uint8_t flags = hs_row__flags_of_state((unsigned)state[i]);
@@ -82,24 +83,6 @@ static int take_block(struct hs_sum_rows *rows, struct hs_matcher *matcher, size
 }
 
 // Results of one thread of a scan.
-struct block_sums_looking {
-    struct hs_matcher **matcher; // by worker
-    struct hs_sum_rows *found;
-    unsigned workers;
-};
-
-static int look_at_rows(void *context, unsigned worker, uint64_t first, uint64_t end)
-{
-    const struct block_sums_looking *looking = context;
-    int failed = 0;
-    for (uint64_t row = first; row < end && !failed; row += HS_PACKED_BLOCK) {
-        const size_t count = hs_matcher__match(looking->matcher[worker], row / HS_PACKED_BLOCK);
-        if (count)
-            failed = take_block(&looking->found[worker], looking->matcher[worker], count);
-    }
-    return failed;
-}
-
 static void add_value(struct hs_value *to, struct hs_value value)
 {
     to->bytes += value.bytes;
@@ -122,38 +105,23 @@ static int join(struct hs_sum_rows *rows, const struct hs_sum_rows *found)
     return 0;
 }
 
-static int look(struct hs_sum_rows *rows, struct hs_question *question, struct block_sums_looking *looking)
-{
-    const struct hs_scan scan = {.store = question->store,
-                                 .filter = &question->filter,
-                                 .control = &question->control,
-                                 .workers = looking->workers,
-                                 .work = look_at_rows,
-                                 .context = looking};
-    if (!looking->matcher || !looking->found)
-        return -ENOMEM;
-    for (unsigned worker = 0; worker < looking->workers; worker++) {
-        looking->found[worker].by = rows->by;
-        looking->found[worker].costs = rows->costs;
-    }
-    int result = hs_scan__run(&scan, &question->error);
-    for (unsigned worker = 0; worker < looking->workers && !result; worker++)
-        result = join(rows, &looking->found[worker]);
-    return result;
-}
-
 static int add_rows(struct hs_sum_rows *rows, struct hs_question *question)
 {
     if (hs_store__summary(question->store)->is_aggregate)
         return hs_query__refuse_aggregate(&question->error);
-    struct block_sums_looking looking = {.workers = hs_scan__workers(question->store, &question->control)};
-    looking.matcher = hs_matchers__create(question->store, &question->filter, looking.workers);
-    looking.found = calloc(looking.workers, sizeof(*looking.found));
-    int result = look(rows, question, &looking);
-    for (unsigned worker = 0; looking.found && worker < looking.workers; worker++)
-        hs_sum_rows__free(&looking.found[worker]);
-    hs_matchers__destroy(looking.matcher, looking.workers);
-    free(looking.found);
+    const unsigned workers = hs_scan__workers(question->store, &question->control);
+    struct hs_sum_rows *found = calloc(workers, sizeof(*found)); // by worker
+    const struct hs_block_scan scan = {question->store, &question->filter, &question->control,
+                                       workers,         take_block,        found};
+    for (unsigned worker = 0; found && worker < workers; worker++)
+        found[worker] = (struct hs_sum_rows){.by = rows->by, .costs = rows->costs};
+    int result = found ? hs_block_scan__run(&scan, &question->error) : -ENOMEM;
+    for (unsigned worker = 0; found && worker < workers; worker++) {
+        if (!result)
+            result = join(rows, &found[worker]);
+        hs_sum_rows__free(&found[worker]);
+    }
+    free(found);
     return result;
 }
 

@@ -55,6 +55,11 @@ int hs_sum_rows__of_frames(struct hs_sum_rows *rows, struct hs_question *questio
 int hs_sum_rows__of_blocks(struct hs_sum_rows *rows, struct hs_question *question);
 void hs_sum_rows__free(struct hs_sum_rows *rows);
 
+#define HS_SUM_COST_PARAMETER                                                                                          \
+    {                                                                                                                  \
+        .name = "cost", .kind = HS_REST_CHOICE, .choices = "all " HS_COST_CHOICES, .default_value = "all",             \
+        .help = "only this cost, which is faster"                                                                      \
+    }
 // The rows of everything that matches, for the cost that the parameter `cost` names; they are kept until the question
 // ends. 0, or a negative errno with the question's error set.
 int hs_sum_rows__find(struct hs_question *question, enum hs_sum_by by, const struct hs_sum_rows **rows);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // /thread_matrix: which thread allocated the matching blocks, and which one freed them.
-#include "host/query/match.h"
+#include "host/query/block_scan.h"
 #include "host/query/scan.h"
 #include "host/rest/answers.h"
 #include "host/rest/write.h"
@@ -104,14 +104,9 @@ static int add_all(struct matrix_cells *to, const struct matrix_cells *from)
 
 // ---- the scan -------------------------------------------------------------------------------------------------------
 
-struct matrix_looking {
-    struct hs_matcher **matcher; // by worker
-    struct matrix_cells *found;
-    unsigned workers;
-};
-
-static int take_block(struct matrix_cells *cells, struct hs_matcher *matcher, size_t count)
+static int take_block(void *context, unsigned worker, struct hs_matcher *matcher)
 {
+    struct matrix_cells *cells = (struct matrix_cells *)context + worker;
     struct hs_column_block *block = &matcher->block;
     const uint64_t *size = hs_column_block__column(block, HS_BLOCK_SIZE),
                    *end = hs_column_block__column(block, HS_BLOCK_FREE_TIME),
@@ -120,7 +115,7 @@ static int take_block(struct matrix_cells *cells, struct hs_matcher *matcher, si
     // Successive blocks mostly belong to the same cell.
     struct matrix_cell run = {0};
     int failed = 0;
-    for (size_t n = 0; n < count && !failed; n++) {
+    for (size_t n = 0; n < matcher->count && !failed; n++) {
         const size_t i = matcher->place[n];
         const uint32_t by = (uint32_t)stream[i];
         const uint32_t freed_by = end[i] == HS_NEVER ? NEVER_FREED : (uint32_t)(stream[i] ^ free_stream[i]);
@@ -133,37 +128,19 @@ static int take_block(struct matrix_cells *cells, struct hs_matcher *matcher, si
     return failed || !run.count ? failed : add(cells, &run);
 }
 
-static int look_at_rows(void *context, unsigned worker, uint64_t first, uint64_t end)
-{
-    const struct matrix_looking *looking = context;
-    int failed = 0;
-    for (uint64_t row = first; row < end && !failed; row += HS_PACKED_BLOCK) {
-        const size_t count = hs_matcher__match(looking->matcher[worker], row / HS_PACKED_BLOCK);
-        if (count)
-            failed = take_block(&looking->found[worker], looking->matcher[worker], count);
-    }
-    return failed;
-}
-
 static int look(struct matrix_cells *cells, struct hs_question *question)
 {
-    struct matrix_looking looking = {.workers = hs_scan__workers(question->store, &question->control)};
-    looking.matcher = hs_matchers__create(question->store, &question->filter, looking.workers);
-    looking.found = calloc(looking.workers, sizeof(*looking.found));
-    const struct hs_scan scan = {.store = question->store,
-                                 .filter = &question->filter,
-                                 .control = &question->control,
-                                 .workers = looking.workers,
-                                 .work = look_at_rows,
-                                 .context = &looking};
-    int result = looking.matcher && looking.found ? hs_scan__run(&scan, &question->error) : -ENOMEM;
-    for (unsigned worker = 0; looking.found && worker < looking.workers; worker++) {
+    const unsigned workers = hs_scan__workers(question->store, &question->control);
+    struct matrix_cells *found = calloc(workers, sizeof(*found)); // by worker
+    const struct hs_block_scan scan = {question->store, &question->filter, &question->control,
+                                       workers,         take_block,        found};
+    int result = found ? hs_block_scan__run(&scan, &question->error) : -ENOMEM;
+    for (unsigned worker = 0; found && worker < workers; worker++) {
         if (!result)
-            result = add_all(cells, &looking.found[worker]);
-        free(looking.found[worker].at);
+            result = add_all(cells, &found[worker]);
+        free(found[worker].at);
     }
-    hs_matchers__destroy(looking.matcher, looking.workers);
-    free(looking.found);
+    free(found);
     return result;
 }
 

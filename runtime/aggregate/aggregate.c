@@ -12,7 +12,7 @@
 #include "runtime/journal.h"
 #include "runtime/memory.h"
 #include "runtime/output.h"
-#include "runtime/seal.h"
+#include "runtime/sealer.h"
 #include "runtime/shared_word.h"
 #include "runtime/slot_record.h"
 #include "runtime/stacks.h"
@@ -296,7 +296,7 @@ static bool choose_stacks(bool last)
     hs_stacks__unlock();
     uint32_t length = (uint32_t)(aggregate.nodes.at - aggregate.nodes_memory);
     if (length)
-        hs_seal__meta(aggregate.nodes_memory, length, sequence);
+        hs_sealer__append_meta(&hs_sealers[0], aggregate.nodes_memory, length, sequence);
     return true;
 }
 

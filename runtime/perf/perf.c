@@ -9,6 +9,7 @@
 #include "runtime/lock.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
+#include "runtime/mode.h"
 #include "runtime/output.h"
 #include "runtime/perf/cpu_clocks.h"
 #include "runtime/perf/deferred.h"
@@ -17,7 +18,7 @@
 #include "runtime/perf/witness.h"
 #include "runtime/record.h"
 #include "runtime/shared_word.h"
-#include "runtime/writer.h"
+#include "runtime/slot_source.h"
 #include "unwind/module.h"
 
 #include <errno.h>

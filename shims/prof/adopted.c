@@ -2,56 +2,31 @@
 #include "shims/prof/adopted.h"
 
 #ifdef HS_ARCH_HOOK_ENTRY
-#include "format/attach.h"
+#include "shims/common/adopted.h"
 #include "shims/prof/hooks.h"
 
 struct hs_hook_result hs_adopted__call(struct hs_hook_call *call) __attribute__((visibility("hidden"), used));
 HS_ARCH_HOOK_ENTRY(hs_adopted__enter, hs_adopted__call);
 
-// One of their calls.
-struct sampled_call {
-    const struct hs_attach_function *function;
-    const uintptr_t *arguments;
-    struct hs_registers caller;
-};
-
-typedef uintptr_t any_function(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
-
-static uintptr_t carry_out(const struct sampled_call *adopted, uint64_t function)
+static uintptr_t carry_out(const struct hs_adopted_call *adopted, uint64_t function)
 {
-    const uintptr_t *arguments = adopted->arguments;
     struct hs_nesting nesting = hs_prof__enter_real();
-    uintptr_t result =
-        ((any_function *)function)(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+    uintptr_t result = hs_adopted__carry_out(adopted, function);
     hs_prof__leave_real(nesting);
     return result;
 }
 
 // 0: not known.
-static size_t usable_size(const struct sampled_call *adopted, uintptr_t block)
+static size_t usable_size(const struct hs_adopted_call *adopted, uintptr_t block)
 {
-    uint64_t usable = adopted->function->usable;
-    return usable && block ? hs_prof_counted_size(((size_t(*)(uintptr_t))usable)(block)) : 0;
+    return adopted->function->usable && block ? hs_prof_counted_size(hs_adopted__usable(adopted, block)) : 0;
 }
 
-static size_t size_of(const struct sampled_call *adopted, size_t usable)
-{
-    const struct hs_attach_function *function = adopted->function;
-    size_t total;
-    if (function->size == HS_ATTACH_NONE)
-        return usable;
-    if (function->count == HS_ATTACH_NONE)
-        return adopted->arguments[function->size];
-    return __builtin_mul_overflow(adopted->arguments[function->size], adopted->arguments[function->count], &total)
-               ? SIZE_MAX
-               : total;
-}
-
-static void count(const struct sampled_call *adopted, uintptr_t block)
+static void count(const struct hs_adopted_call *adopted, uintptr_t block)
 {
     if (!block)
         return;
-    size_t usable = usable_size(adopted, block), requested = size_of(adopted, usable);
+    size_t usable = usable_size(adopted, block), requested = hs_adopted__size(adopted, usable);
     if (!usable)
         usable = hs_prof_counted_size(requested);
     if (requested > usable) // of a block that was resized in place by less than was wanted
@@ -70,7 +45,7 @@ static void count_freed(size_t usable)
         thread->deallocated += usable;
 }
 
-static void take(const struct sampled_call *adopted, uintptr_t block)
+static void take(const struct hs_adopted_call *adopted, uintptr_t block)
 {
     if (hs_filter__may_hold(block))
         hs_prof__release(&adopted->caller, (void *)block);
@@ -78,15 +53,15 @@ static void take(const struct sampled_call *adopted, uintptr_t block)
 }
 
 // As in realloc(): the old block's sample is taken out before the address may be given to another thread.
-static uintptr_t move(const struct sampled_call *adopted, uint64_t function)
+static uintptr_t move(const struct hs_adopted_call *adopted, uint64_t function)
 {
-    uintptr_t old = adopted->arguments[adopted->function->block];
+    uintptr_t old = hs_adopted__block(adopted);
     size_t before = usable_size(adopted, old);
     struct hs_taken_sample taken = {0, 0};
     if (old && hs_filter__may_hold(old))
         taken = hs_sampler__take(hs_sampler_self, old);
     uintptr_t block = carry_out(adopted, function);
-    bool stays = !block && adopted->function->what == HS_ATTACH_MOVES && size_of(adopted, 0);
+    bool stays = !block && adopted->function->what == HS_ATTACH_MOVES && hs_adopted__size(adopted, 0);
     if (stays) {
         hs_sampler__give_back(hs_sampler_self, taken);
     } else {
@@ -97,9 +72,9 @@ static uintptr_t move(const struct sampled_call *adopted, uint64_t function)
     return block;
 }
 
-static uintptr_t resize(const struct sampled_call *adopted)
+static uintptr_t resize(const struct hs_adopted_call *adopted)
 {
-    uintptr_t block = adopted->arguments[adopted->function->block];
+    uintptr_t block = hs_adopted__block(adopted);
     size_t before = usable_size(adopted, block);
     uintptr_t now = carry_out(adopted, adopted->function->original);
     if (now != before) {
@@ -110,7 +85,7 @@ static uintptr_t resize(const struct sampled_call *adopted)
 }
 
 // 0: a function that throws has to be called, and has changed nothing yet.
-static uintptr_t give(const struct sampled_call *adopted)
+static uintptr_t give(const struct hs_adopted_call *adopted)
 {
     const struct hs_attach_function *function = adopted->function;
     uint64_t called = function->silent ? function->silent : function->original;
@@ -121,11 +96,11 @@ static uintptr_t give(const struct sampled_call *adopted)
     return block;
 }
 
-static uintptr_t store(const struct sampled_call *adopted)
+static uintptr_t store(const struct hs_adopted_call *adopted)
 {
     uintptr_t failed = carry_out(adopted, adopted->function->original);
     if (!(uint32_t)failed)
-        count(adopted, *(uintptr_t *)adopted->arguments[adopted->function->block]);
+        count(adopted, *(uintptr_t *)hs_adopted__block(adopted));
     return failed;
 }
 
@@ -133,9 +108,9 @@ struct hs_hook_result hs_adopted__call(struct hs_hook_call *call)
 {
     const struct hs_attach_function *function = call->function;
     const struct hs_hook_result pass = {function->original, true};
-    const struct sampled_call adopted = {.function = function,
-                                         .arguments = call->arguments,
-                                         .caller = {.pc = call->pc, .sp = (uintptr_t)(call + 1), .fp = call->fp}};
+    const struct hs_adopted_call adopted = {.function = function,
+                                            .arguments = call->arguments,
+                                            .caller = {.pc = call->pc, .sp = (uintptr_t)(call + 1), .fp = call->fp}};
     uintptr_t value;
     if (function->what == HS_ATTACH_TAKES) {
         if (call->arguments[function->block])

@@ -6,6 +6,7 @@
 #include "arch/system.h"
 #include "runtime/prof/control.h"
 #include "runtime/prof/dump_facts.h"
+#include "shims/common/heap_info.h"
 #include "shims/prof/adopted.h"
 #include "shims/prof/hooks.h"
 #include "shims/prof/mallctl.h"
@@ -37,11 +38,6 @@ HS_EXPORT struct hs_attach_table heapsonde_attach = {
 // ---- the first calls ------------------------------------------------------------------------------------------------
 
 #if defined(__x86_64__) // where a running process can be sampled
-// glibc's struct mallinfo2: `allocated` is in the heap, `mapped` in mappings of their own.
-struct held_by_heap {
-    size_t arena, free_chunks, fast_chunks, mappings, mapped, unused, fast, allocated, available, top;
-};
-
 enum { BLOCKS_COMPARED = 32 };
 
 // The first calls of malloc by the program are where libc's functions may be called.
@@ -55,9 +51,9 @@ static void note_older(void)
 {
     if (!heapsonde_attach.heap_info || atomic_exchange(&first.is_asked, true))
         return;
-    struct held_by_heap info = ((struct held_by_heap(*)(void))heapsonde_attach.heap_info)();
-    if (hs_sampler__add_older(info.allocated + info.mapped))
-        hs_dump_facts__older = info.allocated + info.mapped;
+    const size_t bytes = hs_heap_info__bytes(heapsonde_attach.heap_info);
+    if (hs_sampler__add_older(bytes))
+        hs_dump_facts__older = bytes;
     else
         atomic_store(&first.is_asked, false);
 }

@@ -2,9 +2,9 @@
 #include "shims/trace/adopted.h"
 
 #ifdef HS_ARCH_HOOK_ENTRY
-#include "format/attach.h"
 #include "runtime/clock.h"
 #include "runtime/journal.h"
+#include "shims/common/adopted.h"
 #include "shims/trace/hooks.h"
 
 struct hs_hook_result hs_adopted__call(struct hs_hook_call *call) __attribute__((visibility("hidden"), used));
@@ -12,79 +12,49 @@ HS_ARCH_HOOK_ENTRY(hs_adopted__enter, hs_adopted__call);
 
 char hs_adopted__names[HS_ATTACH_NAMES] __attribute__((used));
 
-// One of their calls that is recorded.
+// A call that is recorded.
 struct adopted {
-    const struct hs_attach_function *function;
-    const uintptr_t *arguments;
+    struct hs_adopted_call call;
     struct hs_thread *thread;
-    struct hs_registers caller;
 };
-
-typedef uintptr_t any_function(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
-
-static uintptr_t carry_out(const struct adopted *adopted, uint64_t function)
-{
-    const uintptr_t *arguments = adopted->arguments;
-    return ((any_function *)function)(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
-                                      arguments[5]);
-}
-
-static size_t usable_size(const struct adopted *adopted, uintptr_t block)
-{
-    uint64_t usable = adopted->function->usable;
-    return usable && block ? ((size_t(*)(uintptr_t))usable)(block) : 0;
-}
-
-static size_t size_of(const struct adopted *adopted, size_t usable)
-{
-    const struct hs_attach_function *function = adopted->function;
-    size_t total;
-    if (function->size == HS_ATTACH_NONE)
-        return usable;
-    if (function->count == HS_ATTACH_NONE)
-        return adopted->arguments[function->size];
-    return __builtin_mul_overflow(adopted->arguments[function->size], adopted->arguments[function->count], &total)
-               ? SIZE_MAX
-               : total;
-}
 
 static void note_block(const struct adopted *adopted, uintptr_t block)
 {
     if (block) {
-        size_t usable = usable_size(adopted, block);
-        hs_trace__note(adopted->thread, &adopted->caller, adopted->function->kind, (void *)block,
-                       size_of(adopted, usable), usable);
+        size_t usable = hs_adopted__usable(&adopted->call, block);
+        hs_trace__note(adopted->thread, &adopted->call.caller, adopted->call.function->kind, (void *)block,
+                       hs_adopted__size(&adopted->call, usable), usable);
     }
     hs_record__leave(adopted->thread);
 }
 
 static void take(const struct adopted *adopted)
 {
-    hs_record__free(adopted->thread, &adopted->caller, adopted->arguments[adopted->function->block]);
+    hs_record__free(adopted->thread, &adopted->call.caller, hs_adopted__block(&adopted->call));
     adopted->thread->inside = HS_INSIDE_REAL;
-    carry_out(adopted, adopted->function->original);
+    hs_adopted__carry_out(&adopted->call, adopted->call.function->original);
     hs_record__leave(adopted->thread);
 }
 
 static void note_move(const struct adopted *adopted, uint64_t began, uintptr_t block)
 {
-    uintptr_t old = adopted->arguments[adopted->function->block];
-    size_t usable = usable_size(adopted, block), size = size_of(adopted, usable);
-    if (!block && adopted->function->what == HS_ATTACH_REPLACES)
+    uintptr_t old = hs_adopted__block(&adopted->call);
+    size_t usable = hs_adopted__usable(&adopted->call, block), size = hs_adopted__size(&adopted->call, usable);
+    if (!block && adopted->call.function->what == HS_ATTACH_REPLACES)
         size = 0;
-    hs_trace__reallocated(adopted->thread, &adopted->caller, old, began, (void *)block, size, usable);
+    hs_trace__reallocated(adopted->thread, &adopted->call.caller, old, began, (void *)block, size, usable);
 }
 
 static uintptr_t resize(const struct adopted *adopted)
 {
-    uintptr_t block = adopted->arguments[adopted->function->block];
+    uintptr_t block = hs_adopted__block(&adopted->call);
     uint64_t began = hs_clock__now();
-    size_t before = usable_size(adopted, block), wanted = size_of(adopted, 0);
-    size_t now = carry_out(adopted, adopted->function->original);
+    size_t before = hs_adopted__usable(&adopted->call, block), wanted = hs_adopted__size(&adopted->call, 0);
+    size_t now = hs_adopted__carry_out(&adopted->call, adopted->call.function->original);
     if (now == before)
         hs_record__leave(adopted->thread);
     else
-        hs_trace__reallocated(adopted->thread, &adopted->caller, block, began, (void *)block,
+        hs_trace__reallocated(adopted->thread, &adopted->call.caller, block, began, (void *)block,
                               now < wanted ? now : wanted, now);
     return now;
 }
@@ -92,9 +62,9 @@ static uintptr_t resize(const struct adopted *adopted)
 // 0: a function that throws has to be called, and has changed nothing yet.
 static uintptr_t give(const struct adopted *adopted)
 {
-    const struct hs_attach_function *function = adopted->function;
+    const struct hs_attach_function *function = adopted->call.function;
     uint64_t began = function->what == HS_ATTACH_GIVES ? 0 : hs_clock__now();
-    uintptr_t block = carry_out(adopted, function->silent ? function->silent : function->original);
+    uintptr_t block = hs_adopted__carry_out(&adopted->call, function->silent ? function->silent : function->original);
     if (!block && function->silent)
         hs_record__leave(adopted->thread);
     else if (function->what == HS_ATTACH_GIVES)
@@ -106,8 +76,8 @@ static uintptr_t give(const struct adopted *adopted)
 
 static uintptr_t store(const struct adopted *adopted)
 {
-    uintptr_t failed = carry_out(adopted, adopted->function->original);
-    note_block(adopted, (uint32_t)failed ? 0 : *(uintptr_t *)adopted->arguments[adopted->function->block]);
+    uintptr_t failed = hs_adopted__carry_out(&adopted->call, adopted->call.function->original);
+    note_block(adopted, (uint32_t)failed ? 0 : *(uintptr_t *)hs_adopted__block(&adopted->call));
     return failed;
 }
 
@@ -140,10 +110,10 @@ struct hs_hook_result hs_adopted__call(struct hs_hook_call *call)
     const struct hs_hook_result pass = {function->original, true};
     if (function->what == HS_ATTACH_TAKES && !call->arguments[function->block])
         return pass;
-    struct adopted adopted = {.function = function,
-                              .arguments = call->arguments,
-                              .thread = hs_record__enter(wanted_mode(function)),
-                              .caller = {.pc = call->pc, .sp = (uintptr_t)(call + 1), .fp = call->fp}};
+    const struct adopted adopted = {.call = {.function = function,
+                                             .arguments = call->arguments,
+                                             .caller = {.pc = call->pc, .sp = (uintptr_t)(call + 1), .fp = call->fp}},
+                                    .thread = hs_record__enter(wanted_mode(function))};
     uintptr_t value = 0;
     if (!adopted.thread)
         return pass;

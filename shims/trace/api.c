@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "runtime/enter.h"
 #include "runtime/journal.h"
 #include "runtime/process.h"
 #include "runtime/record.h"

@@ -8,6 +8,7 @@
 #include "runtime/process.h"
 #include "runtime/text.h"
 #include "runtime/threads.h"
+#include "shims/common/heap_info.h"
 #include "shims/common/real.h"
 #include "shims/trace/adopted.h"
 
@@ -32,11 +33,6 @@ HS_EXPORT struct hs_attach_table heapsonde_attach = {
 // ---- what was allocated before -------------------------------------------------------------------------------------
 
 #ifdef HS_ARCH_HOOK_ENTRY
-// glibc's struct mallinfo2: `allocated` is in the heap, `mapped` in mappings of their own.
-struct heap_info {
-    size_t arena, free_chunks, fast_chunks, mappings, mapped, unused, fast, allocated, available, top;
-};
-
 enum { MOST_TRIES = 64 };
 
 static struct {
@@ -51,10 +47,9 @@ static struct {
 static void note_older(void)
 {
     if (!atomic_exchange(&first.is_asked, true)) {
-        struct heap_info info = ((struct heap_info(*)(void))heapsonde_attach.heap_info)();
         struct hs_text text;
         hs_text__start(&text, first.bytes, sizeof first.bytes);
-        hs_text__add_number(&text, info.allocated + info.mapped);
+        hs_text__add_number(&text, hs_heap_info__bytes(heapsonde_attach.heap_info));
         atomic_store(&first.is_known, true);
     }
     if (atomic_load(&first.is_known) &&

@@ -5,6 +5,7 @@
 #define HEAPSONDE_SHIMS_TRACE_HOOKS_H
 
 #include "arch/likely.h"
+#include "runtime/enter.h"
 #include "runtime/record.h"
 #include "shims/common/real.h"
 

@@ -3,6 +3,7 @@
 // Memory that the program gets from the kernel: mmap, munmap, mremap, madvise, brk, sbrk.
 #include "arch/system.h"
 #include "runtime/config.h"
+#include "runtime/enter.h"
 #include "runtime/libc_kind.h"
 #include "runtime/memory.h"
 #include "runtime/record.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "shims/common/operators.h"
 
+#include "runtime/enter.h"
 #include "runtime/record.h"
 #include "shims/common/real.h"
 

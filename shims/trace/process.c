@@ -17,7 +17,7 @@ static __attribute__((constructor)) void library_begins(void)
     hs_real__resolve();
     hs_process__libc_is_ready();
     if (!hs_real__has_allocator()) {
-        hs_process__give_up();
+        hs_recording__give_up();
         hs_log(HS_LOG_ERROR, "nothing is recorded: the program's malloc was not found", NULL, 0);
     }
     if (!hs_config.track_children)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """heapsonde attach and detach with real processes. Arguments: cases with commas between them and a target; none: all cases are
 listed."""
+import contextlib
 import ctypes
 import hashlib
 import json
@@ -125,35 +126,48 @@ def exits(target):
     assert summary['state'] == 'closed', summary['state']
 
 
-def busy(target):
-    """While a thread allocates all the time."""
+@contextlib.contextmanager
+def kept_busy(target):
+    """A thread of the process allocates all the time. At the end, the code is as before."""
     before_text = target.text()
     target.ask('busy')
-    for turn in range(ROUNDS or 10):
-        target.attach(f't{turn}.dat')
-        target.ask('work 20')
-        target.detach()
+    yield
     assert target.text() == before_text
     target.leave()
+
+
+def busy(target):
+    """While a thread allocates all the time."""
+    with kept_busy(target):
+        for turn in range(ROUNDS or 10):
+            target.attach(f't{turn}.dat')
+            target.ask('work 20')
+            target.detach()
+
+
+def clean_up(target):
+    """The process has survived the end of a command, and a detach puts back what that has changed."""
+    assert target.ask('work 3') > 0
+    subprocess.run([COMMAND, 'detach', '-q', str(target.pid)], stderr=subprocess.DEVNULL, check=False)
+
+
+def kill_at_any_time(target, *options):
+    """Kills commands that attach with these options."""
+    chance = random.Random(int(os.environ.get('HEAPSONDE_TEST_SEED', '1')))
+    for _ in range(ROUNDS or 20):
+        command = subprocess.Popen([COMMAND, 'attach', '-q', str(target.pid), *options], stderr=subprocess.DEVNULL)
+        time.sleep(chance.random() * 0.06)
+        command.kill()
+        command.wait()
+        clean_up(target)
 
 
 def killed(target):
     """The command is killed at any time; the process goes on, and the next detach cleans up."""
-    chance = random.Random(int(os.environ.get('HEAPSONDE_TEST_SEED', '1')))
-    before_text = target.text()
-    target.ask('busy')
-    for turn in range(ROUNDS or 20):
-        path = os.path.join(target.folder, 'k.dat')
-        command = subprocess.Popen([COMMAND, 'attach', '-q', str(target.pid), '-o', path], stderr=subprocess.DEVNULL)
-        time.sleep(chance.random() * 0.06)
-        command.kill()
-        command.wait()
-        assert target.ask('work 3') > 0
-        subprocess.run([COMMAND, 'detach', '-q', str(target.pid)], stderr=subprocess.DEVNULL, check=False)
-    target.attach()
-    target.detach()
-    assert target.text() == before_text
-    target.leave()
+    with kept_busy(target):
+        kill_at_any_time(target, '-o', os.path.join(target.folder, 'k.dat'))
+        target.attach()
+        target.detach()
 
 
 def end_at(words, number, output=2):
@@ -197,8 +211,7 @@ def killed_at_each_call(target):
     attach = ('attach', '-q', str(target.pid), '-o', os.path.join(target.folder, 'k.dat'))
     detach = ('detach', '-q', str(target.pid))
     while end_at(attach, number):
-        assert target.ask('work 3') > 0
-        subprocess.run([COMMAND, *detach], stderr=subprocess.DEVNULL, check=False)
+        clean_up(target)
         number += STRIDE
     assert number > 50, number
     target.detach()
@@ -206,9 +219,7 @@ def killed_at_each_call(target):
     while True:
         trace = target.attach()
         was_killed = end_at(detach, number)
-        assert target.ask('work 3') > 0
-        if was_killed:
-            subprocess.run([COMMAND, *detach], stderr=subprocess.DEVNULL, check=False)
+        clean_up(target)
         assert report(trace)['state'] == 'closed', number
         if not was_killed:
             break

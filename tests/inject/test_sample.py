@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """heapsonde attach --sample with real processes. Arguments: a case and a target; no case: all are listed."""
-import json
 import os
-import random
 import re
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_attach  # noqa: E402
-from test_attach import COMMAND, ROUNDS, SKIPPED, Target, patience  # noqa: E402
+from test_allocators import Allocators, counts_of  # noqa: E402
+from test_attach import ROUNDS, SKIPPED, Target, clean_up, kept_busy, kill_at_any_time, patience, report  # noqa: E402
 
 ALL = 'prof_accum:true'  # dumps have the counts of all allocations, too
 
@@ -36,21 +34,8 @@ class Sampled(Target):
         return path
 
 
-class Allocators(Sampled):
-    """The same with several allocators: it answers what each of its round functions has allocated."""
-
-    def ask(self, words):
-        self.process.stdin.write(words + '\n')
-        return counts_of(self.answer())
-
-
-def counts_of(line):
-    return {name: int(count) for name, count in (word.split('=') for word in line.split())}
-
-
-def report(path, *options):
-    done = subprocess.run([COMMAND, 'report', '--json', *options, path], stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout)
+class SampledAllocators(Sampled, Allocators):
+    """The same with several allocators."""
 
 
 def facts(path):
@@ -102,7 +87,7 @@ def then_traced(target):
         trace = target.attach(f'{turn}.dat')
         expected = target.ask('work 40')
         target.detach()
-        assert test_attach.report(trace)['allocations'] == expected
+        assert report(trace)['allocations'] == expected
         assert target.state() == before, (before, target.state())
     target.leave()
 
@@ -143,33 +128,20 @@ def readable(target):
 
 def busy(target):
     """While a thread allocates all the time."""
-    before_text = target.text()
-    target.ask('busy')
-    for turn in range(ROUNDS or 10):
-        target.sample(rate=1 if turn % 2 else '2K')
-        target.ask('work 20')
-        assert totals(target.dump())[1] > 0
-        target.detach()
-    assert target.text() == before_text
-    target.leave()
+    with kept_busy(target):
+        for turn in range(ROUNDS or 10):
+            target.sample(rate=1 if turn % 2 else '2K')
+            target.ask('work 20')
+            assert totals(target.dump())[1] > 0
+            target.detach()
 
 
 def killed(target):
     """The command is killed at any time; the process goes on, and the next detach cleans up."""
-    chance = random.Random(int(os.environ.get('HEAPSONDE_TEST_SEED', '1')))
-    before_text = target.text()
-    target.ask('busy')
-    for _ in range(ROUNDS or 20):
-        command = subprocess.Popen([COMMAND, 'attach', '--sample=1', '-q', str(target.pid)], stderr=subprocess.DEVNULL)
-        time.sleep(chance.random() * 0.06)
-        command.kill()
-        command.wait()
-        assert target.ask('work 3') > 0
-        subprocess.run([COMMAND, 'detach', '-q', str(target.pid)], stderr=subprocess.DEVNULL, check=False)
-    target.sample()
-    target.detach()
-    assert target.text() == before_text
-    target.leave()
+    with kept_busy(target):
+        kill_at_any_time(target, '--sample=1')
+        target.sample()
+        target.detach()
 
 
 def killed_at_each_call(target):
@@ -179,8 +151,7 @@ def killed_at_each_call(target):
     attach = ('attach', '--sample=1', '-q', str(target.pid))
     detach = ('detach', '-q', str(target.pid))
     while test_attach.end_at(attach, number):
-        assert target.ask('work 3') > 0
-        subprocess.run([COMMAND, *detach], stderr=subprocess.DEVNULL, check=False)
+        clean_up(target)
         number += 1
     assert number > 50, number
     target.detach()
@@ -189,9 +160,7 @@ def killed_at_each_call(target):
         number += 1
         target.sample()
         was_killed = test_attach.end_at(detach, number)
-        assert target.ask('work 3') > 0
-        if was_killed:
-            subprocess.run([COMMAND, *detach], stderr=subprocess.DEVNULL, check=False)
+        clean_up(target)
     assert number > 20, number
     assert target.state() == before, (before, target.state())
     target.leave()
@@ -265,7 +234,7 @@ def main():
         os.environ.pop('MALLOC_CONF', None)
         os.chdir(folder)
         of_allocators = OF_ALLOCATORS.get(sys.argv[1])
-        target = (Allocators if of_allocators else Sampled)(sys.argv[2], folder)
+        target = (SampledAllocators if of_allocators else Sampled)(sys.argv[2], folder)
         try:
             if not test_attach.is_allowed(target):
                 return SKIPPED

@@ -5,6 +5,7 @@
 #include "trace_reader.h"
 
 #include "runtime/clock.h"
+#include "runtime/enter.h"
 #include "runtime/journal.h"
 #include "runtime/record.h"
 #include "runtime/vdso.h"

@@ -7,7 +7,7 @@
 #include "runtime/perf/open.h"
 #include "runtime/perf/perf.h"
 #include "runtime/perf/sample.h"
-#include "runtime/record.h"
+#include "runtime/process.h"
 #include "tests/suite.h"
 #include "unwind/walk.h"
 

@@ -3,6 +3,7 @@
 // The writer's thread takes no core from the threads that wait for it: it sleeps while there is nothing to seal. It
 // adds slots, which stay in the file for good, for threads that find none.
 #include "arch/system.h"
+#include "runtime/enter.h"
 #include "runtime/hidden_thread.h"
 #include "runtime/lock.h"
 #include "runtime/perf/perf.h"
