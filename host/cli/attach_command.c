@@ -90,7 +90,7 @@ static void say_attached(const struct hs_inject_request *request, const struct h
     if (strcmp(result->allocators, "malloc") != 0)
         fprintf(stderr, "heapsonde: %s allocators: %s\n", done, result->allocators);
     if (result->unpatched[0])
-        fprintf(stderr, "heapsonde: not %s, as they cannot be patched: %s\n", done, result->unpatched);
+        fprintf(stderr, "heapsonde: not %s, because they cannot be patched: %s\n", done, result->unpatched);
 }
 
 static void do_nothing(int signal)

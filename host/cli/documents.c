@@ -75,7 +75,7 @@ static void print_option(FILE *out, char letter, const char *name, bool optional
     }
     fprintf(out, "%*s", HELP_COLUMN - used, "");
     char text[4096];
-    snprintf(text, sizeof(text), "%s%s%s%s", help, choices ? ": " : "", choices ? choices : "",
+    snprintf(text, sizeof(text), "%s%s%s%s", help, choices ? "; one of: " : "", choices ? choices : "",
              repeatable ? " (may be given several times)" : "");
     wrap(out, text, HELP_COLUMN, HELP_COLUMN);
 }
@@ -202,7 +202,7 @@ static void man_option(FILE *out, const struct hs_option *option)
     fputc('\n', out);
     roff(out, option->help);
     if (option->choices) {
-        fputs(": ", out);
+        fputs("; one of: ", out);
         roff(out, option->choices);
     }
     fputs(option->repeatable ? " (may be given several times).\n" : ".\n", out);

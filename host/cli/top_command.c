@@ -93,7 +93,7 @@ static int ask_summary(struct top *top, uint64_t *time_ns)
     char *text = NULL;
     int result = hs_top_source__ask(&top->source, "summary", &text, &top->error);
     if (!result && take_summary(top, text, time_ns))
-        result = hs_error__set(&top->error, EPROTO, "the answer is not what heapsonde's server says");
+        result = hs_error__set(&top->error, EPROTO, "the answer is not that of 'heapsonde server'; check the address");
     free(text);
     return result;
 }
@@ -105,7 +105,7 @@ static int ask_rows(struct top *top, uint64_t time_ns)
              strcmp(groups[top->group].by, "thread") ? "self" : "total", MOST_ROWS);
     int result = hs_top_source__ask(&top->source, question, &text, &top->error);
     if (!result && hs_top_model__take(&top->model, text, time_ns))
-        result = hs_error__set(&top->error, EPROTO, "the answer is not what heapsonde's server says");
+        result = hs_error__set(&top->error, EPROTO, "the answer is not that of 'heapsonde server'; check the address");
     free(text);
     return result;
 }
