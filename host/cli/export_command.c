@@ -192,8 +192,7 @@ static int transform(const struct hs_arguments *arguments, struct hs_subject *su
     if (!format || format->of_blocks) {
         char formats[512], *text = hs_transforms__text(transforms);
         hs_export_formats__list_of_stacks(formats, sizeof(formats));
-        hs_complain(arguments->command,
-                    "%s has no effect: %s contains unchanged stacks; leave it out, or write one of: %s",
+        hs_complain(arguments->command, "%s: %s contains unchanged stacks; leave this option out, or write one of: %s",
                     text ? text : "", hs_arguments__text(arguments, "format", ""), formats);
         free(text);
         return HS_EXIT_FAILURE;
