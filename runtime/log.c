@@ -78,7 +78,7 @@ static void add_error(struct hs_text *text, int error)
                  {EMFILE, "too many open files"},
                  {EFBIG, "larger than its limit"},
                  {ENOSPC, "the disk is full"},
-                 {EROFS, "it can only be read"},
+                 {EROFS, "it is read-only"},
                  {EDQUOT, "the quota is used up"},
                  {ENAMETOOLONG, "its name is too long"},
                  {ELOOP, "it is a link"},

@@ -332,7 +332,7 @@ struct hs_slot *hs_writer__take_slot(uint32_t use, uint32_t stream, uint64_t bas
             stretch_pool();
     }
     if (!slot)
-        hs_log(HS_LOG_WARN, "waited in vain for a buffer; an event is lost", NULL, 0);
+        hs_log(HS_LOG_WARN, "no buffer came in time; an event is lost", NULL, 0);
     return slot;
 }
 

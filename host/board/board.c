@@ -220,7 +220,7 @@ static int refuse_state(const struct hs_board *board, const char *name, struct h
         return EXIT_NOT_FOUND;
     }
     if (!strcmp(state, "no-interpreter")) {
-        hs_error__set(error, ENOENT, "%s, which #! of %s asks for, cannot be run on %s; install it there",
+        hs_error__set(error, ENOENT, "%s, which the #! line of %s names, cannot be run on %s; install it there",
                       board->interpreter, name, where);
         return EXIT_NOT_FOUND;
     }

@@ -90,7 +90,7 @@ static void say_attached(const struct hs_inject_request *request, const struct h
     if (strcmp(result->allocators, "malloc") != 0)
         fprintf(stderr, "heapsonde: %s allocators: %s\n", done, result->allocators);
     if (result->unpatched[0])
-        fprintf(stderr, "heapsonde: not %s, as they cannot be patched: %s\n", done, result->unpatched);
+        fprintf(stderr, "heapsonde: not %s, because they cannot be patched: %s\n", done, result->unpatched);
 }
 
 static void do_nothing(int signal)
@@ -241,7 +241,8 @@ static const struct hs_option attach_options[] = {
      .argument = "RATE",
      .optional = true,
      .help = "do not record, but sample: one sample in RATE bytes on average, 512K by default; 1 takes every "
-             "allocation. 'heapsonde ctl' dumps; MALLOC_CONF has further options, such as prof_final:true for a dump "
+             "allocation. 'heapsonde ctl PID dump' writes a dump; MALLOC_CONF has further options, such as "
+             "prof_final:true for a dump "
              "at the end"},
     {.name = "output",
      .letter = 'o',
@@ -256,8 +257,9 @@ static const struct hs_option attach_options[] = {
     {.name = "for",
      .kind = HS_OPTION_DURATION,
      .argument = "TIME",
-     .help = "end the recording after this time, or when this command is interrupted; without it the recording goes on "
-             "until 'heapsonde detach' or the end of the process"},
+     .help =
+         "end the recording after this time, or when this command is interrupted; without it the recording continues "
+         "until 'heapsonde detach' or the end of the process"},
     {.name = "force",
      .help =
          "attach although the process has a filter of system calls (seccomp) that cannot be read; if the filter ends "
@@ -273,11 +275,12 @@ const struct hs_command hs_command_attach = {
     .synopsis = "[OPTIONS] PID",
     .summary = "record a running process from now on",
     .description =
-        "Puts the recording library into a running process and records every allocation from then on, or with "
-        "--sample the sampling library, at a cost that production bears. The process is "
-        "stopped for about a millisecond. Nothing of it is restarted, and no file has to be visible to it except the "
-        "folder of the trace. Blocks that are older are not in the trace: their frees are counted. If this command is "
-        "killed, the process goes on. 'heapsonde doctor PID' says beforehand whether it is allowed.",
+        "Puts the recording library into a running process and records every allocation from then on. With --sample, "
+        "it "
+        "puts the sampling library there, which is cheap enough for production. The process is stopped for about a "
+        "millisecond. It is not restarted, and needs to see no file except the folder of the trace. Blocks that are "
+        "older are not in the trace, but their frees are counted. If this command is killed, the process continues. "
+        "'heapsonde doctor PID' says beforehand whether attaching is allowed.",
     .operand = HS_OPERAND_PROCESS,
     .least_operands = 1,
     .most_operands = 1,
@@ -303,7 +306,7 @@ const struct hs_command hs_command_detach = {
     .synopsis = "[OPTIONS] PID",
     .summary = "end the recording of a process that 'heapsonde attach' began",
     .description = "Restores the program's instructions byte for byte, completes the trace and ends the recorder's "
-                   "threads. The process goes on, and 'heapsonde attach' may record it again.",
+                   "threads. The process continues, and 'heapsonde attach' may record it again.",
     .operand = HS_OPERAND_PROCESS,
     .least_operands = 1,
     .most_operands = 1,

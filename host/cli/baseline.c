@@ -116,7 +116,7 @@ static int open_baseline(const struct hs_arguments *arguments, const char *path,
     }
     if (!(*dump)->lacks_live)
         return HS_EXIT_OK;
-    hs_complain(arguments->command, "--baseline %s does not say what is in use; give a dump that does", path);
+    hs_complain(arguments->command, "--baseline %s does not contain what is in use; give a dump that does", path);
     hs_dump__close(*dump);
     return HS_EXIT_FAILURE;
 }

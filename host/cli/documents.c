@@ -16,7 +16,7 @@ static const char filter_values[] =
     "TIME is a time since the start of the recording (2, 1.5s, 300ms, 1h2m), a part of its runtime (10%) or, with "
     "--time-unit, a time since 1970. INTERVAL is a length of time (2s, 300ms, 4h3m2s), for groups also a part of the "
     "runtime. SIZE is 4096, 64K or 1.5M; ADDRESS 140737488355328 or 0x7fff00000000. A group is all allocations of the "
-    "trace that have one stack. Words of names may be joined with _ as well as with -.";
+    "trace that have the same stack. Names may have _ in place of -.";
 
 // Writes `text` from column `at`, broken at spaces, with later lines indented to `indent`.
 static void wrap(FILE *out, const char *text, int at, int indent)
@@ -75,7 +75,7 @@ static void print_option(FILE *out, char letter, const char *name, bool optional
     }
     fprintf(out, "%*s", HELP_COLUMN - used, "");
     char text[4096];
-    snprintf(text, sizeof(text), "%s%s%s%s", help, choices ? ": " : "", choices ? choices : "",
+    snprintf(text, sizeof(text), "%s%s%s%s", help, choices ? "; one of: " : "", choices ? choices : "",
              repeatable ? " (may be given several times)" : "");
     wrap(out, text, HELP_COLUMN, HELP_COLUMN);
 }
@@ -108,7 +108,7 @@ void hs_documents__help(FILE *out, const struct hs_command *command)
     print_option(out, 'h', "help", false, NULL, "show this text", NULL, false);
     if (!takes_filters(command))
         return;
-    fputs("\nFilters (if several are given, all have to hold):\n", out);
+    fputs("\nFilters (if several are given, all have to match):\n", out);
     print_options(out, command, true);
     fputc('\n', out);
     wrap(out, filter_values, 0, 0);
@@ -202,7 +202,7 @@ static void man_option(FILE *out, const struct hs_option *option)
     fputc('\n', out);
     roff(out, option->help);
     if (option->choices) {
-        fputs(": ", out);
+        fputs("; one of: ", out);
         roff(out, option->choices);
     }
     fputs(option->repeatable ? " (may be given several times).\n" : ".\n", out);
@@ -238,7 +238,7 @@ static void man_filters(FILE *out)
         i++;
     if (!hs_commands[i])
         return;
-    fputs(".SH FILTERS\nOptions that select allocations; if several are given, all have to hold. ", out);
+    fputs(".SH FILTERS\nOptions that select allocations; if several are given, all have to match. ", out);
     roff(out, filter_values);
     fputc('\n', out);
     man_options(out, hs_commands[i], true);
@@ -260,7 +260,8 @@ void hs_documents__man(FILE *out)
     man_filters(out);
     fputs(".SH EXIT STATUS\n"
           "0 on success, 1 when something failed, 2 when the command line is wrong, 3 when a condition of\n"
-          "\\fBheapsonde report \\-\\-fail\\-if\\fR holds. \\fBheapsonde run\\fR ends with the\n"
+          "\\fB\\-\\-fail\\-if\\fR holds or a call site exceeds \\fB\\-\\-baseline\\fR. \\fBheapsonde run\\fR ends "
+          "with the\n"
           "status of the program it ran (128 and the number of the signal when a signal ended it), with 126 when the\n"
           "program cannot be run and with 127 when it is not found.\n"
           ".SH ENVIRONMENT\n.TP\n.B HEAPSONDE_LIBRARY\nThe recording library that \\fBheapsonde run\\fR preloads.\n"

@@ -192,7 +192,7 @@ static int transform(const struct hs_arguments *arguments, struct hs_subject *su
     if (!format || format->of_blocks) {
         char formats[512], *text = hs_transforms__text(transforms);
         hs_export_formats__list_of_stacks(formats, sizeof(formats));
-        hs_complain(arguments->command, "%s: %s contains the stacks as they are; leave it out, or write one of: %s",
+        hs_complain(arguments->command, "%s: %s contains unchanged stacks; leave this option out, or write one of: %s",
                     text ? text : "", hs_arguments__text(arguments, "format", ""), formats);
         free(text);
         return HS_EXIT_FAILURE;
@@ -310,21 +310,22 @@ static const struct hs_option options[] = {
      .help = "what to write; " HS_EXPORT_HELP
              "pprof: profile.proto for pprof and others; symbolized: heap_v2 with names, for jeprof; for heap dumps "
              "also heap_v2 and its older form heap_profile; html: the page of 'heapsonde server' with its answers, "
-             "in one file; one of"},
+             "in one file"},
     HS_OUTPUT_OPTION,
     {.name = "cost",
      .letter = 'c',
      .kind = HS_OPTION_CHOICE,
      .argument = "COST",
      .choices = HS_COST_CHOICES,
-     .help = "for formats with one number per stack, which number; default peak, for heap dumps live, or allocated if "
+     .help = "in formats with one number per stack, this number; default peak, for heap dumps live, or allocated if "
              "only that is known"},
     {.name = "events",
      .kind = HS_OPTION_CHOICE,
      .argument = "EVENTS",
      .choices = HS_EVENTS_CHOICES,
-     .help = "what to write: allocations, CPU time, time off the processor (both in nanoseconds), page faults, or "
-             "touched memory; default heap"},
+     .help =
+         "what the numbers are: allocations, CPU time, time off the processor (both in nanoseconds), page faults, or "
+         "touched memory; default heap"},
     {.name = "unit",
      .letter = 'u',
      .kind = HS_OPTION_CHOICE,
@@ -342,7 +343,7 @@ static const struct hs_option options[] = {
     {.name = "merge-library",
      .kind = HS_OPTION_TEXT,
      .argument = "NAMES",
-     .help = "the same for the functions of libraries; * and ? are wildcards, several names have commas between"},
+     .help = "the same for the functions of libraries; * and ? are wildcards; separate several names with commas"},
     {.name = "collapse-function",
      .kind = HS_OPTION_TEXT,
      .argument = "REGEX",

@@ -111,7 +111,7 @@ static int complain(const char *word, size_t length, struct hs_error *error)
     for (const struct hs_finding_kind *kind = hs_finding_kinds; kind->id; kind++)
         snprintf(kinds + strlen(kinds), sizeof(kinds) - strlen(kinds), " %s", kind->id);
     return hs_error__set(error, EINVAL,
-                         "findings(%.*s): no such kind; give some of:%s, and look, likely or sure for the least "
+                         "findings(%.*s): there is no such kind; the kinds are:%s; look, likely or sure is the least "
                          "confidence",
                          (int)length, word, kinds);
 }

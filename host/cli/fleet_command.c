@@ -50,8 +50,7 @@ static int init(struct fleet_job *job)
     bool made;
     if (hs_fleet_schema__init(job->database, (unsigned)hs_arguments__number(job->arguments, "keep", 90), &made, &error))
         return fail(job, &error);
-    printf(made ? "%s: the tables are made\n" : "%s: the tables are there already\n",
-           hs_database__address(job->database));
+    printf(made ? "%s: the tables are made\n" : "%s: the tables exist already\n", hs_database__address(job->database));
     return HS_EXIT_OK;
 }
 
@@ -157,8 +156,9 @@ static int symbolize(struct fleet_job *job)
     if (failed)
         return fail(job, &error);
     if (result.missing_builds)
-        printf("These files were not found with their build ids; --sysroot and --debug-dir say where they are.\n");
-    printf("%s places got names, %s did not\n", hs_text__count(result.named).text, hs_text__count(result.unnamed).text);
+        printf("These files were not found by their build ids; give their folder with --sysroot or --debug-dir.\n");
+    printf("%s code addresses have names now, %s do not\n", hs_text__count(result.named).text,
+           hs_text__count(result.unnamed).text);
     return HS_EXIT_OK;
 }
 
@@ -553,7 +553,7 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_CHOICE,
      .argument = "FORMAT",
      .choices = HS_EXPORT_CHOICES HS_DUMP_OUTPUT_CHOICES,
-     .help = "flame: what to write, as of 'heapsonde export'; default flamegraph; one of"},
+     .help = "flame: what to write, as in 'heapsonde export'; default flamegraph"},
     {.name = "unit",
      .letter = 'u',
      .kind = HS_OPTION_CHOICE,

@@ -95,7 +95,7 @@ static const struct hs_option options[] = {
     {.name = "patience",
      .kind = HS_OPTION_DURATION,
      .argument = "TIME",
-     .help = "with --once: end also when no device has been connected for this time, although streams have not ended; "
+     .help = "with --once: also end when no device has been connected for this time, although streams have not ended; "
              "default 1min; received data is kept, and the exit status is 1"},
     {.name = "store",
      .kind = HS_OPTION_TEXT,

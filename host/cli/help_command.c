@@ -42,8 +42,9 @@ static int help(const struct hs_arguments *arguments)
 static const struct hs_option options[] = {
     {.name = "man", .help = "print the manual page, for 'man -l -'"},
     {.name = "completion", .help = "print the completion script for bash, to be sourced"},
-    {.name = "zsh-completion", .help = "print the one for zsh, to be saved as _heapsonde in a folder of fpath"},
-    {.name = "fish-completion", .help = "print the one for fish, to be sourced"},
+    {.name = "zsh-completion",
+     .help = "print the completion script for zsh, to be saved as _heapsonde in a folder of fpath"},
+    {.name = "fish-completion", .help = "print the completion script for fish, to be sourced"},
     {0},
 };
 

@@ -347,7 +347,7 @@ static int check_target(struct hs_program *program, const char *library, struct 
         if (result == -EACCES)
             return 0;
         if (result) {
-            hs_error__set(error, -result, "%s, which #! of %s asks for, cannot be run: %s; install it", path,
+            hs_error__set(error, -result, "%s, which the #! line of %s names, cannot be run: %s; install it", path,
                           program->name, strerror(-result));
             return result == -ENOENT ? HS_EXIT_NOT_FOUND : HS_EXIT_CANNOT_RUN;
         }

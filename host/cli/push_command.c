@@ -467,7 +467,7 @@ const struct hs_command hs_command_push = {
     .summary = "send a trace or a heap dump as a profile to Pyroscope or an OpenTelemetry collector",
     .description =
         "Reads a trace or a heap dump and sends the sums of its stacks: blocks and bytes that were allocated, "
-        "and those in use at the end. User and password stand in the URL or in ~/.netrc. Redirects are not "
+        "and those in use at the end. The user and password are in the URL or in ~/.netrc. Redirects are not "
         "followed.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,

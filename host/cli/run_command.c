@@ -191,7 +191,7 @@ static void adopt(void *context, pid_t pid)
     int failed = hs_inject__adopt(&injected->request, &result, &executed, &injected->error);
     injected->has_failed = failed && failed != -ESRCH; // it has ended by itself, which its status says
     if (!injected->has_failed && result.unpatched[0])
-        hs_complain(NULL, "not recorded, as they cannot be patched: %s", result.unpatched);
+        hs_complain(NULL, "not recorded, because they cannot be patched: %s", result.unpatched);
 }
 
 static int start_adopting(const struct hs_arguments *arguments, struct hs_child *child,
@@ -520,7 +520,7 @@ static const struct hs_option options[] = {
     {.name = "follow-children",
      .variable = "TRACK_CHILD_PROCESSES",
      .flag_value = "1",
-     .help = "also record programs that it starts, each into its own file (use %p)"},
+     .help = "also record the programs that the program starts, each into a file of its own (use %p)"},
     {.name = "jit",
      .help =
          "make Node, Java, Python 3.12, .NET, Julia and Erlang write the names of the code that they make at run time "

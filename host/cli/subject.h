@@ -83,7 +83,7 @@ int hs_opened__open_dump(struct hs_opened *opened, const struct hs_arguments *ar
          .repeatable = true},                                                                                          \
     {                                                                                                                  \
         .name = "source-map", .kind = HS_OPTION_MAPPING, .argument = "FROM=TO",                                        \
-        .help = "replace FROM by TO at the start of paths of source files", .repeatable = true                         \
+        .help = "replace FROM with TO at the start of paths of source files", .repeatable = true                       \
     }
 
 // X of HS_FILTER_PARAMETERS.

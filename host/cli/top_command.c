@@ -93,7 +93,7 @@ static int ask_summary(struct top *top, uint64_t *time_ns)
     char *text = NULL;
     int result = hs_top_source__ask(&top->source, "summary", &text, &top->error);
     if (!result && take_summary(top, text, time_ns))
-        result = hs_error__set(&top->error, EPROTO, "the answer is not what heapsonde's server says");
+        result = hs_error__set(&top->error, EPROTO, "the answer is not that of 'heapsonde server'; check the address");
     free(text);
     return result;
 }
@@ -105,7 +105,7 @@ static int ask_rows(struct top *top, uint64_t time_ns)
              strcmp(groups[top->group].by, "thread") ? "self" : "total", MOST_ROWS);
     int result = hs_top_source__ask(&top->source, question, &text, &top->error);
     if (!result && hs_top_model__take(&top->model, text, time_ns))
-        result = hs_error__set(&top->error, EPROTO, "the answer is not what heapsonde's server says");
+        result = hs_error__set(&top->error, EPROTO, "the answer is not that of 'heapsonde server'; check the address");
     free(text);
     return result;
 }
@@ -484,7 +484,7 @@ static const struct hs_option options[] = {
      .letter = 'i',
      .kind = HS_OPTION_NUMBER,
      .argument = "SECONDS",
-     .help = "ask again after this time; default 1"},
+     .help = "update after this time; default 1"},
     {.name = "device",
      .kind = HS_OPTION_TEXT,
      .argument = "NAME",
@@ -503,13 +503,13 @@ static const struct hs_option options[] = {
 const struct hs_command hs_command_top = {
     .name = "top",
     .synopsis = "[OPTIONS] FILE|FOLDER|ADDRESS",
-    .summary = "watch in a terminal who grows and who churns",
+    .summary = "watch in a terminal which functions grow, and which allocate most",
     .description =
-        "Shows the functions that request memory, and asks again every second: how much of it is live, how much that "
-        "grew since a mark, and how much they allocate per second. FILE is a trace, which may still grow; FOLDER is "
-        "one that 'heapsonde gather' writes, of which the newest trace that has not ended is shown; ADDRESS is that of "
-        "'heapsonde server', such as http://127.0.0.1:8080, of which the last trace is shown. d goes on to the next "
-        "trace of a folder or server. With --gather, ADDRESS is HOST:PORT of a process that listens. Keys: g, l, y, c "
+        "Shows the functions that request memory, and updates every second: how much of it is live, how much this has "
+        "grown since a mark, and how much they allocate per second. FILE is a trace, which may still grow. FOLDER is "
+        "one that 'heapsonde gather' writes; its newest trace that has not ended is shown. ADDRESS is that of "
+        "'heapsonde server', such as http://127.0.0.1:8080; its last trace is shown. With --gather, ADDRESS is "
+        "HOST:PORT of a process that listens. Keys: d shows the next trace of a folder or server; g, l, y, c "
         "and n sort by growth, live memory, bytes per second, calls per second and name; b shows functions, lines, "
         "libraries or threads; / selects rows by a part of their names; m sets the mark; space pauses; arrows and page "
         "keys scroll; q quits.",

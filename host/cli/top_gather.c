@@ -71,7 +71,7 @@ int hs_top_gather__start(struct hs_top_gather *started, const char *address, con
         const int why = started->folder ? errno : ENOMEM;
         free(started->folder);
         started->folder = NULL;
-        return hs_error__set(error, why, "a temporary folder for what is gathered: %s", strerror(why));
+        return hs_error__set(error, why, "the temporary folder for the trace cannot be created: %s", strerror(why));
     }
     const struct hs_gather_options options = {.addresses = &address,
                                               .address_count = 1,
@@ -97,7 +97,7 @@ int hs_top_gather__start(struct hs_top_gather *started, const char *address, con
         return 0;
     const int why = errno;
     hs_top_gather__end(started);
-    return hs_error__set(error, why, "a process that gathers: %s", strerror(why));
+    return hs_error__set(error, why, "the process that receives the trace cannot be started: %s", strerror(why));
 }
 
 int hs_top_gather__wait(struct hs_top_gather *gathering, struct hs_error *error)
@@ -109,7 +109,8 @@ int hs_top_gather__wait(struct hs_top_gather *gathering, struct hs_error *error)
     const ssize_t got = read(gathering->problem, message, sizeof(message) - 1);
     message[got > 0 ? got : 0] = 0;
     message[strcspn(message, "\n")] = 0;
-    return hs_error__set(error, ECONNABORTED, "%s", got > 0 ? message : "the process that gathers has ended");
+    return hs_error__set(error, ECONNABORTED, "%s",
+                         got > 0 ? message : "the process that received the trace has ended; try again");
 }
 
 void hs_top_gather__end(struct hs_top_gather *gathering)

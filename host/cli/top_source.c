@@ -127,7 +127,8 @@ static int take_body(const struct hs_top_source *source, char *text, size_t leng
     int status = 0;
     char *body = strstr(text, "\r\n\r\n");
     if (sscanf(text, "HTTP/1.%*1d %3d", &status) != 1 || !body)
-        return hs_error__set(error, EPROTO, "%s:%s is no server of heapsonde", source->host, source->port);
+        return hs_error__set(error, EPROTO, "no 'heapsonde server' answers at %s:%s; check the address", source->host,
+                             source->port);
     body += 4;
     if (status != 200)
         return hs_error__set(error, EPROTO, "%s:%s: %d: %.*s", source->host, source->port, status,
@@ -347,8 +348,9 @@ static int show_of_list(struct hs_top_source *source, const struct hs_answer_val
         return refuse(source, error);
     const struct hs_answer_value *trace = listed(answer, number);
     const char *id = text_in(trace, "id");
-    return is_plain(id) ? set_shown(source, text_in(trace, "path"), id, "", error)
-                        : hs_error__set(error, EPROTO, "the answer is not what heapsonde's server says");
+    return is_plain(id)
+               ? set_shown(source, text_in(trace, "path"), id, "", error)
+               : hs_error__set(error, EPROTO, "the answer is not that of 'heapsonde server'; check the address");
 }
 
 static int show_of_server(struct hs_top_source *source, struct hs_error *error)
@@ -358,7 +360,7 @@ static int show_of_server(struct hs_top_source *source, struct hs_error *error)
     char *text = NULL;
     int result = ask_server(source, "/list", &text, error);
     if (!result && (hs_answer_values__read(&values, text, &answer) || answer->kind != HS_ANSWER_ARRAY))
-        result = hs_error__set(error, EPROTO, "the answer is not what heapsonde's server says");
+        result = hs_error__set(error, EPROTO, "the answer is not that of 'heapsonde server'; check the address");
     if (!result)
         result = show_of_list(source, answer, error);
     hs_answer_values__free(values);

@@ -241,7 +241,7 @@ void hs_trace_file__incomplete(struct hs_trace_file *file, const char *format, .
     int length = vsnprintf(text, sizeof(text), format, list);
     va_end(list);
     if (length >= 0 && length < (int)sizeof(text))
-        snprintf(text + length, sizeof(text) - (size_t)length, "; what came before is here");
+        snprintf(text + length, sizeof(text) - (size_t)length, "; the part before that is used");
     hs_trace_file__info(file, "incomplete", text);
 }
 

@@ -132,7 +132,7 @@ static int take_answer(struct hs_ctl_answer *answer, char *bytes, size_t length,
     if (!strncmp(bytes, "error ", 6))
         return report_refusal(bytes, error);
     if (strncmp(bytes, "ok\n", 3))
-        return hs_error__set(error, EPROTO, "what answers is no control socket of heapsonde");
+        return hs_error__set(error, EPROTO, "the answer is not that of a heapsonde control socket");
     if (!end)
         return bytes[length - 1] == '\n' ? 0 : hs_error__set(error, ECONNRESET, "the process ended while it answered");
     end[1] = 0;
@@ -141,7 +141,7 @@ static int take_answer(struct hs_ctl_answer *answer, char *bytes, size_t length,
     answer->body_length = length - (size_t)(answer->body - bytes);
     if (answer->body_length < announced)
         return hs_error__set(error, ECONNRESET, "the process ended while it answered");
-    return answer->body_length == announced ? 0 : hs_error__set(error, EPROTO, "the answer is longer than it says");
+    return answer->body_length == announced ? 0 : hs_error__set(error, EPROTO, "the answer is longer than announced");
 }
 
 // The answer as it comes. Returns 0 or -errno.

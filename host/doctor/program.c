@@ -20,12 +20,12 @@ static void look_allocator(const char *program, struct hs_doctor_finding *findin
     hs_doctor__say(finding, HS_DOCTOR_LIMITED, "%s has its own allocator (%s)", program, name);
     hs_doctor__advise(finding,
                       strcmp(name, "malloc")
-                          ? "on AMD64 it is recorded if all of its functions have symbols; --allocator-symbols "
-                            "and --allocator-at name those of others. Elsewhere link the program with the "
-                            "system's malloc"
-                          : "nothing is recorded unless it calls the next malloc; on AMD64 add "
-                            "--allocator-symbols none, elsewhere link the program with the system's malloc or "
-                            "with an allocator's shared library");
+                          ? "on AMD64 and AArch64, it is recorded if all of its functions have symbols; otherwise "
+                            "name them with --allocator-symbols or --allocator-at. On other machines, link the "
+                            "program with the system's malloc"
+                          : "nothing is recorded unless it calls the next malloc; on AMD64 and AArch64, add "
+                            "--allocator-symbols none; on other machines, link the program with the system's "
+                            "malloc or with an allocator's shared library");
 }
 
 struct sections {

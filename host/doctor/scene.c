@@ -126,7 +126,7 @@ static int record(const struct hs_doctor_scene *scene, char *problem, size_t siz
     snprintf(trace, sizeof(trace), "%s/trace", folder);
     int result = run_trial(scene->library, trace);
     if (result == -ECANCELED)
-        snprintf(problem, size, "a recorded program did not end well");
+        snprintf(problem, size, "a recorded program failed");
     else if (result)
         snprintf(problem, size, "a program could not be started: %s", strerror(-result));
     else if (!is_trace(trace))

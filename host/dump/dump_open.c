@@ -161,7 +161,7 @@ static int read_text(struct hs_dump_builder *builder, const char *text, size_t l
     default:
         return hs_error__set(
             error, EINVAL,
-            "%s: no heap dump of a kind that heapsonde knows (heap_v2, 'heap profile:', profile.proto, "
+            "%s: not a heap dump in a format that heapsonde knows (heap_v2, 'heap profile:', profile.proto, "
             "collapsed stacks)",
             builder->dump->name);
     }

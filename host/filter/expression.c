@@ -28,7 +28,7 @@ static int take_parameter(struct hs_reader *reader, struct hs_filter_parameters 
     const char *after = reader->at;
     reader->at = start;
     if (known == &hs_parameters[HS_PARAMETER_WHERE])
-        return hs_reader__complain(reader, "this is within a where; use parentheses");
+        return hs_reader__complain(reader, "where cannot be within where; use parentheses");
     enum hs_parameter_result result = hs_filter_parameters__take(part, parameter, value, &error);
     if (result == HS_PARAMETER_WRONG)
         return hs_reader__complain(reader, error.message);

@@ -139,7 +139,7 @@ static int understand(struct hs_given_parameter *given, const char *name, struct
         return complain(given, name, error);
     if (given->id == HS_PARAMETER_CUSTOM_FILTER && *given->text)
         return hs_error__set(error, EINVAL,
-                             "failed to evaluate custom filter: custom_filter takes no scripts here; say it with the "
+                             "failed to evaluate custom filter: custom_filter takes no scripts; use the "
                              "other parameters");
     if (parameter->kind == HS_PARAMETER_REGEX)
         return hs_pattern__create(name, given->text, &given->pattern, error);

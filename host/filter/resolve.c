@@ -521,7 +521,7 @@ int hs_filter_parameters__resolve_frames(const struct hs_filter_parameters *para
     hs_filter__init(&resolved->filter);
     const char *other = hs_filter_parameters__not_of_frames(parameters);
     if (other && find(&resolution, HS_PARAMETER_WHERE))
-        return hs_error__set(error, EINVAL, "where: %s says something of blocks, which is not known here", other);
+        return hs_error__set(error, EINVAL, "where: %s is a property of blocks, which are not known here", other);
     int result = resolve_frames(&resolution);
     if (!result)
         result = resolve_where(&resolution);

@@ -34,14 +34,14 @@ const struct hs_finding_kind hs_finding_kinds[] = {
     {"rounding", "The allocator gives much more than was requested",
      "Choose sizes that the allocator has a size class for, or another allocator.", HS_HARM_TAKES, hs_find__rounding},
     {"holes", "The heap is full of holes",
-     "Allocate blocks that live long before those that live shortly, or from a pool of their own. malloc_trim(3) gives "
+     "Allocate long-lived blocks before short-lived ones, or from a pool of their own. malloc_trim(3) gives "
      "back whole free pages.",
      HS_HARM_TAKES, hs_find__holes},
     {"untouched", "Memory that was allocated but never used",
      "Allocate less, or later. Such memory does not take up room in RAM, but a limit of the address space counts it.",
      HS_HARM_TAKES, hs_find__untouched},
     {"resident", "Resident memory that no live block explains",
-     "Freed blocks: allocate what lives long apart from what lives shortly, or let the allocator give back free pages "
+     "Freed blocks: allocate long-lived blocks apart from short-lived ones, or let the allocator give back free pages "
      "(malloc_trim(3), M_TRIM_THRESHOLD). Other memory: smaller stacks for threads, and mappings that end when they "
      "are no longer needed.",
      HS_HARM_TAKES, hs_find__resident},

@@ -64,7 +64,7 @@ int hs_find__high_peak(struct hs_findings_scene *scene)
     struct hs_finding finding = {
         .confidence = HS_CONFIDENCE_LOOK,
         .text =
-            hs_finding__text("The highest need of memory, %s after %s, is far above the usual %s. The largest part "
+            hs_finding__text("The peak, %s after %s, is far above the usual %s. The largest part "
                              "of it was allocated by %s: %s.",
                              hs_text__bytes(peak).text, hs_text__time(scene->question->peak_time).text,
                              hs_text__bytes(usual).text, name ? name : "", hs_text__bytes(site->sum.peak_bytes).text),

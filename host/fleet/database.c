@@ -45,8 +45,8 @@ static int take_address(struct hs_database *database, CURLU *url, const char *te
     int failed = 0;
     if (!host || !path || !is_database_name(path + (*path == '/')))
         failed = hs_error__set(
-            error, EINVAL, "%s: behind the host, the name of a database is missing: letters, digits and underscores",
-            text);
+            error, EINVAL,
+            "%s: the name of the database is missing after the host; it has letters, digits and underscores", text);
     const char *port_text = port ? port : secure ? "8443" : "8123";
     if (!failed && (asprintf(&database->url, "%s://%s:%s/", secure ? "https" : "http", host, port_text) < 0 ||
                     asprintf(&database->address, "%s://%s:%s%s", secure ? "clickhouses" : "clickhouse", host, port_text,
@@ -113,7 +113,7 @@ static int refused(const struct hs_database *database, long status, const struct
     char words[HS_CURL_WORDS + 1];
     hs_curl__words(words, answer);
     if (status == 401 || status == 403 || strstr(words, "Code: 193") || strstr(words, "Code: 516"))
-        return hs_error__set(error, EREMOTEIO, "%s: the server takes neither this user nor this password: %s",
+        return hs_error__set(error, EREMOTEIO, "%s: the server does not accept this user and password: %s",
                              database->address, words);
     return hs_error__set(error, EREMOTEIO, "%s: the server refuses: %s", database->address, words);
 }

@@ -147,7 +147,7 @@ int hs_fleet_schema__check(struct hs_database *database, struct hs_error *error)
     if (version < HS_FLEET_SCHEMA)
         return hs_error__set(error, EEXIST,
                              "%s: the tables have version %u, and this heapsonde needs %u; nothing was written. "
-                             "'heapsonde fleet init %s' brings them up to date",
+                             "'heapsonde fleet init %s' updates them",
                              hs_database__address(database), version, HS_FLEET_SCHEMA, hs_database__address(database));
     return hs_error__set(
         error, EEXIST,

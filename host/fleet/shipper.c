@@ -281,11 +281,11 @@ static void round_of(struct hs_shipper *shipper)
     char line[1200];
     int failed = ship_all(shipper, &error);
     if (failed && !shipper->wait_seconds) {
-        snprintf(line, sizeof(line), "%s; what comes meanwhile is kept in the folder and is sent later", error.message);
+        snprintf(line, sizeof(line), "%s; new data is kept in the folder and is sent later", error.message);
         shipper->options.say(shipper->options.context, line);
     }
     if (!failed && shipper->wait_seconds) {
-        snprintf(line, sizeof(line), "%s: the database takes rows again", hs_database__address(shipper->database));
+        snprintf(line, sizeof(line), "%s: the database accepts rows again", hs_database__address(shipper->database));
         shipper->options.say(shipper->options.context, line);
     }
     unsigned longer = shipper->wait_seconds ? 2 * shipper->wait_seconds : PERIOD_SECONDS;

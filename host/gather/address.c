@@ -60,7 +60,7 @@ int hs_address__resolve(const char *text, struct hs_address *addresses, int most
         count++;
     }
     freeaddrinfo(found);
-    return count ? count : hs_error__set(error, EHOSTUNREACH, "%s: has no address", text);
+    return count ? count : hs_error__set(error, EHOSTUNREACH, "%s: this name has no address", text);
 }
 
 static bool is_v4(const struct hs_address *address, uint32_t *number)

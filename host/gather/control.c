@@ -292,7 +292,7 @@ int hs_control__find(const char *name, const struct hs_shared_key *key, bool any
             "no device or program with the name '%s' has announced itself within three seconds; a device announces "
             "itself with HEAPSONDE_ENABLE_BROADCAST=1 and HEAPSONDE_ENABLE_SERVER=1%s",
             name, anywhere ? "" : ", and beyond this machine is heard with --key-file");
-    return hs_error__set(error, EEXIST, "'%s' is several: %s and %s at least; give the one that you mean", name,
-                         hs_address__text(&finder.first.address, first),
-                         hs_address__text(&finder.other.address, other));
+    return hs_error__set(
+        error, EEXIST, "several processes have the name '%s', such as %s and %s; give the one that you mean", name,
+        hs_address__text(&finder.first.address, first), hs_address__text(&finder.other.address, other));
 }

@@ -62,7 +62,7 @@ static int check_header(struct hs_trace *trace, struct hs_error *error)
     struct hs_file_header *header = &trace->info.header;
     int result = hs_file_header_read(bytes, header);
     if (result == HS_HEADER_NO_MAGIC && is_packed(bytes))
-        return hs_error__set(error, EBADMSG, "%s: packed with gzip or zstd: a trace is read when it is unpacked", path);
+        return hs_error__set(error, EBADMSG, "%s: compressed with gzip or zstd; unpack it first", path);
     if (result == HS_HEADER_NO_MAGIC)
         return hs_error__set(error, EBADMSG, "%s: neither a heapsonde trace nor anything else that this command reads",
                              path);
@@ -75,12 +75,13 @@ static int check_header(struct hs_trace *trace, struct hs_error *error)
     if (result == HS_HEADER_BAD_CRC)
         return hs_error__set(error, EBADMSG, "%s: the file header is damaged (wrong checksum)", path);
     if (result != HS_HEADER_GOOD)
-        return hs_error__set(error, EBADMSG, "%s: the file header makes no sense", path);
+        return hs_error__set(error, EBADMSG, "%s: the file header has invalid values", path);
     if (header->content == HS_CONTENT_DUMPS)
-        return hs_error__set(error, ENOTSUP,
-                             "%s: the stream of a process that takes samples; `gather` has put its dumps into the "
-                             "folder beside it, of another file `heapsonde extract -o DIR FILE` writes them",
-                             path);
+        return hs_error__set(
+            error, ENOTSUP,
+            "%s: the stream of a sampled process, not a trace; its dumps are in the folder beside it if 'heapsonde "
+            "gather' received it, else 'heapsonde extract -o DIR FILE' writes them",
+            path);
     return 0;
 }
 

@@ -273,7 +273,7 @@ static const char *move_literal(struct code_words *code, uint32_t word, uint64_t
     bool has_register = !is_vector && size != 3 && reg != ZERO;
     uint32_t base = has_register ? reg : X17;
     if (!load)
-        return "was not understood";
+        return "has an instruction that was not understood";
     put_constant(code, base, at + (uint64_t)distance_19(word));
     put(code, load | base << 5 | reg);
     return NULL;
@@ -309,11 +309,11 @@ static const char *move_one(struct code_words *code, uint32_t word, const struct
     case LITERAL:
         return move_literal(code, word, moved->at);
     case KERNEL:
-        return "asks the kernel at once";
+        return "makes a system call in its first instructions";
     case SIGNING:
         return "signs its return address in a way that is not known";
     case UNKNOWN:
-        return "was not understood";
+        return "has an instruction that was not understood";
     case INDIRECT:
         *goes_on = false;
         put(code, word);

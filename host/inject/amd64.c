@@ -255,7 +255,7 @@ static const char *move_relative(struct code *code, const struct instruction *in
 {
     size_t place = displacement_at(instruction), length = instruction->parts.at;
     if (!place)
-        return "has an address that was not understood";
+        return "uses an address in a way that is not known";
     uint64_t address = instruction->next + (uint64_t)(int64_t)instruction->parts.memory.displacement;
     put(code, instruction->bytes, place);
     put_distance(code, address, length - place - 4);
@@ -277,7 +277,7 @@ static const char *move_one(struct code *code, const struct instruction *instruc
         return NULL;
     }
     if (is_for_kernel(instruction))
-        return "asks the kernel at once";
+        return "makes a system call in its first instructions";
     if (is_relative(instruction))
         return move_relative(code, instruction);
     put(code, instruction->bytes, instruction->parts.at);
@@ -316,7 +316,7 @@ static const char *move_all(struct hs_moved_code *moved, struct code *code, cons
     while (moved->consumed < JUMP && !ended) {
         struct instruction instruction;
         if (!take(&instruction, bytes + moved->consumed, length - moved->consumed, moved->at + moved->consumed))
-            return "was not understood";
+            return "has an instruction that was not understood";
         const char *problem = move_one(code, &instruction, moved);
         if (problem)
             return problem;

@@ -70,17 +70,17 @@ static const struct {
 } drops[] = {
     [HS_DROP_NESTED] = {"nested", "a signal handler allocated while its thread was inside the recorder"},
     [HS_DROP_BUFFER] = {"buffer", "no buffer became free in time"},
-    [HS_DROP_MEMORY] = {"memory", "the recorder could not get memory for itself"},
+    [HS_DROP_MEMORY] = {"memory", "the recorder had no memory"},
     [HS_DROP_STOPPED] = {"stopped", "recording had ended early"},
     [HS_DROP_SMALL_STACK] = {"small_stack", "a thread's stack had no room for the recorder"},
     [HS_DROP_LINK] = {"link", "the link to the host was slower than the program"},
     [HS_DROP_BLOCK_TABLE] = {"block_table",
-                             "no room for more live blocks: counted when they came to be, and then not followed"},
+                             "no room to track more live blocks: they count as allocated and immediately freed"},
     [HS_DROP_SAMPLES] = {"samples", "samples for which the kernel had no room in its ring"},
     [HS_DROP_UNLOADING] = {"unloading", "samples while code was being unloaded: counted, but without their stacks"},
     [HS_DROP_NO_REGISTERS] = {"no_registers", "samples of threads that were ending: counted, but without their stacks"},
     [HS_DROP_META] = {"meta", "the link left no room for stacks, modules or files: frames may be missing"},
-    [HS_DROP_NO_ROOM] = {"no_room", "a stack had no room for looking at it: counted, but without their stacks"},
+    [HS_DROP_NO_ROOM] = {"no_room", "a thread's stack had no room for the unwinder: counted, but without their stacks"},
     [HS_DROP_CHILDREN] = {"children", "child processes that could not create a trace"},
     [HS_DROP_STACK_TABLE] = {"stack_table", "the stack table was full: counted, but without their stacks"},
 };
@@ -93,7 +93,7 @@ const char *hs_drop_reason(unsigned reason)
 const char *hs_drop_explanation(unsigned reason)
 {
     return reason < sizeof(drops) / sizeof(drops[0]) ? drops[reason].explanation
-                                                     : "a reason this version does not know";
+                                                     : "a reason that this version does not know";
 }
 
 const char *hs_drop_unit(unsigned reason)

@@ -56,14 +56,14 @@ static void print_program(const struct report_summary_writer *to, const struct h
 // The facts about an aggregate trace.
 static void print_sums(const struct report_summary_writer *to, const struct hs_summary *summary)
 {
-    row(to, "holds", "sums per stack at %s, every %s: live memory is known at each tick",
+    row(to, "contains", "sums per stack at %s, every %s: live memory is known at each tick",
         hs_text__counted(summary->aggregate_ticks, "tick").text, hs_text__time(summary->aggregate_interval_ns).text);
     row(to, "not known", "peaks between ticks, and of single blocks their times, sizes, lifetimes and threads");
     if (summary->folded_stacks)
         row(to, "folded", "%s %s folded together as [no stack]",
             hs_text__counted(summary->folded_stacks, "small stack").text, summary->folded_stacks == 1 ? "is" : "are");
     if (summary->untold_events)
-        row(to, "untold", "%s came after the last tick, at %s, and %s in no sum",
+        row(to, "not in sums", "%s came after the last tick, at %s, and %s not included",
             hs_text__counted(summary->untold_events, "event").text, hs_text__time(summary->aggregate_until).text,
             summary->untold_events == 1 ? "is" : "are");
 }
@@ -96,16 +96,16 @@ static void print_numbers(const struct report_summary_writer *to, const struct h
 
 static void print_early_ending(const struct report_summary_writer *to, const struct hs_summary *summary)
 {
-    static const char *const reasons[] = {"no reason given",
+    static const char *const reasons[] = {"of an unknown reason",
                                           "the disk was full",
                                           "the limit for the size of a file was reached",
                                           "the trace could not be written",
                                           "of an error inside the recorder",
-                                          "the program has forbidden itself system calls that recording needs"};
+                                          "a filter of the program forbids system calls that recording needs"};
     const char *reason = summary->stop_reason < sizeof(reasons) / sizeof(reasons[0]) ? reasons[summary->stop_reason]
                                                                                      : "of an unknown reason";
     if (summary->stop_errno == EBADF)
-        reason = "the program closed the trace's descriptor and had no more right to open the file again";
+        reason = "the program closed the trace's descriptor and was not allowed to open the file again";
     if (summary->stop_errno && summary->stop_errno != EBADF)
         row(to, "ending", "recording ended early because %s (%s); what came later is missing", reason,
             strerror((int)summary->stop_errno));
@@ -140,12 +140,12 @@ static void print_ending(const struct report_summary_writer *to, const struct hs
 
 static void print_damage(const struct report_summary_writer *to, const struct hs_summary *summary)
 {
-    static const char *const kinds[HS_DAMAGE_COUNT] = {[HS_DAMAGE_HEADER] = "bytes that are no chunk",
+    static const char *const kinds[HS_DAMAGE_COUNT] = {[HS_DAMAGE_HEADER] = "bytes outside of chunks",
                                                        [HS_DAMAGE_CHECKSUM] = "wrong checksum",
                                                        [HS_DAMAGE_DECODE] = "undecodable",
                                                        [HS_DAMAGE_TRUNCATED] = "cut off by the end of the file",
-                                                       [HS_DAMAGE_SLOT] = "senseless live record",
-                                                       [HS_DAMAGE_META] = "senseless meta record",
+                                                       [HS_DAMAGE_SLOT] = "invalid record in a slot",
+                                                       [HS_DAMAGE_META] = "invalid meta record",
                                                        [HS_DAMAGE_INDEX] = "wrong index"};
     if (!summary->damaged_chunks)
         return;
@@ -245,11 +245,11 @@ static void print_unseen(const struct report_summary_writer *to, const struct hs
         if (found[i].may_pass)
             row(to, "unseen",
                 "%s has its own %s: blocks that it does not take from the next malloc are not recorded%s%s",
-                found[i].module, found[i].function, is_function ? "; on AMD64, record it with " : "",
+                found[i].module, found[i].function, is_function ? "; on AMD64 and AArch64, record it with " : "",
                 is_function ? option.text : "");
         else
             row(to, "unseen",
-                "%s has its own allocator (%s), whose blocks are not recorded; on AMD64, record it with %s",
+                "%s has its own allocator (%s), whose blocks are not recorded; on AMD64 and AArch64, record it with %s",
                 found[i].module, found[i].function, option.text);
     }
 }

@@ -71,10 +71,11 @@ static int check_transforms(struct hs_question *question, const struct hs_export
         return 0;
     hs_export_formats__list_of_stacks(formats, sizeof(formats));
     char *text = hs_transforms__text(transforms);
-    int result = hs_error__set(&question->error, EINVAL,
-                               "%s: %s contains single blocks with their stacks as they are; leave it out, or write "
-                               "one of: %s",
-                               text ? text : "transforms", format->name, formats);
+    int result =
+        hs_error__set(&question->error, EINVAL,
+                      "%s: %s contains single blocks with unchanged stacks; leave this parameter out, or write "
+                      "one of: %s",
+                      text ? text : "transforms", format->name, formats);
     free(text);
     return result;
 }

@@ -105,7 +105,8 @@ int hs_question__axis(struct hs_question *question, uint64_t *from, uint64_t *to
     const bool axis = has_axis(question), filters = question->endpoint->takes & HS_TAKES_FILTER;
     const char *const names[] = {axis ? "axis_from" : "from", axis ? "axis_to" : "to"};
     if (axis && !filters && (hs_uri__value(&question->uri, "from") || hs_uri__value(&question->uri, "to")))
-        return hs_error__set(&question->error, EINVAL, "axis_from: says the same as from and to here; give either");
+        return hs_error__set(&question->error, EINVAL,
+                             "axis_from: means the same as from and to here; give only one of them");
     int result = hs_question__time(question, question->state, names[0], from);
     if (!result)
         result = hs_question__time(question, question->state, names[1], to);
@@ -419,7 +420,8 @@ int hs_question__cached(struct hs_question *question, const struct hs_rest_state
     char *whole = NULL;
     struct hs_cached *cached = NULL;
     if (question->held_count == HS_QUESTION_HELD)
-        return hs_error__set(&question->error, EOVERFLOW, "the query needs too much at once");
+        return hs_error__set(&question->error, EOVERFLOW,
+                             "the query needs too many results of other queries; split it");
     if (asprintf(&whole, "%s%s", state->key, key) < 0)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     struct question_making making = {maker, false};

@@ -19,7 +19,8 @@
                  "for their callers"},                                                                                 \
         {.name = "merge_library",                                                                                      \
          .kind = HS_REST_TEXT,                                                                                         \
-         .help = "the same for the functions of a library; * and ? are wildcards, several names have commas between"}, \
+         .help =                                                                                                       \
+             "the same for the functions of a library; * and ? are wildcards; separate several names with commas"},    \
         {.name = "collapse_function",                                                                                  \
          .kind = HS_REST_TEXT,                                                                                         \
          .help = "leave out what the functions that match this regular expression call; it counts for them"},          \

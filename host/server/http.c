@@ -525,7 +525,7 @@ static enum MHD_Result serve_page(struct hs_http_server *server, struct MHD_Conn
         allowed = allowed ? "GET, POST" : page->method;
     }
     if (allowed)
-        return refuse(server, mhd, MHD_HTTP_METHOD_NOT_ALLOWED, "this page is not asked for in this way", allowed);
+        return refuse(server, mhd, MHD_HTTP_METHOD_NOT_ALLOWED, "this method is not allowed for this path", allowed);
     return refuse(server, mhd, MHD_HTTP_NOT_FOUND, "there is no such page", NULL);
 }
 
@@ -540,7 +540,7 @@ static bool may_ask(const struct hs_http_server *server, struct MHD_Connection *
 static enum MHD_Result turn_away(struct hs_http_server *server, struct MHD_Connection *mhd)
 {
     if (server->token)
-        return refuse(server, mhd, MHD_HTTP_UNAUTHORIZED, "this server wants its token", NULL);
+        return refuse(server, mhd, MHD_HTTP_UNAUTHORIZED, "this request needs the server's token", NULL);
     return refuse(server, mhd, MHD_HTTP_FORBIDDEN,
                   "this server answers its own user on its own machine only; others need a --token", NULL);
 }

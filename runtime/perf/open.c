@@ -338,8 +338,7 @@ void hs_perf__explain(long error, char line[HS_PERF_LINE])
     case ENODEV: // gVisor's
     case ENOENT:
     case EOPNOTSUPP:
-        hs_text__add(&text,
-                     "absent: no perf_event_open here; a kernel with CONFIG_PERF_EVENTS, and no emulator, has it");
+        hs_text__add(&text, "absent: no perf_event_open here; use a kernel with CONFIG_PERF_EVENTS and no emulator");
         break;
     case ENOBUFS:
         hs_text__add(&text, "no memory for rings: raise kernel.perf_event_mlock_kb or the limit of locked memory");

@@ -357,7 +357,7 @@ static void emit_what_is_missing(void)
     if (perf.rings->without_stack)
         say("without stacks: this kernel copies no registers and stacks for samples");
     if (perf.rings->without_kernel)
-        say("user mode alone: kernel.perf_event_paranoid 1 would add what the kernel does for the program, and "
+        say("user mode alone: kernel.perf_event_paranoid 1 would add the kernel's work for the program, and "
             "off-cpu");
     if (perf.rings->incomplete)
         say("not every thread is sampled: raise the limit of open files");
@@ -483,7 +483,7 @@ void hs_perf__stop(void)
         return;
     perf.self = NULL;
     hs_perf_rings__unmap(perf.rings);
-    say("ended: the program had to be without this thread");
+    say("ended: the program had to be single-threaded");
 }
 
 // The lock is not kept: who unloads may wait for a thread that unloads, too. What is in the rings then is left there.

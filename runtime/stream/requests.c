@@ -142,7 +142,7 @@ static uint32_t carry_out(const char *text, struct hs_text *out)
         const char *argument = text + hs_text__length(requests[i].name);
         return requests[i].carry_out(*argument == ' ' ? argument + 1 : argument, out);
     }
-    hs_text__add(out, "there are: status, start, stop, mark TEXT, flush\n");
+    hs_text__add(out, "requests: status, start, stop, mark TEXT, flush\n");
     return EINVAL;
 }
 

@@ -344,7 +344,7 @@ START_TEST(test_strip)
           "$HEAPSONDE strip -o short.dat whole.dat && $HEAPSONDE strip -t 0ns -o same.dat whole.dat && "
           "$HEAPSONDE strip -t 1h -o hour.dat whole.dat && test $(stat -c %%a hour.dat) = 600 && "
           "zstd -q whole.dat && gzip -k whole.dat && for packed in whole.dat.zst whole.dat.gz; do "
-          "$HEAPSONDE report $packed 2>errors; test $? -eq 1 && grep -q 'when it is unpacked' errors || exit 1; done",
+          "$HEAPSONDE report $packed 2>errors; test $? -eq 1 && grep -q 'unpack it first' errors || exit 1; done",
           source);
     for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
         expect_same("whole.dat", "short.dat", kept[i]);

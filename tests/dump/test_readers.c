@@ -397,7 +397,7 @@ static void expect_error(const char *text, const char *message)
 START_TEST(test_errors)
 {
     expect_error("", "some.heap: the file is empty");
-    expect_error("this is no dump\n", "some.heap: no heap dump");
+    expect_error("this is no dump\n", "some.heap: not a heap dump");
     expect_error("heap_v2/\n", "some.heap:1: ");
     expect_error("heap_v2/12x\n", "some.heap:1: ");
     expect_error("heap_v2/99999999999999999999\n", "some.heap:1: ");
@@ -415,7 +415,7 @@ START_TEST(test_errors)
     expect_error("--- symbol\n0x12\n---\n--- heap\nheap_v2/1\n", "some.heap:2: a symbol should read");
     expect_error("--- symbol\nbinary=x\n---\n", "ends before '--- heap'");
     expect_error("--- symbol\nbinary=x\n---\n--- heap\nheap_v2/x\n", "some.heap:5: ");
-    expect_error("main;f 12\nmain;g\n", "some.heap: no heap dump");
+    expect_error("main;f 12\nmain;g\n", "some.heap: not a heap dump");
 }
 END_TEST
 

@@ -473,7 +473,7 @@ def refused():
     expect('version 3' in text and 'nothing was written' in text, text)
     expect(database.ask('SELECT count() FROM sample') == before, 'nothing was written')
     host = f'127.0.0.1:{database.port}/fleet'
-    expect('neither this user' in run('fleet', 'growth', f'clickhouse://keeper:wrong@{host}', status=1), 'a wrong password')
+    expect('does not accept this user' in run('fleet', 'growth', f'clickhouse://keeper:wrong@{host}', status=1), 'a wrong password')
     expect('wrong' not in run('fleet', 'growth', f'clickhouse://keeper:wrong@{host}', status=1), 'the password is not shown')
     expect('version 3' in run('fleet', 'growth', f'clickhouse://keeper:secret%20word@{host}', status=1), 'the right one')
     for address in ('http://x/y', 'clickhouse://', 'clickhouse://host', 'clickhouse://host/a-b', 'clickhouse://host/a/b'):

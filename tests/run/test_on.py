@@ -376,7 +376,7 @@ class Here(Board):
 
     def test_refusals(self):
         script = os.path.join(self.folder, "script")
-        for first, status, words in ((script, 126, "name the program that runs it"), ("/no/such -x", 127, "/no/such, which #! of ")):
+        for first, status, words in ((script, 126, "name the program that runs it"), ("/no/such -x", 127, "/no/such, which the #! line of ")):
             with open(script, "w", encoding="ascii") as file:
                 file.write(f"#!{first}\n")
             os.chmod(script, 0o644)
