@@ -209,7 +209,7 @@ static int write_settings(struct attaching *attaching)
     for (unsigned i = 0; i < request->variable_count; i++) {
         size_t length = strlen(request->variables[i]) + 1;
         if (length > sizeof attaching->settings - text)
-            return hs_error__set(attaching->error, E2BIG, "the options for the recording library are too long");
+            return hs_error__set(attaching->error, E2BIG, "the options for the library are too long");
         put_word(attaching, SETTING_LIST + 8 * (size_t)i, attaching->region.settings + text);
         memcpy(attaching->settings + text, request->variables[i], length);
         text += length;

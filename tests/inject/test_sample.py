@@ -78,6 +78,7 @@ def counts(target):
         if turn == 0:
             target.ask('old')
         path = target.dump()
+        assert '\nrate: every allocation\n' in target.run('ctl', str(target.pid), 'status')
         target.detach()
         target.ask('work 10')
         assert target.state() == before, (before, target.state())
@@ -206,7 +207,7 @@ def refused(target):
     target.sample()
     for words in (('attach', pid), ('attach', '--sample', pid), ('doctor', pid)):
         assert 'is sampled already' in target.run(*words, expected=1), words
-    target.detach()
+    assert f'process {pid} is not sampled any more' in target.run('detach', pid)
     target.attach()
     for words in (('attach', pid), ('attach', '--sample', pid), ('doctor', pid)):
         assert 'is recorded already' in target.run(*words, expected=1), words
