@@ -266,6 +266,21 @@ START_TEST(test_loops)
                      "jumps back to its beginning");
     // mov x1, x0; add x0, x0, #1; cbnz x0, the second; ret
     ck_assert_ptr_null(move_words(&moved, (const uint32_t[]){0xaa0003e1, 0x91000400, 0xb5ffffe0, OTHER}, 4));
+    // bti c; add x0, x0, #1; cbnz x0, bti; ret
+    ck_assert_str_eq(move_words(&moved, (const uint32_t[]){BTI_C, 0x91000400, 0xb5ffffc0, OTHER}, 4),
+                     "jumps back to its beginning");
+}
+END_TEST
+
+// cbz x0, ret; add x0, x0, #1; ret; the next function ends with a call of this one, in the form of a jump.
+START_TEST(test_others)
+{
+    static const uint32_t words[] = {0x91000400, 0xb4000040, 0x91000400, OTHER, 0xaa0103e0, 0x17fffffb};
+    for (size_t size = 0; size <= sizeof words; size += UNIT) {
+        struct hs_moved_code moved = {.may_call = false};
+        bool done = hs_inject_aarch64.move(&moved, FUNCTION, (const uint8_t *)words, sizeof words, size, PLACE);
+        ck_assert_int_eq(done, size < sizeof words);
+    }
 }
 END_TEST
 
@@ -395,6 +410,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, test_refused);
     tcase_add_test(tests, test_beginnings);
     tcase_add_test(tests, test_loops);
+    tcase_add_test(tests, test_others);
     tcase_add_test(tests, test_reach);
     tcase_add_test(tests, test_islands);
     tcase_add_test(tests, test_library);
