@@ -149,9 +149,14 @@ static void put_thread_check(struct code_words *code, const struct hs_island *is
     put(code, 0xb9400000 | island->number_at / 4 << 10 | X17 << 5 | X17); // ldr w17, [x17, number_at]
     put(code, 0x6b000000 | X17 << 16 | X15 << 5 | ZERO);                  // cmp w15, w17
     size_t same = put_conditional(code, EQUAL);
+    if (island->no_record)
+        land(code, none);
     put_constant(code, X17, (uint64_t)island->words.word);
-    put_access(code, STORE_64, ZERO, X16, X17);
-    land(code, none);
+    if (island->no_record)
+        put_constant(code, X15, island->no_record);
+    put_access(code, STORE_64, island->no_record ? X15 : ZERO, X16, X17);
+    if (!island->no_record)
+        land(code, none);
     land(code, same);
 }
 

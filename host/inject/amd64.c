@@ -577,7 +577,6 @@ const struct hs_inject_arch hs_inject_amd64 = {
     .move = move,
     .patch = put_patch,
     .island = put_island,
-    .stores_no_record = true,
     .return_zero = put_return_zero,
     .trap = (const uint8_t[]){0xcc},
     .trap_length = 1,

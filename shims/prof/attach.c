@@ -36,7 +36,7 @@ HS_EXPORT struct hs_attach_table heapsonde_attach = {
 
 // ---- the first calls ------------------------------------------------------------------------------------------------
 
-#if defined(__x86_64__) // where a running process can be sampled
+#ifdef HS_ARCH_HOOK_ENTRY // where a running process can be sampled
 // glibc's struct mallinfo2: `allocated` is in the heap, `mapped` in mappings of their own.
 struct held_by_heap {
     size_t arena, free_chunks, fast_chunks, mappings, mapped, unused, fast, allocated, available, top;

@@ -331,7 +331,7 @@ static void check_no_argument_is_written(const uint8_t *code, size_t length)
 START_TEST(test_islands)
 {
     uint8_t code[HS_INJECT_CODE];
-    for (unsigned form = 0; form < 16; form++) {
+    for (unsigned form = 0; form < 32; form++) {
         struct hs_island island = {.hook = 0xffff12345678,
                                    .original = 0xffff87654320,
                                    .function = form & 1 ? 0xfffffedcba90 : 0,
@@ -340,7 +340,8 @@ START_TEST(test_islands)
                                    .own_end = form & 4 ? 0xffff11153333 : 0,
                                    .signing = form & 8 ? PACIASP : 0,
                                    .words = {NULL, 8, -1648},
-                                   .number_at = 60};
+                                   .number_at = 60,
+                                   .no_record = form & 16 ? 0xffff77778888 : 0};
         size_t length = hs_inject_aarch64.island(code, &island);
         ck_assert_uint_le(length, sizeof code);
         check_no_argument_is_written(code, length);
@@ -348,7 +349,8 @@ START_TEST(test_islands)
         ck_assert_uint_eq(count_in(code, length, "br x16"), form & 4 ? 2 : 1);
         ck_assert_uint_eq(count_in(code, length, "sub x16, x30, x16"), form & 4 ? 1 : 0);
         ck_assert_uint_eq(count_in(code, length, "mrs x16, tpidr_el0"), form & 2 ? 0 : 1);
-        ck_assert_uint_eq(count_in(code, length, "str xzr, [x16, x17]"), form & 2 ? 0 : 1);
+        ck_assert_uint_eq(count_in(code, length, form & 16 ? "str x15, [x16, x17]" : "str xzr, [x16, x17]"),
+                          form & 2 ? 0 : 1);
     }
 }
 END_TEST

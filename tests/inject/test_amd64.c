@@ -48,7 +48,7 @@ static bool is_same(const cs_insn *old, const cs_insn *new)
 static void check_moved(const struct hs_moved_code *moved, const uint8_t *code, uint64_t place)
 {
     const uint8_t *old_code = code, *new_code = moved->code;
-    size_t old_length = 32, new_length = moved->length;
+    size_t old_length = 24, new_length = moved->length;
     uint64_t old_at = moved->at, new_at = place;
     cs_insn *old = cs_malloc(handle), *new = cs_malloc(handle);
     bool ended = false;
