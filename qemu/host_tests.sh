@@ -5,8 +5,8 @@
 
 # What scripts/test builds and runs of them.
 # shellcheck disable=SC2034
-host_quick_targets=(heapsonde heapsonde-trace golden_trace test_json test_report test_export test_dump_readers test_store_packed
-    test_store_import attach_dynamic attach_static attach_static_pie allocators_toy)
+host_quick_targets=(heapsonde heapsonde-trace heapsonde-prof golden_trace test_json test_report test_export test_dump_readers
+    test_store_packed test_store_import attach_dynamic attach_static attach_static_pie allocators_toy)
 # shellcheck disable=SC2034
 host_quick_tests='^(exchange|json|report|export|dump_readers|store_packed|store_import)$'
 

@@ -134,8 +134,9 @@ static int end_recording(const struct hs_arguments *arguments, pid_t pid, bool q
         return HS_EXIT_FAILURE;
     }
     if (!quiet)
-        fprintf(stderr, "heapsonde: process %d is not recorded any more; %u %s stopped for %.2f ms\n", (int)pid,
-                result.threads, result.threads == 1 ? "thread was" : "threads were", milliseconds(result.pause_ns));
+        fprintf(stderr, "heapsonde: process %d is not %s any more; %u %s stopped for %.2f ms\n", (int)pid,
+                result.samples ? "sampled" : "recorded", result.threads,
+                result.threads == 1 ? "thread was" : "threads were", milliseconds(result.pause_ns));
     return HS_EXIT_OK;
 }
 
@@ -304,9 +305,9 @@ static const struct hs_option detach_options[] = {
 const struct hs_command hs_command_detach = {
     .name = "detach",
     .synopsis = "[OPTIONS] PID",
-    .summary = "end the recording of a process that 'heapsonde attach' began",
-    .description = "Restores the program's instructions byte for byte, completes the trace and ends the recorder's "
-                   "threads. The process continues, and 'heapsonde attach' may record it again.",
+    .summary = "end the recording or sampling of a process that 'heapsonde attach' began",
+    .description = "Restores the program's instructions byte for byte, completes the trace and ends the library's "
+                   "threads. The process continues, and 'heapsonde attach' may record or sample it again.",
     .operand = HS_OPERAND_PROCESS,
     .least_operands = 1,
     .most_operands = 1,

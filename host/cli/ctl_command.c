@@ -204,8 +204,8 @@ static int rate(struct job *job)
     int result = ask(job, request, &answer);
     if (result)
         return result;
-    printf("one sample in %s now, in %s before; existing samples keep their weight\n", hs_text__bytes(bytes).text,
-           hs_text__bytes(hs_ctl_answer__number(&answer, "before")).text);
+    printf("%s now, %s before; existing samples keep their weight\n", hs_ctl_rate(bytes).text,
+           hs_ctl_rate(hs_ctl_answer__number(&answer, "before")).text);
     hs_ctl_answer__free(&answer);
     return HS_EXIT_OK;
 }

@@ -2,7 +2,6 @@
 #include "host/ctl/status.h"
 
 #include "host/base/json.h"
-#include "host/report/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,14 @@ const char *hs_ctl_time(uint64_t ns, char text[40])
     struct tm parts;
     if (!ns || !gmtime_r(&seconds, &parts) || !strftime(text, 40, "%Y-%m-%d %H:%M:%S UTC", &parts))
         strcpy(text, "the start");
+    return text;
+}
+
+struct hs_text hs_ctl_rate(uint64_t sample_bytes)
+{
+    struct hs_text text = {"every allocation"};
+    if (sample_bytes != 1)
+        snprintf(text.text, sizeof(text.text), "one sample in %s", hs_text__bytes(sample_bytes).text);
     return text;
 }
 
@@ -70,7 +77,7 @@ static void print_counts(FILE *out, const struct hs_ctl_answer *answer)
 {
     uint64_t dropped = hs_ctl_answer__number(answer, "samples_dropped");
     uint64_t shortened = hs_ctl_answer__number(answer, "samples_shortened");
-    fprintf(out, "rate: one sample in %s\n", hs_text__bytes(hs_ctl_answer__number(answer, "sample_bytes")).text);
+    fprintf(out, "rate: %s\n", hs_ctl_rate(hs_ctl_answer__number(answer, "sample_bytes")).text);
     fprintf(out, "live: %s in %s, as estimated from %s\n",
             hs_text__bytes(hs_ctl_answer__number(answer, "live_bytes")).text,
             hs_text__blocks(hs_ctl_answer__number(answer, "live_objects")).text,
@@ -169,6 +176,12 @@ void hs_ctl_status__json(FILE *out, const struct hs_ctl_process *process, const 
 
 // ---- many -----------------------------------------------------------------------------------------------------------
 
+// In a column that is named "one in".
+static struct hs_text one_in(uint64_t sample_bytes)
+{
+    return sample_bytes == 1 ? (struct hs_text){"1 block"} : hs_text__bytes(sample_bytes);
+}
+
 void hs_ctl_status__list(FILE *out, const struct hs_ctl_process *processes, size_t count)
 {
     fprintf(out, "%8s  %-10s  %12s  %12s  %s\n", "pid", "sampling", "one in", "live", "name");
@@ -182,7 +195,7 @@ void hs_ctl_status__list(FILE *out, const struct hs_ctl_process *processes, size
         }
         fprintf(out, "%8ld  %-10s  %12s  %12s  %s\n", (long)processes[i].pid,
                 hs_ctl_answer__flag(&answer, "prof.active") ? "active" : "off",
-                hs_text__bytes(hs_ctl_answer__number(&answer, "sample_bytes")).text,
+                one_in(hs_ctl_answer__number(&answer, "sample_bytes")).text,
                 hs_text__bytes(hs_ctl_answer__number(&answer, "live_bytes")).text, name);
         hs_ctl_answer__free(&answer);
     }

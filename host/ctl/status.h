@@ -6,6 +6,7 @@
 
 #include "host/ctl/client.h"
 #include "host/ctl/find.h"
+#include "host/report/text.h"
 
 #include <stdio.h>
 
@@ -22,6 +23,9 @@ void hs_ctl_status__list_json(FILE *out, const struct hs_ctl_process *processes,
 
 // "2026-11-22 01:02:03 UTC"
 const char *hs_ctl_time(uint64_t ns, char text[40]);
+
+// "one sample in 4.00 KiB", "every allocation"
+struct hs_text hs_ctl_rate(uint64_t sample_bytes);
 
 // The sessions of an answer for a message: "the one without a name, nightly".
 const char *hs_ctl_sessions(const struct hs_ctl_answer *answer, char *text, size_t size);

@@ -149,9 +149,14 @@ static void put_thread_check(struct code_words *code, const struct hs_island *is
     put(code, 0xb9400000 | island->number_at / 4 << 10 | X17 << 5 | X17); // ldr w17, [x17, number_at]
     put(code, 0x6b000000 | X17 << 16 | X15 << 5 | ZERO);                  // cmp w15, w17
     size_t same = put_conditional(code, EQUAL);
+    if (island->no_record)
+        land(code, none);
     put_constant(code, X17, (uint64_t)island->words.word);
-    put_access(code, STORE_64, ZERO, X16, X17);
-    land(code, none);
+    if (island->no_record)
+        put_constant(code, X15, island->no_record);
+    put_access(code, STORE_64, island->no_record ? X15 : ZERO, X16, X17);
+    if (!island->no_record)
+        land(code, none);
     land(code, same);
 }
 
@@ -342,14 +347,38 @@ static bool is_signing(uint32_t word)
     return word == SIGN_A || word == SIGN_B;
 }
 
-// A loop that begins with the first instruction would call the hook again and again.
+static bool branches(enum kind kind)
+{
+    return kind == JUMP || kind == CONDITIONAL || kind == TEST;
+}
+
+// Of a function whose size is not known: it ends with an instruction that leads elsewhere, where no earlier one jumps
+// further.
+static uint64_t size_of(uint64_t function, const uint8_t *bytes, uint64_t length)
+{
+    uint64_t last = function, offset = 0;
+    while (offset + UNIT <= length) {
+        uint32_t word = word_at(bytes, offset);
+        enum kind kind = kind_of(word);
+        uint64_t target = branches(kind) ? target_of(word, kind, function + offset) : 0;
+        offset += UNIT;
+        if (target > last && target < function + length)
+            last = target;
+        if ((kind == JUMP || kind == INDIRECT) && function + offset > last)
+            break;
+    }
+    return offset;
+}
+
+// A loop that begins with the first instruction would call the hook again and again. Other functions may end with a
+// jump to the beginning.
 static bool is_jumped_to(const struct hs_moved_code *moved, uint64_t function, const uint8_t *bytes, uint64_t size)
 {
     for (uint64_t offset = 0; offset + UNIT <= size; offset += UNIT) {
         uint32_t word = word_at(bytes, offset);
         enum kind kind = kind_of(word);
-        if ((kind == JUMP || kind == CONDITIONAL || kind == TEST) &&
-            target_of(word, kind, function + offset) == moved->at)
+        uint64_t target = branches(kind) ? target_of(word, kind, function + offset) : 0;
+        if (target >= function && target <= moved->at)
             return true;
     }
     return false;
@@ -360,7 +389,7 @@ static bool is_jumped_to(const struct hs_moved_code *moved, uint64_t function, c
 static bool move(struct hs_moved_code *moved, uint64_t function, const uint8_t *bytes, size_t length, size_t size,
                  uint64_t to)
 {
-    uint64_t end = size < length ? size : length, offset = 0;
+    uint64_t end = size && size < length ? size : length, offset = 0;
     struct code_words code = {.start = moved->code, .at = to};
     bool goes_on = false;
     *moved = (struct hs_moved_code){.may_call = moved->may_call, .consumed = UNIT};
@@ -380,7 +409,7 @@ static bool move(struct hs_moved_code *moved, uint64_t function, const uint8_t *
         put_jump(&code, moved->at + UNIT);
     if (!moved->problem && code.is_wrong)
         moved->problem = "is out of reach";
-    if (!moved->problem && is_jumped_to(moved, function, bytes, end))
+    if (!moved->problem && is_jumped_to(moved, function, bytes, size ? end : size_of(function, bytes, length)))
         moved->problem = "jumps back to its beginning";
     moved->length = code.length;
     return !moved->problem;

@@ -197,13 +197,22 @@ static bool is_loop(const struct instruction *instruction)
     return instruction->is_main && instruction->parts.opcode >= 0xe0 && instruction->parts.opcode <= 0xe3;
 }
 
+static bool is_transaction(const struct instruction *instruction)
+{
+    return instruction->is_main && instruction->parts.opcode == 0xc7 && instruction->bytes[1] == 0xf8; // xbegin
+}
+
+static bool branches(const struct instruction *instruction)
+{
+    return is_jump(instruction) || is_conditional(instruction) || is_loop(instruction) || is_transaction(instruction);
+}
+
 // syscall, sysenter, int, xbegin
 static bool is_for_kernel(const struct instruction *instruction)
 {
     uint8_t opcode = instruction->parts.opcode;
     return (instruction->is_second && (opcode == 0x05 || opcode == 0x34)) ||
-           (instruction->is_main &&
-            (opcode == 0xcc || opcode == 0xcd || (opcode == 0xc7 && instruction->bytes[1] == 0xf8)));
+           (instruction->is_main && (opcode == 0xcc || opcode == 0xcd || is_transaction(instruction)));
 }
 
 static bool leaves(const struct instruction *instruction)
@@ -292,18 +301,49 @@ static bool is_padding(const uint8_t *bytes, size_t length)
     return true;
 }
 
-// Whether an instruction of the function jumps behind the first byte of what was moved.
-static bool is_jumped_into(const struct hs_moved_code *moved, const uint8_t *code, size_t size)
+// Code from the function's first byte on.
+struct extent {
+    uint64_t function;
+    const uint8_t *code;
+    size_t length; // of the code
+    size_t size;   // of the function; 0: not known
+};
+
+// The size of a function: it ends with an instruction that leads elsewhere, where no earlier one jumps further.
+static size_t size_of(const struct extent *extent)
 {
     struct instruction instruction;
-    for (size_t at = 0; at < size;) {
-        if (!take(&instruction, code + at, size - at, moved->at + at)) {
+    uint64_t last = extent->function;
+    if (extent->size)
+        return extent->size < extent->length ? extent->size : extent->length;
+    for (size_t at = 0; at < extent->length;) {
+        if (!take(&instruction, extent->code + at, extent->length - at, extent->function + at))
+            return at;
+        at += instruction.parts.at;
+        if (branches(&instruction) && instruction.target > last &&
+            instruction.target < extent->function + extent->length)
+            last = instruction.target;
+        if ((is_jump(&instruction) || leaves(&instruction)) && extent->function + at > last)
+            return at;
+    }
+    return extent->length;
+}
+
+// Whether an instruction jumps to what was moved, or a function to its own beginning: registers are not then as they
+// are at a call. Other functions may end with a jump to the beginning.
+static bool is_jumped_into(const struct hs_moved_code *moved, const struct extent *extent)
+{
+    const size_t size = size_of(extent), end = extent->size ? size : extent->length;
+    struct instruction instruction;
+    for (size_t at = 0; at < end;) {
+        if (!take(&instruction, extent->code + at, end - at, extent->function + at)) {
             at++;
             continue;
         }
-        if ((is_jump(&instruction) || is_conditional(&instruction) || is_direct_call(&instruction) ||
-             is_loop(&instruction)) &&
-            instruction.target > moved->at && instruction.target < moved->at + moved->consumed)
+        bool is_own = at < size && branches(&instruction);
+        uint64_t first = is_own ? extent->function : moved->at + 1;
+        if ((branches(&instruction) || is_direct_call(&instruction)) && instruction.target >= first &&
+            instruction.target < moved->at + moved->consumed)
             return true;
         at += instruction.parts.at;
     }
@@ -339,17 +379,17 @@ static bool move(struct hs_moved_code *moved, uint64_t function, const uint8_t *
                  uint64_t to)
 {
     static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    const struct extent extent = {function, bytes, length, size};
     *moved = (struct hs_moved_code){.may_call = moved->may_call, .at = function};
     if (length >= sizeof endbr + JUMP && !memcmp(bytes, endbr, sizeof endbr)) {
         moved->at += sizeof endbr;
         bytes += sizeof endbr;
         length -= sizeof endbr;
-        size -= size >= sizeof endbr ? sizeof endbr : size;
     }
     struct code code = {.start = moved->code, .at = to};
     moved->problem = move_all(moved, &code, bytes, length);
     moved->length = code.length;
-    if (!moved->problem && is_jumped_into(moved, bytes, size < length ? size : length))
+    if (!moved->problem && is_jumped_into(moved, &extent))
         moved->problem = "jumps back to its beginning";
     return !moved->problem;
 }
@@ -537,7 +577,6 @@ const struct hs_inject_arch hs_inject_amd64 = {
     .move = move,
     .patch = put_patch,
     .island = put_island,
-    .stores_no_record = true,
     .return_zero = put_return_zero,
     .trap = (const uint8_t[]){0xcc},
     .trap_length = 1,

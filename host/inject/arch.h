@@ -71,8 +71,7 @@ struct hs_inject_arch {
     // Returns the patch's length, 0 if `to` is out of reach.
     size_t (*patch)(uint8_t *code, uint64_t at, uint64_t to);
     size_t (*island)(uint8_t *code, const struct hs_island *island);
-    bool stores_no_record; // whether `island` does what hs_island.no_record says
-    const uint8_t *trap;   // an instruction that stops a thread
+    const uint8_t *trap; // an instruction that stops a thread
     size_t trap_length;
     size_t trap_passed; // by so many bytes the thread is then behind its beginning
     size_t (*return_zero)(uint8_t *code);

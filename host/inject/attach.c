@@ -200,7 +200,7 @@ static int write_settings(struct attaching *attaching)
     for (unsigned i = 0; i < request->variable_count; i++) {
         size_t length = strlen(request->variables[i]) + 1;
         if (length > sizeof attaching->settings - text)
-            return hs_error__set(attaching->error, E2BIG, "the options for the recording library are too long");
+            return hs_error__set(attaching->error, E2BIG, "the options for the library are too long");
         put_word(attaching, SETTING_LIST + 8 * (size_t)i, attaching->region.settings + text);
         memcpy(attaching->settings + text, request->variables[i], length);
         text += length;
@@ -425,20 +425,11 @@ static int look_at_target(struct attaching *attaching, uint64_t *malloc_at)
     return find_allocators(attaching, malloc_at);
 }
 
-static int check_sampling(struct attaching *attaching)
-{
-    if (attaching->target.arch->stores_no_record)
-        return 0;
-    return hs_error__set(attaching->error, ENOTSUP, "a running process cannot be sampled on this machine");
-}
-
 static int attach(struct attaching *attaching)
 {
     uint64_t malloc_at = 0;
     const struct hs_inject_request *request = attaching->request;
-    int failed = request->samples ? check_sampling(attaching) : 0;
-    if (!failed)
-        failed = look_at_target(attaching, &malloc_at);
+    int failed = look_at_target(attaching, &malloc_at);
     if (!failed)
         failed = hs_inject_image__open(&attaching->image, request->library, attaching->target.arch->machine,
                                        attaching->error);
@@ -534,8 +525,6 @@ int hs_inject__examine(pid_t pid, bool samples, struct hs_error *error)
     failed = hs_inject_target__open(&attaching->target, pid, error);
     if (!failed)
         failed = hs_seccomp__check(&attaching->target, samples, false, error);
-    if (!failed && samples)
-        failed = check_sampling(attaching);
     if (!failed)
         failed = look_at_target(attaching, &malloc_at);
     release(attaching);

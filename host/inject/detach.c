@@ -41,8 +41,8 @@ static int stop_idle(struct hs_inject_target *target, const struct hs_region *re
         hs_inject_target__let_go(target);
         nanosleep(&pause, NULL);
     } while (now_ns() - begun < END_SECONDS * 1000000000ull);
-    return hs_error__set(error, ETIMEDOUT, "the recording library still starts in process %d; try again later",
-                         (int)target->pid);
+    return hs_error__set(error, ETIMEDOUT, "the %s library still starts in process %d; try again later",
+                         region->is_sampler ? "sampling" : "recording", (int)target->pid);
 }
 
 static int detach(struct hs_inject_target *target, struct hs_inject_result *result, struct hs_error *error)
@@ -52,7 +52,9 @@ static int detach(struct hs_inject_target *target, struct hs_inject_result *resu
     if (failed)
         return failed;
     if (!hs_region__find(&region, target))
-        return hs_error__set(error, ENOENT, "process %d is not recorded by 'heapsonde attach'", (int)target->pid);
+        return hs_error__set(error, ENOENT, "process %d is neither recorded nor sampled by 'heapsonde attach'",
+                             (int)target->pid);
+    result->samples = region.is_sampler;
     uint64_t before;
     failed = stop_idle(target, &region, &before, error);
     if (failed)

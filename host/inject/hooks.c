@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKED_AT = 4096, UNIT = 16, ALLOCATOR = 1, NEEDED = 2, LATER = 4 };
+enum { LOOKED_AT = 4096, MOST_LOOKED_AT = 1 << 20, UNIT = 16, ALLOCATOR = 1, NEEDED = 2, LATER = 4 };
 
 // Functions of the library with the same name take their place. sbrk is done by brk. LATER: libc itself calls it before
 // there are thread-local variables.
@@ -177,24 +177,33 @@ static bool is_of_file(const struct hs_function *function, const uint8_t *code, 
     return false;
 }
 
+// All of the function, because any of its instructions may jump to the first ones. NULL: it cannot be read.
+static uint8_t *read_code(const struct hs_hooks *hooks, const struct hs_function *function, size_t *length)
+{
+    *length = !function->size ? LOOKED_AT : function->size < MOST_LOOKED_AT ? function->size + UNIT : MOST_LOOKED_AT;
+    uint8_t *code = malloc(*length);
+    while (code && *length >= UNIT && hs_inject_target__read(hooks->target, function->address, code, *length))
+        *length /= 2;
+    if (*length >= UNIT)
+        return code;
+    free(code);
+    return NULL;
+}
+
 // Adds a patch for the function, whose island is completed here. `is`: it leads to a record.
-static const char *plan_patch(struct hs_hooks *hooks, const struct hs_function *function, struct hs_island *island,
-                              const struct hs_family_function *is)
+static const char *plan_code(struct hs_hooks *hooks, const struct hs_function *function, struct hs_island *island,
+                             const struct hs_family_function *is, const uint8_t *code, size_t length)
 {
     const bool has_record = is != NULL;
     const struct hs_inject_arch *arch = hooks->target->arch;
-    uint8_t code[LOOKED_AT];
-    size_t length = sizeof code;
     struct hs_moved_code moved = {.may_call = is && !is->silent};
     struct hs_area *area = area_for(hooks, function);
-    while (length > 32 && hs_inject_target__read(hooks->target, function->address, code, length))
-        length /= 2;
-    if (!is_of_file(function, code, 16))
+    if (!is_of_file(function, code, UNIT))
         return "is not as in its file";
     if (!area || !has_room(hooks, area))
         return "finds no room";
     uint64_t original = area->at + area->used;
-    if (!arch->move(&moved, function->address, code, length, function->size ? function->size : length, original))
+    if (!arch->move(&moved, function->address, code, length, function->size, original))
         return moved.problem;
     size_t record = area->used + whole_units(moved.length);
     size_t island_at = record + (has_record ? whole_units(sizeof(struct hs_attach_function)) : 0);
@@ -214,6 +223,16 @@ static const char *plan_patch(struct hs_hooks *hooks, const struct hs_function *
         (struct hs_planned){*function, original, has_record ? area : NULL, has_record ? record : 0};
     hooks->region->patch_count++;
     return NULL;
+}
+
+static const char *plan_patch(struct hs_hooks *hooks, const struct hs_function *function, struct hs_island *island,
+                              const struct hs_family_function *is)
+{
+    size_t length;
+    uint8_t *code = read_code(hooks, function, &length);
+    const char *problem = code ? plan_code(hooks, function, island, is, code, length) : "cannot be read";
+    free(code);
+    return problem;
 }
 
 static uint64_t known_original(const struct hs_hooks *hooks, uint64_t address)

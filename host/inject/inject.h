@@ -32,6 +32,7 @@ struct hs_inject_request {
 struct hs_inject_result {
     unsigned threads;     // that were stopped
     unsigned patches;     // functions whose first instructions were replaced, or put back
+    bool samples;         // of a detach: what has ended is sampling
     uint64_t pause_ns;    // for which all threads were stopped
     uint64_t begin_ns;    // that the library took to start, beside the program
     char allocators[256]; // the names of the recorded functions: "malloc, je_malloc"

@@ -95,7 +95,8 @@ int hs_region__wait(const struct hs_region *region, const struct hs_inject_targe
         nanosleep(&pause, NULL);
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while (now.tv_sec - start.tv_sec <= (time_t)seconds);
-    return hs_error__set(error, ETIMEDOUT, "the recording library does not answer in process %d", (int)target->pid);
+    return hs_error__set(error, ETIMEDOUT, "the %s library does not answer in process %d",
+                         region->is_sampler ? "sampling" : "recording", (int)target->pid);
 }
 
 bool hs_region__is_in_use(const struct hs_region *region, const struct hs_inject_target *target)

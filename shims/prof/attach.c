@@ -37,7 +37,7 @@ HS_EXPORT struct hs_attach_table heapsonde_attach = {
 
 // ---- the first calls ------------------------------------------------------------------------------------------------
 
-#if defined(__x86_64__) // where a running process can be sampled
+#ifdef HS_ARCH_HOOK_ENTRY // where a running process can be sampled
 enum { BLOCKS_COMPARED = 32 };
 
 // The first calls of malloc by the program are where libc's functions may be called.

@@ -109,12 +109,16 @@ START_TEST(test_rate_and_reset)
     struct target target = start_listening(ON);
     ck_assert_str_eq(tell(&target, "keep"), "kept");
     ck_assert_int_ge(number_of("$PID", "live_bytes"), BYTES);
-    expect("$HEAPSONDE ctl $PID rate 16M", 0, "one sample in 16.0 MiB now, in 1 B before", "");
+    expect("$HEAPSONDE ctl $PID rate 16M", 0, "one sample in 16.0 MiB now, every allocation before", "");
     ck_assert_int_eq(number_of("$PID", "sample_bytes"), 16 << 20);
     ck_assert_int_ge(number_of("$PID", "live_bytes"), BYTES);
     expect("$HEAPSONDE ctl $PID reset", 0, "all samples are discarded", "");
     ck_assert_int_eq(number_of("$PID", "live_bytes"), 0);
-    expect("$HEAPSONDE ctl $PID rate 1", 0, "one sample in 1 B now", "");
+    expect("$HEAPSONDE ctl $PID status", 0, "rate: one sample in 16.0 MiB\n", "");
+    expect("$HEAPSONDE ctl list", 0, "16.0 MiB", "");
+    expect("$HEAPSONDE ctl $PID rate 1", 0, "every allocation now, one sample in 16.0 MiB before", "");
+    expect("$HEAPSONDE ctl $PID status", 0, "rate: every allocation\n", "");
+    expect("$HEAPSONDE ctl list", 0, "1 block", "");
     ck_assert_str_eq(tell(&target, "keep"), "kept");
     ck_assert_int_ge(number_of("$PID", "live_bytes"), BYTES);
     expect("$HEAPSONDE ctl $PID rate", 1 + 1, "", "rate needs");

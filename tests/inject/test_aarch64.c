@@ -266,6 +266,21 @@ START_TEST(test_loops)
                      "jumps back to its beginning");
     // mov x1, x0; add x0, x0, #1; cbnz x0, the second; ret
     ck_assert_ptr_null(move_words(&moved, (const uint32_t[]){0xaa0003e1, 0x91000400, 0xb5ffffe0, OTHER}, 4));
+    // bti c; add x0, x0, #1; cbnz x0, bti; ret
+    ck_assert_str_eq(move_words(&moved, (const uint32_t[]){BTI_C, 0x91000400, 0xb5ffffc0, OTHER}, 4),
+                     "jumps back to its beginning");
+}
+END_TEST
+
+// cbz x0, ret; add x0, x0, #1; ret; the next function ends with a call of this one, in the form of a jump.
+START_TEST(test_others)
+{
+    static const uint32_t words[] = {0x91000400, 0xb4000040, 0x91000400, OTHER, 0xaa0103e0, 0x17fffffb};
+    for (size_t size = 0; size <= sizeof words; size += UNIT) {
+        struct hs_moved_code moved = {.may_call = false};
+        bool done = hs_inject_aarch64.move(&moved, FUNCTION, (const uint8_t *)words, sizeof words, size, PLACE);
+        ck_assert_int_eq(done, size < sizeof words);
+    }
 }
 END_TEST
 
@@ -316,7 +331,7 @@ static void check_no_argument_is_written(const uint8_t *code, size_t length)
 START_TEST(test_islands)
 {
     uint8_t code[HS_INJECT_CODE];
-    for (unsigned form = 0; form < 16; form++) {
+    for (unsigned form = 0; form < 32; form++) {
         struct hs_island island = {.hook = 0xffff12345678,
                                    .original = 0xffff87654320,
                                    .function = form & 1 ? 0xfffffedcba90 : 0,
@@ -325,7 +340,8 @@ START_TEST(test_islands)
                                    .own_end = form & 4 ? 0xffff11153333 : 0,
                                    .signing = form & 8 ? PACIASP : 0,
                                    .words = {NULL, 8, -1648},
-                                   .number_at = 60};
+                                   .number_at = 60,
+                                   .no_record = form & 16 ? 0xffff77778888 : 0};
         size_t length = hs_inject_aarch64.island(code, &island);
         ck_assert_uint_le(length, sizeof code);
         check_no_argument_is_written(code, length);
@@ -333,7 +349,8 @@ START_TEST(test_islands)
         ck_assert_uint_eq(count_in(code, length, "br x16"), form & 4 ? 2 : 1);
         ck_assert_uint_eq(count_in(code, length, "sub x16, x30, x16"), form & 4 ? 1 : 0);
         ck_assert_uint_eq(count_in(code, length, "mrs x16, tpidr_el0"), form & 2 ? 0 : 1);
-        ck_assert_uint_eq(count_in(code, length, "str xzr, [x16, x17]"), form & 2 ? 0 : 1);
+        ck_assert_uint_eq(count_in(code, length, form & 16 ? "str x15, [x16, x17]" : "str xzr, [x16, x17]"),
+                          form & 2 ? 0 : 1);
     }
 }
 END_TEST
@@ -395,6 +412,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, test_refused);
     tcase_add_test(tests, test_beginnings);
     tcase_add_test(tests, test_loops);
+    tcase_add_test(tests, test_others);
     tcase_add_test(tests, test_reach);
     tcase_add_test(tests, test_islands);
     tcase_add_test(tests, test_library);

@@ -269,6 +269,31 @@ def misnamed(_, folder):
         assert expected in (None, (function['allocations'], function['live_count'])), function
 
 
+LOOPING = r'''
+#include <stddef.h>
+#ifdef __aarch64__
+#define CODE "1: add x0, x0, #1\n.rept 2000\nnop\n.endr\ntst x0, #63\nb.ne 1b\nret\n"
+#else
+#define CODE "1: lea 1(%rdi), %rdi\n.rept 8000\nnop\n.endr\ntest $63, %dil\njne 1b\nmov %rdi, %rax\nret\n"
+#endif
+__asm__(".text\n.globl far_malloc\n.type far_malloc, %function\nfar_malloc:\n" CODE ".size far_malloc, . - far_malloc\n");
+void *far_malloc(size_t size);
+__attribute__((noinline)) size_t far_free(void *block) { return (size_t)block; }
+int main(void) { return far_free(far_malloc(1)) != 64; }
+'''
+
+
+def looping(_, folder):
+    """A function that is one long loop is not patched."""
+    with open(os.path.join(folder, 'program.c'), 'w', encoding='utf-8') as file:
+        file.write(LOOPING)
+    subprocess.run(['gcc', 'program.c', '-o', 'program'], cwd=folder, check=True)
+    program = os.path.join(folder, 'program')
+    assert ends_early(program, folder) == (0, '')
+    status, message = ends_early(program, folder, '--allocator-symbols', 'far_')
+    assert status == 126 and 'jumps back to its beginning' in message, (status, message)
+
+
 def rust(source, folder):
     """A program in Rust, with the archive of an allocator."""
     source, archive = source.split('+')
@@ -286,7 +311,7 @@ def rust(source, folder):
     return 0
 
 
-CASES = {case.__name__: case for case in (attached, started, behind_another, untraceable, stripped, forks, broken, misnamed, rust)}
+CASES = {case.__name__: case for case in (attached, started, behind_another, untraceable, stripped, forks, broken, misnamed, looping, rust)}
 
 
 def carry_out(case, program):

@@ -275,14 +275,14 @@ def for_a_time(target):
 def refused(target):
     """With a sentence, and nothing is touched."""
     before = target.state()
-    assert 'is not recorded' in target.run('detach', str(target.pid), expected=1)
+    assert 'is neither recorded nor sampled' in target.run('detach', str(target.pid), expected=1)
     assert 'there is no process' in target.run('attach', '2147483647', expected=1)
     assert 'number of a process' in target.run('attach', 'x', expected=2)
     assert 'can be recorded' in target.run('doctor', str(target.pid))
     target.attach()
     assert 'is recorded already' in target.run('attach', str(target.pid), expected=1)
     assert 'is recorded already' in target.run('doctor', str(target.pid), expected=1)
-    target.detach()
+    assert f'process {target.pid} is not recorded any more' in target.run('detach', str(target.pid))
     assert target.state() == before, (before, target.state())
     message = target.run('attach', str(target.pid), '-o', '/proc/self/nothing/t.dat', expected=1)
     assert 'folder' in message, message

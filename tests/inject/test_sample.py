@@ -9,8 +9,9 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_attach  # noqa: E402
 from test_allocators import Allocators, counts_of  # noqa: E402
-from test_attach import ROUNDS, SKIPPED, Target, clean_up, kept_busy, kill_at_any_time, patience, report  # noqa: E402
+from test_attach import ROUNDS, SKIPPED, STRIDE, Target, clean_up, kept_busy, kill_at_any_time, patience, report  # noqa: E402
 
+TURNS = min(ROUNDS or 3, 3)
 ALL = 'prof_accum:true'  # dumps have the counts of all allocations, too
 
 
@@ -56,13 +57,14 @@ def dumps(target, kind):
 def counts(target):
     """Every allocation is a sample: their number is the program's own, again after a detach. Then everything is as before."""
     before = target.state()
-    for turn in range(3):
+    for turn in range(TURNS):
         target.sample()
         held = target.ask('held')
         expected = target.ask(f'work {200 + turn}') + 1
         if turn == 0:
             target.ask('old')
         path = target.dump()
+        assert '\nrate: every allocation\n' in target.run('ctl', str(target.pid), 'status')
         target.detach()
         target.ask('work 10')
         assert target.state() == before, (before, target.state())
@@ -78,7 +80,7 @@ def counts(target):
 def then_traced(target):
     """After a detach, the other library can follow."""
     before = target.state()
-    for turn in range(3):
+    for turn in range(TURNS):
         target.sample()
         expected = target.ask('work 30')
         path = target.dump()
@@ -152,12 +154,12 @@ def killed_at_each_call(target):
     detach = ('detach', '-q', str(target.pid))
     while test_attach.end_at(attach, number):
         clean_up(target)
-        number += 1
+        number += STRIDE
     assert number > 50, number
     target.detach()
-    number, was_killed = 0, True
+    number, was_killed = 1 - STRIDE, True
     while was_killed:
-        number += 1
+        number += STRIDE
         target.sample()
         was_killed = test_attach.end_at(detach, number)
         clean_up(target)
@@ -175,7 +177,7 @@ def refused(target):
     target.sample()
     for words in (('attach', pid), ('attach', '--sample', pid), ('doctor', pid)):
         assert 'is sampled already' in target.run(*words, expected=1), words
-    target.detach()
+    assert f'process {pid} is not sampled any more' in target.run('detach', pid)
     target.attach()
     for words in (('attach', pid), ('attach', '--sample', pid), ('doctor', pid)):
         assert 'is recorded already' in target.run(*words, expected=1), words
@@ -224,26 +226,33 @@ CASES = {case.__name__: case for case in (counts, then_traced, files, readable, 
 OF_ALLOCATORS = {case.__name__: case for case in (allocators, forks)}
 
 
+def carry_out(case, program):
+    """Returns an exit status."""
+    with tempfile.TemporaryDirectory(prefix='heapsonde-sample-') as folder:
+        os.environ['XDG_RUNTIME_DIR'] = folder
+        os.environ.pop('MALLOC_CONF', None)
+        os.chdir(folder)
+        of_allocators = OF_ALLOCATORS.get(case)
+        target = (SampledAllocators if of_allocators else Sampled)(program, folder)
+        try:
+            if not test_attach.is_allowed(target):
+                return SKIPPED
+            (of_allocators or CASES[case])(target)
+        finally:
+            target.process.kill()
+            target.process.wait()
+            os.chdir('/')
+    return 0
+
+
 def main():
     if len(sys.argv) < 3:
         print('\n'.join([*CASES, *OF_ALLOCATORS]))
         return 0
     patience.begin()
-    with tempfile.TemporaryDirectory(prefix='heapsonde-sample-') as folder:
-        os.environ['XDG_RUNTIME_DIR'] = folder
-        os.environ.pop('MALLOC_CONF', None)
-        os.chdir(folder)
-        of_allocators = OF_ALLOCATORS.get(sys.argv[1])
-        target = (SampledAllocators if of_allocators else Sampled)(sys.argv[2], folder)
-        try:
-            if not test_attach.is_allowed(target):
-                return SKIPPED
-            (of_allocators or CASES[sys.argv[1]])(target)
-        finally:
-            target.process.kill()
-            target.process.wait()
+    status = max(carry_out(case, sys.argv[2]) for case in sys.argv[1].split(','))
     patience.end()
-    return 0
+    return status
 
 
 if __name__ == '__main__':
