@@ -209,7 +209,7 @@ static long next_holder(void)
 
 START_TEST(each_holder_has_its_own_time)
 {
-    one_thread = lock.word = living_thread();
+    lock.word = one_thread = living_thread();
     other_thread = living_thread();
     end_wait = next_holder;
     ck_assert(hs_lock__acquire(&lock, own_tid()));
