@@ -30,8 +30,8 @@ static inline bool hs_lock__is_of(const struct hs_lock *lock, uint32_t tid)
     return tid && (atomic_load_explicit(&lock->word, memory_order_relaxed) & ~HS_LOCK_CONTENDED) == tid;
 }
 
-// Whether the thread has ended. In a vfork child, which runs in its parent's memory, the parent's threads count as
-// alive.
+// Whether the thread has ended. Its number may belong to a thread of another process meanwhile: that counts as ended
+// unless it runs in this memory, as a vfork child, its parent and a hidden process do.
 bool hs_thread_is_gone(uint32_t tid);
 
 // futex(2) on a word that only this process uses. `timeout_ns` < 0: no timeout. Returns 0 or -errno.

@@ -8,6 +8,8 @@
 #include "runtime/log.h"
 #include "runtime/mapped.h"
 #include "runtime/memory.h"
+#include "runtime/output.h"
+#include "runtime/shared_word.h"
 #include "runtime/tables.h"
 #include "runtime/text.h"
 
@@ -27,12 +29,15 @@ static struct {
     struct modules_table next;   // of the running scan
     uint32_t at;                 // in `now`, of the running scan: what lies behind it was not met yet
     uint32_t nameless;           // in `now`
+    uint32_t known_at;           // in `now`, of the running scan: what lies before it comes before its last piece
+    uint32_t added, left_out;    // by the last scan: new pieces, and pieces for which there was no room
+    uint32_t most;               // entries of each table
     uint32_t unseen;             // pages of unknown code since the last scan
     uintptr_t last_unknown_page; // code that no scan explains is not scanned for again at once
     uintptr_t last, last_size;   // the piece of code that was met last; 0: none
     bool failed;
     bool scanned; // what comes later may be unloaded again, in a forked child too
-} modules;
+} modules = {.most = UINT32_MAX};
 
 // The group that the scan is collecting; all under the stack table's lock.
 static struct {
@@ -65,6 +70,8 @@ static bool reserve(struct modules_table *table, uint32_t count)
     uint32_t capacity = table->capacity ? table->capacity : FIRST_CAPACITY;
     while (capacity < count)
         capacity *= 2;
+    if (capacity > modules.most)
+        capacity = modules.most;
     struct hs_code_range *code = hs_memory__map(capacity * sizeof *code);
     if (!code)
         return false;
@@ -167,19 +174,6 @@ static bool scan(group_taker *take)
 
 // ---- from one scan to the next --------------------------------------------------------------------------------------
 
-static bool collect(void)
-{
-    struct modules_table *next = &modules.next;
-    if (!reserve(next, next->count + 1))
-        return false;
-    next->code[next->count++] = (struct hs_code_range){.start = (uintptr_t)group.mapped.start,
-                                                       .end = (uintptr_t)group.mapped.end,
-                                                       .reach = (uintptr_t)group.mapped.reach,
-                                                       .inode = group.mapped.inode,
-                                                       .named = group.path_length != 0};
-    return true;
-}
-
 // Negative: `left` comes first. 0: the same code.
 static int compare(const struct hs_code_range *left, const struct hs_code_range *right)
 {
@@ -190,6 +184,41 @@ static int compare(const struct hs_code_range *left, const struct hs_code_range 
     if (left->inode != right->inode)
         return left->inode < right->inode ? -1 : 1;
     return 0;
+}
+
+static bool is_known(const struct hs_code_range *code)
+{
+    const struct modules_table *now = &modules.now;
+    while (modules.known_at < now->count && compare(&now->code[modules.known_at], code) < 0)
+        modules.known_at++;
+    return modules.known_at < now->count && compare(&now->code[modules.known_at], code) == 0;
+}
+
+// Names are worth more than to know when code without one ends.
+static bool has_room(const struct hs_code_range *code)
+{
+    return modules.now.count + modules.added < (code->named ? modules.most : modules.most / 2);
+}
+
+// What is known has its place, and what is gone keeps it until that is said.
+static bool collect(void)
+{
+    struct modules_table *next = &modules.next;
+    const struct hs_code_range code = {.start = (uintptr_t)group.mapped.start,
+                                       .end = (uintptr_t)group.mapped.end,
+                                       .reach = (uintptr_t)group.mapped.reach,
+                                       .inode = group.mapped.inode,
+                                       .named = group.path_length != 0};
+    bool known = is_known(&code);
+    if (!known && !has_room(&code)) {
+        modules.left_out++;
+        return true;
+    }
+    if (!reserve(next, next->count + 1))
+        return false;
+    modules.added += !known;
+    next->code[next->count++] = code;
+    return true;
 }
 
 // Moves the entries of `now` that are not in `next` to the front. Returns their number.
@@ -261,33 +290,63 @@ static void announce_new(void)
         scan(announce);
 }
 
-static bool update(void (*unloaded)(const struct hs_code_range *code, uint32_t count))
+static bool read_maps(void)
 {
     modules.unseen = 0;
     modules.next.count = 0;
-    bool good = reserve(&modules.now, 1) && reserve(&modules.next, 1) && scan(collect) &&
-                reserve(&modules.next, modules.next.count + modules.now.count);
-    if (!good) {
-        if (!modules.failed)
-            hs_log(HS_LOG_WARN, "the list of modules cannot be read or kept: names will be missing", NULL, 0);
-        modules.failed = true;
+    modules.known_at = modules.added = modules.left_out = 0;
+    if (reserve(&modules.now, 1) && reserve(&modules.next, 1) && scan(collect) &&
+        reserve(&modules.next, modules.now.count + modules.added))
+        return true;
+    if (!modules.failed)
+        hs_log(HS_LOG_WARN, "the list of modules cannot be read or kept: names will be missing", NULL, 0);
+    modules.failed = true;
+    return false;
+}
+
+static void count_left_out(void)
+{
+    uint64_t *most = &hs_output__live()->dropped[HS_DROP_MODULES];
+    if (*most < modules.left_out)
+        hs_shared_word__add(most, modules.left_out - *most);
+}
+
+// Any code may be gone if some was left out.
+static bool say_unloaded(uint32_t missing, bool all, void (*unloaded)(const struct hs_code_range *code, uint32_t count))
+{
+    static const struct hs_code_range everything = {.end = UINTPTR_MAX};
+    if (!missing && !all)
         return false;
-    }
-    uint32_t missing = part_missing();
-    if (missing && unloaded) {
+    if (all)
+        unloaded(&everything, 1);
+    else
         unloaded(modules.now.code, missing);
-        for (uint32_t i = 0; i < missing; i++)
-            hs_journal__unload(modules.now.code[i].start);
-    } else {
+    for (uint32_t i = 0; i < missing; i++)
+        hs_journal__unload(modules.now.code[i].start);
+    return true;
+}
+
+static bool update(void (*unloaded)(const struct hs_code_range *code, uint32_t count))
+{
+    bool had_all = !modules.left_out;
+    if (!read_maps())
+        return false;
+    uint32_t missing = part_missing();
+    bool said = unloaded && say_unloaded(missing, !had_all, unloaded);
+    if (!unloaded)
         keep_missing();
-    }
     struct modules_table now = modules.next;
     modules.next = modules.now;
     modules.now = now;
     modules.last_size = 0;
+    if (said && missing && modules.left_out) {
+        update(NULL); // there is room for others
+        return true;
+    }
+    count_left_out();
     announce_new();
     modules.scanned = true;
-    return missing && unloaded;
+    return said;
 }
 
 void hs_modules__see(uintptr_t pc)
@@ -296,7 +355,7 @@ void hs_modules__see(uintptr_t pc)
     if (known(call) || modules.last_unknown_page == call >> 12)
         return;
     modules.last_unknown_page = call >> 12;
-    if (++modules.unseen > modules.nameless / PATIENCE) {
+    if (++modules.unseen > (modules.nameless + modules.left_out) / PATIENCE) {
         update(NULL);
         if (known(call))
             modules.last_unknown_page = 0;
@@ -315,10 +374,15 @@ bool hs_modules__rescan(void (*unloaded)(const struct hs_code_range *code, uint3
     return modules.now.count && update(unloaded);
 }
 
+void hs_modules__set_limit(size_t bytes)
+{
+    modules.most = (uint32_t)(bytes / 2 / sizeof(struct hs_code_range));
+}
+
 void hs_modules__reset(void)
 {
     modules.now.count = 0;
     modules.last_size = 0;
-    modules.nameless = modules.unseen = 0;
+    modules.nameless = modules.unseen = modules.left_out = 0;
     modules.last_unknown_page = 0;
 }

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Records which files are mapped where. Nothing is scanned at the start: the first return address in unknown code makes
-// the recorder read /proc/self/maps. The tables take 80 to 160 bytes for each piece of code. They are bounded only by
-// the number of mappings that the kernel allows a process (65,530 by default). Where there is no memory for them, new
-// code gets no module.
+// the recorder read /proc/self/maps. The two tables take 64 or 80 bytes for each piece of code, and no more than the
+// limit. While they grow, the smaller ones are there for a moment, too.
+//
+// At the limit, new code is left out: it gets no module, and the largest number of pieces that were left out at a time
+// is counted (HS_DROP_MODULES). Code without a name gets at most half of the tables. Nobody knows when code that was
+// left out ends: as long as there is some, all code counts as gone when some is unloaded.
 #ifndef HEAPSONDE_RUNTIME_MODULES_H
 #define HEAPSONDE_RUNTIME_MODULES_H
 
 #include "runtime/code_range.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 // Makes sure that the module of a return address is in the journal, or will be: the more pieces of code there are, the
@@ -22,6 +26,9 @@ void hs_modules__settle(void);
 // Reads the maps again after something was mapped or unloaded. If code is gone, calls `unloaded` once with all of it,
 // and returns its result. Requires the stack table's lock.
 bool hs_modules__rescan(void (*unloaded)(const struct hs_code_range *code, uint32_t count));
+
+// The most bytes for the tables. Without this call there is no limit.
+void hs_modules__set_limit(size_t bytes);
 
 void hs_modules__reset(void);
 

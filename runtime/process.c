@@ -203,6 +203,7 @@ static void share_memory(void)
         hs_config.memory = INT32_MAX;
     // Sums are kept by the number of a stack, and all nodes: a stack should have only one number.
     hs_stacks__set_window(hs_config.aggregate ? SIZE_MAX : (size_t)hs_config.memory / 8);
+    hs_modules__set_limit((size_t)hs_config.memory / 8);
 }
 
 static bool materialize(void);

@@ -51,8 +51,9 @@ const struct hs_variable hs_variables[] = {
     SWITCH("GATHER_MMAP_CALLS", "another name of GATHER_MAPS"),
     NUMBER("MEMORY", "BYTES",
            "memory for the recorder's tables, beside the buffers of threads: an eighth for stacks (one that left this "
-           "memory is written to the trace again when it comes back), most of the rest for culling (what has no room "
-           "stays in the trace); at least 65536, default 8 MiB, with pointers of 32 bits 3 MiB; also limits the "
+           "memory is written to the trace again when it comes back), an eighth for modules (functions in those that "
+           "have no room get no names; the report counts them), the rest for culling (what has no room stays in the "
+           "trace); at least 65536, default 8 MiB, with pointers of 32 bits 3 MiB; also limits the "
            "sampler (docs/malloc_conf.md)"),
     NUMBER("MAX_DEPTH", "N", "keep at most this many frames of a stack, the innermost; default 4096"),
     SWITCH("CULL_TEMPORARY_ALLOCATIONS", "keep only sums of short-lived blocks"),

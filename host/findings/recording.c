@@ -66,6 +66,8 @@ static const struct drop_meaning {
       [HS_DROP_CHILDREN] = {"missing in the recording", "What they allocated is in no trace.",
                             "Choose a place where the child processes may write, too, as an absolute path "
                             "(--output)."},
+      [HS_DROP_MODULES] = {"missing in the recording", "Stacks through this code lack names.",
+                           "Record again with more memory for modules (HEAPSONDE_MEMORY)."},
 };
 
 static struct drop_meaning meaning_of(unsigned reason)

@@ -82,6 +82,7 @@ static const struct {
     [HS_DROP_META] = {"meta", "the link left no room for stacks, modules or files: frames may be missing"},
     [HS_DROP_NO_ROOM] = {"no_room", "a thread's stack had no room for the unwinder: counted, but without their stacks"},
     [HS_DROP_CHILDREN] = {"children", "child processes that could not create a trace"},
+    [HS_DROP_MODULES] = {"modules", "no room for more modules: functions there have no names"},
     [HS_DROP_STACK_TABLE] = {"stack_table", "the stack table was full: counted, but without their stacks"},
 };
 
@@ -98,7 +99,16 @@ const char *hs_drop_explanation(unsigned reason)
 
 const char *hs_drop_unit(unsigned reason)
 {
-    return reason == HS_DROP_META ? "chunks" : reason == HS_DROP_CHILDREN ? "processes" : "events";
+    switch (reason) {
+    case HS_DROP_META:
+        return "chunks";
+    case HS_DROP_CHILDREN:
+        return "processes";
+    case HS_DROP_MODULES:
+        return "pieces of code";
+    default:
+        return "events";
+    }
 }
 
 const char *hs_truncation_name(unsigned reason)

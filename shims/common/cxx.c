@@ -11,22 +11,16 @@
 
 #include <stdatomic.h>
 
-struct operator;
-
-// The further arguments of an operator, passed on whether they exist or not. So one signature is enough for all, also
-// for those that return nothing. All arguments fit into registers, as does the operator itself after them, which the
-// real functions ignore.
-typedef void *operator_function(uintptr_t first, uintptr_t second, uintptr_t third, struct operator* operator);
-
 // One operator: found on first use, because its library may be loaded long after the start.
 struct operator
 {
-    operator_function *_Atomic now; // `real`, where that calls malloc or free; else `rarely`
-    operator_function *rarely;
+    hs_operator_function *_Atomic now; // `real` or something shorter, where that calls malloc or free; else `rarely`
+    hs_operator_function *rarely;
     const char *name;
-    const char *fallback;            // the unsized form, where an older library lacks the sized one
-    operator_function *_Atomic real; // NULL: to be looked for
+    const char *fallback;               // the unsized form, where an older library lacks the sized one
+    hs_operator_function *_Atomic real; // NULL: to be looked for
     struct operator* next;
+    enum hs_operator_kind kind;
     atomic_bool listed;
 };
 
@@ -60,23 +54,36 @@ static bool is_of_allocator(const void *real)
     return usable_size || with_malloc;
 }
 
+hs_operator_function *_Atomic hs_operator__library_new;
+
+// A library's own operator may do more than to call malloc.
+static hs_operator_function *shortest(const struct operator* operator, hs_operator_function * real)
+{
+    hs_operator_function *direct = hs_operator__directly[operator->kind];
+    if (!direct || !hs_symbols__find_beside((void *)real, "__cxa_throw"))
+        return real;
+    if (operator->kind == HS_OPERATOR_NEW)
+        atomic_store(&hs_operator__library_new, real);
+    return direct;
+}
+
 // There is a real one, since the program would not have been loaded without.
-static operator_function *find_operator(struct operator* operator)
+static hs_operator_function *find_operator(struct operator* operator)
 {
     void *real = hs_real__find(operator->name);
     if (!real && operator->fallback)
         real = hs_real__find(operator->fallback);
     hs_real__resolve();
     if (!real || !is_of_allocator(real))
-        atomic_store(&operator->now, (operator_function *)real);
-    atomic_store(&operator->real, (operator_function *)real);
+        atomic_store(&operator->now, shortest(operator,(hs_operator_function *) real));
+    atomic_store(&operator->real, (hs_operator_function *)real);
     list(operator);
-    return (operator_function *)real;
+    return (hs_operator_function *)real;
 }
 
-static operator_function *real_of(struct operator* operator)
+static hs_operator_function *real_of(struct operator* operator)
 {
-    operator_function *real = atomic_load(&operator->real);
+    hs_operator_function *real = atomic_load(&operator->real);
     return real ? real : find_operator(operator);
 }
 
@@ -89,7 +96,7 @@ static bool calls_malloc(const struct operator* operator)
 static __attribute__((noinline)) void *make(uintptr_t size, uintptr_t second, uintptr_t third,
                                             struct operator* operator)
 {
-    operator_function *real = real_of(operator);
+    hs_operator_function *real = real_of(operator);
     if (calls_malloc(operator))
         return real(size, second, third, operator);
     struct hs_registers caller;
@@ -103,7 +110,7 @@ static __attribute__((noinline)) void *make(uintptr_t size, uintptr_t second, ui
 static __attribute__((noinline)) void *destroy(uintptr_t block, uintptr_t second, uintptr_t third,
                                                struct operator* operator)
 {
-    operator_function *real = real_of(operator);
+    hs_operator_function *real = real_of(operator);
     if (calls_malloc(operator))
         return real(block, second, third, operator);
     struct hs_registers caller;
@@ -122,37 +129,38 @@ static __attribute__((noinline)) void *destroy(uintptr_t block, uintptr_t second
 #define SIZED(before, after) before##j##after
 #endif
 
-#define DEFINE_NEW(symbol)           DEFINE(symbol, NULL, make)
-#define DEFINE_DELETE(symbol, other) DEFINE(symbol, other, destroy)
+#define DEFINE_NEW(symbol, kind)           DEFINE(symbol, NULL, make, kind)
+#define DEFINE_DELETE(symbol, other, kind) DEFINE(symbol, other, destroy, kind)
 
-#define DEFINE(symbol, other, rare)                                                                                    \
-    HS_EXPORT operator_function symbol;                                                                                \
+#define DEFINE(symbol, other, rare, what)                                                                              \
+    HS_EXPORT hs_operator_function symbol;                                                                             \
     HS_EXPORT void *symbol(uintptr_t first, uintptr_t second, uintptr_t third, struct operator* unknown)               \
     {                                                                                                                  \
-        static struct operator operator= {.now = rare, .rarely = rare, .name = #symbol, .fallback = other};            \
+        static struct operator operator= {                                                                             \
+            .now = rare, .rarely = rare, .name = #symbol, .fallback = other, .kind = what};                            \
         (void)unknown;                                                                                                 \
         return atomic_load_explicit(&operator.now, memory_order_relaxed)(first, second, third, &operator);             \
     }
 
 // new, new[], each also nothrow, aligned, aligned nothrow.
-DEFINE_NEW(SIZED(_Znw, ))
-DEFINE_NEW(SIZED(_Zna, ))
-DEFINE_NEW(SIZED(_Znw, RKSt9nothrow_t))
-DEFINE_NEW(SIZED(_Zna, RKSt9nothrow_t))
-DEFINE_NEW(SIZED(_Znw, St11align_val_t))
-DEFINE_NEW(SIZED(_Zna, St11align_val_t))
-DEFINE_NEW(SIZED(_Znw, St11align_val_tRKSt9nothrow_t))
-DEFINE_NEW(SIZED(_Zna, St11align_val_tRKSt9nothrow_t))
+DEFINE_NEW(SIZED(_Znw, ), HS_OPERATOR_NEW)
+DEFINE_NEW(SIZED(_Zna, ), HS_OPERATOR_OTHER)
+DEFINE_NEW(SIZED(_Znw, RKSt9nothrow_t), HS_OPERATOR_OTHER)
+DEFINE_NEW(SIZED(_Zna, RKSt9nothrow_t), HS_OPERATOR_OTHER)
+DEFINE_NEW(SIZED(_Znw, St11align_val_t), HS_OPERATOR_OTHER)
+DEFINE_NEW(SIZED(_Zna, St11align_val_t), HS_OPERATOR_OTHER)
+DEFINE_NEW(SIZED(_Znw, St11align_val_tRKSt9nothrow_t), HS_OPERATOR_OTHER)
+DEFINE_NEW(SIZED(_Zna, St11align_val_tRKSt9nothrow_t), HS_OPERATOR_OTHER)
 
-DEFINE_DELETE(_ZdlPv, NULL)
-DEFINE_DELETE(_ZdaPv, NULL)
-DEFINE_DELETE(SIZED(_ZdlPv, ), "_ZdlPv")
-DEFINE_DELETE(SIZED(_ZdaPv, ), "_ZdaPv")
-DEFINE_DELETE(_ZdlPvRKSt9nothrow_t, "_ZdlPv")
-DEFINE_DELETE(_ZdaPvRKSt9nothrow_t, "_ZdaPv")
-DEFINE_DELETE(_ZdlPvSt11align_val_t, NULL)
-DEFINE_DELETE(_ZdaPvSt11align_val_t, NULL)
-DEFINE_DELETE(SIZED(_ZdlPv, St11align_val_t), NULL)
-DEFINE_DELETE(SIZED(_ZdaPv, St11align_val_t), NULL)
-DEFINE_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, "_ZdlPvSt11align_val_t")
-DEFINE_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, "_ZdaPvSt11align_val_t")
+DEFINE_DELETE(_ZdlPv, NULL, HS_OPERATOR_DELETE)
+DEFINE_DELETE(_ZdaPv, NULL, HS_OPERATOR_DELETE)
+DEFINE_DELETE(SIZED(_ZdlPv, ), "_ZdlPv", HS_OPERATOR_DELETE)
+DEFINE_DELETE(SIZED(_ZdaPv, ), "_ZdaPv", HS_OPERATOR_DELETE)
+DEFINE_DELETE(_ZdlPvRKSt9nothrow_t, "_ZdlPv", HS_OPERATOR_OTHER)
+DEFINE_DELETE(_ZdaPvRKSt9nothrow_t, "_ZdaPv", HS_OPERATOR_OTHER)
+DEFINE_DELETE(_ZdlPvSt11align_val_t, NULL, HS_OPERATOR_OTHER)
+DEFINE_DELETE(_ZdaPvSt11align_val_t, NULL, HS_OPERATOR_OTHER)
+DEFINE_DELETE(SIZED(_ZdlPv, St11align_val_t), NULL, HS_OPERATOR_OTHER)
+DEFINE_DELETE(SIZED(_ZdaPv, St11align_val_t), NULL, HS_OPERATOR_OTHER)
+DEFINE_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, "_ZdlPvSt11align_val_t", HS_OPERATOR_OTHER)
+DEFINE_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, "_ZdaPvSt11align_val_t", HS_OPERATOR_OTHER)

@@ -7,6 +7,7 @@
 #include "runtime/prof/sampler.h"
 #include "runtime/prof/samples.h"
 #include "shims/common/aligned.h"
+#include "shims/common/operators.h"
 #include "shims/prof/hooks.h"
 
 #include <errno.h>
@@ -103,6 +104,29 @@ HS_EXPORT void free(void *block)
     thread->deallocated += hs_prof_usable_in_header(block);
     hs_real.free(block);
 }
+
+// ---- operators of the C++ library -----------------------------------------------------------------------------------
+
+// More than the usable size of a block exceeds what was asked for.
+enum { EXCESS = 8192 };
+
+// The stack of a sample has the C++ library's operator in it, so that one makes the sample. It also does what there is
+// to do when there is no memory.
+static void *make_directly(uintptr_t size, uintptr_t second, uintptr_t third, struct operator* operator)
+{
+    (void)second, (void)third, (void)operator;
+    const struct hs_sampler_thread *thread = hs_sampler_self;
+    if (HS_UNLIKELY(thread->allocated + size + EXCESS >= thread->next))
+        return hs_operator__library_new(size, 0, 0, NULL);
+    void *block = hs_prof_quick_malloc(size);
+    if (HS_UNLIKELY(!block))
+        return hs_operator__library_new(size, 0, 0, NULL);
+    HS_PROF_RETURN_QUICKLY(block, size);
+}
+
+hs_operator_function *const hs_operator__directly[HS_OPERATOR_KINDS] = {NULL, make_directly, (void *)free};
+
+// ---- free with more arguments ---------------------------------------------------------------------------------------
 
 HS_EXPORT HS_COLD void cfree(void *block);
 HS_EXPORT void cfree(void *block)

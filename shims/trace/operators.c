@@ -5,6 +5,8 @@
 #include "runtime/record.h"
 #include "shims/common/real.h"
 
+hs_operator_function *const hs_operator__directly[HS_OPERATOR_KINDS];
+
 void hs_operator__enter_new(void)
 {
     if (hs_thread_self)

@@ -173,6 +173,7 @@ START_TEST(advice_is_that_of_the_reason)
         {HS_DROP_NO_REGISTERS, "the heap is not affected", "Usually nothing"},
         {HS_DROP_NO_ROOM, "9 events are incomplete", "sigaltstack(2)"},
         {HS_DROP_CHILDREN, "9 processes are missing", "absolute path"},
+        {HS_DROP_MODULES, "9 pieces of code are missing", "HEAPSONDE_MEMORY"},
     };
     set_up();
     plant(PLANT_NOTHING);

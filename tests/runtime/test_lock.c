@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -172,23 +173,35 @@ START_TEST(the_time_in_which_the_process_is_stopped_is_no_wait)
 }
 END_TEST
 
-static uint32_t other_thread;
+static pthread_barrier_t met;
 
-static void *live_on(void *unused)
+static void *live_on(void *tid)
 {
-    other_thread = own_tid();
-    pthread_barrier_wait(&barrier);
+    *(uint32_t *)tid = own_tid();
+    pthread_barrier_wait(&met);
     for (;;)
         pause();
-    return unused;
+    return tid;
 }
+
+static uint32_t living_thread(void)
+{
+    pthread_t thread;
+    uint32_t tid;
+    pthread_barrier_init(&met, NULL, 2);
+    ck_assert_int_eq(pthread_create(&thread, NULL, live_on, &tid), 0);
+    pthread_barrier_wait(&met);
+    return tid;
+}
+
+static uint32_t one_thread, other_thread;
 
 // Another living thread has it after most of the time that the lock waits for one.
 static long next_holder(void)
 {
     enum { TIMEOUTS = 60 };
     static unsigned timeouts;
-    const uint32_t holders[] = {other_thread, (uint32_t)getppid(), other_thread, 0};
+    const uint32_t holders[] = {other_thread, one_thread, other_thread, 0};
     if (++timeouts % TIMEOUTS == 0)
         lock.word = holders[timeouts / TIMEOUTS - 1];
     return -ETIMEDOUT;
@@ -196,11 +209,8 @@ static long next_holder(void)
 
 START_TEST(each_holder_has_its_own_time)
 {
-    pthread_t thread;
-    pthread_barrier_init(&barrier, NULL, 2);
-    ck_assert_int_eq(pthread_create(&thread, NULL, live_on, NULL), 0);
-    pthread_barrier_wait(&barrier);
-    lock.word = (uint32_t)getppid();
+    lock.word = one_thread = living_thread();
+    other_thread = living_thread();
     end_wait = next_holder;
     ck_assert(hs_lock__acquire(&lock, own_tid()));
 }
@@ -217,7 +227,7 @@ static long interrupt(void)
 
 START_TEST(signals_do_not_prolong_waiting)
 {
-    lock.word = (uint32_t)getppid();
+    lock.word = living_thread();
     end_wait = interrupt;
     ck_assert(!hs_lock__acquire(&lock, own_tid()));
     ck_assert_int_eq(interrupted, 100); // two seconds, of 20 ms each
@@ -227,7 +237,7 @@ END_TEST
 START_TEST(signals_do_not_shorten_waiting)
 {
     between_looks = 1000000;
-    lock.word = (uint32_t)getppid();
+    lock.word = living_thread();
     end_wait = interrupt;
     released_after = 1900;
     ck_assert(hs_lock__acquire(&lock, own_tid()));
@@ -286,6 +296,90 @@ START_TEST(vfork_child_sees_its_parents_threads)
 }
 END_TEST
 
+// ---- numbers of other processes -------------------------------------------------------------------------------------
+
+static int ends[2];
+
+static int wait_until_closed(void *unused)
+{
+    char byte;
+    (void)unused;
+    close(ends[1]);
+    return (int)read(ends[0], &byte, 1);
+}
+
+static bool memory_of_others_can_be_told(void)
+{
+    long byte = 0;
+    struct iovec here = {&byte, 1};
+    return syscall(SYS_process_vm_readv, getpid(), &here, 1, &here, 1, 0) == 1; // QEMU's user mode has no such call
+}
+
+static void end_child(pid_t child)
+{
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, NULL, __WALL), child);
+}
+
+// It is a copy of this process, so that its memory is the same but for what was written since.
+START_TEST(number_that_another_process_has_got)
+{
+    if (!memory_of_others_can_be_told())
+        return;
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(wait_until_closed(NULL));
+    lock.word = (uint32_t)child;
+    ck_assert(hs_thread_is_gone((uint32_t)child));
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+    end_child(child);
+}
+END_TEST
+
+// init and, for an ordinary user, a process whose memory is closed to it.
+START_TEST(number_that_a_stranger_has_got)
+{
+    if (!memory_of_others_can_be_told())
+        return;
+    lock.word = (uint32_t)getppid();
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+    lock.word = 1;
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+}
+END_TEST
+
+START_TEST(number_that_nobody_has_waited_for)
+{
+    if (!memory_of_others_can_be_told())
+        return;
+    siginfo_t info;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    ck_assert_int_eq(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    lock.word = (uint32_t)child;
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+}
+END_TEST
+
+START_TEST(process_in_the_same_memory)
+{
+    static char stack[65536] __attribute__((aligned(16)));
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t child = clone(wait_until_closed, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL);
+    if (child < 0)
+        return; // QEMU's user mode cannot
+    lock.word = (uint32_t)child;
+    ck_assert(!hs_thread_is_gone((uint32_t)child));
+    end_wait = interrupt;
+    ck_assert(!hs_lock__acquire(&lock, own_tid()));
+    end_child(child);
+    ck_assert(hs_lock__acquire(&lock, own_tid()));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("lock");
@@ -301,6 +395,10 @@ int main(void)
     tcase_add_test(locks, signals_do_not_shorten_waiting);
     tcase_add_test(locks, parts_of_waiting);
     tcase_add_test(locks, vfork_child_sees_its_parents_threads);
+    tcase_add_test(locks, number_that_another_process_has_got);
+    tcase_add_test(locks, number_that_a_stranger_has_got);
+    tcase_add_test(locks, number_that_nobody_has_waited_for);
+    tcase_add_test(locks, process_in_the_same_memory);
     suite_add_tcase(suite, locks);
     return run_suite(suite);
 }

@@ -6,6 +6,7 @@
 #include "runtime/journal.h"
 #include "runtime/log.h"
 #include "runtime/modules.h"
+#include "runtime/output.h"
 #include "runtime/tables.h"
 #include "tests/suite.h"
 
@@ -76,6 +77,13 @@ bool hs_journal__unload(uint64_t start)
     return true;
 }
 
+static struct hs_live live;
+
+struct hs_live *hs_output__live(void)
+{
+    return &live;
+}
+
 void hs_embed__remember(const char *path)
 {
     (void)path;
@@ -130,6 +138,7 @@ static void teardown(void)
 {
     unlink(marker);
     hs_modules__reset();
+    hs_modules__set_limit(SIZE_MAX);
 }
 
 START_TEST(test_names_behind_thousands)
@@ -206,6 +215,96 @@ START_TEST(test_half_is_unmapped)
 }
 END_TEST
 
+// ---- the limit ------------------------------------------------------------------------------------------------------
+
+enum { MOST = 100, LIBRARIES = 150 };
+
+static char *libraries[LIBRARIES];
+
+static void map_library(int number)
+{
+    char name[64];
+    libraries[number] = new_file(name, PAGE, PROT_READ | PROT_EXEC);
+    unlink(name);
+}
+
+static void map_libraries(void)
+{
+    hs_modules__set_limit((size_t)2 * MOST * sizeof(struct hs_code_range));
+    for (int i = 0; i < LIBRARIES; i++)
+        map_library(i);
+    hs_modules__see((uintptr_t)libraries[0] + 100);
+}
+
+// The program and its own libraries have the rest of the places.
+START_TEST(test_code_beyond_the_limit_is_counted)
+{
+    map_libraries();
+    ck_assert_uint_le(announced, MOST);
+    ck_assert_uint_ge(announced, MOST - 1); // the vdso may have no name
+    uint64_t left_out = live.dropped[HS_DROP_MODULES];
+    ck_assert_uint_ge(left_out, LIBRARIES - MOST + 1);
+    hs_modules__see((uintptr_t)libraries[LIBRARIES - 1] + 100);
+    hs_modules__settle();
+    ck_assert_uint_le(announced, MOST);
+    ck_assert_uint_eq(live.dropped[HS_DROP_MODULES], left_out);
+}
+END_TEST
+
+static bool all_is_gone;
+
+static void note_all(const struct hs_code_range *code, uint32_t count)
+{
+    all_is_gone = true;
+    for (int i = 0; i < LIBRARIES; i++)
+        all_is_gone &= hs_code_ranges__hold(code, count, (uintptr_t)libraries[i] + 100);
+}
+
+// Nobody knows whether the one that is gone had been left out.
+START_TEST(test_all_code_is_gone_with_what_was_left_out)
+{
+    map_libraries();
+    for (int i = 0; i < LIBRARIES; i += 2)
+        ck_assert_int_eq(munmap(libraries[i], PAGE), 0);
+    ck_assert(hs_modules__rescan(note_all));
+    ck_assert(all_is_gone);
+    ck_assert_uint_gt(unloaded, 0);
+    ck_assert_uint_gt(announced, MOST); // in the places of those that are gone
+    uint64_t left_out = live.dropped[HS_DROP_MODULES];
+    ck_assert(!hs_modules__rescan(note_gone));
+    ck_assert_uint_eq(live.dropped[HS_DROP_MODULES], left_out);
+}
+END_TEST
+
+START_TEST(test_code_without_names_leaves_room_for_names)
+{
+    hs_modules__set_limit((size_t)2 * MOST * sizeof(struct hs_code_range));
+    for (int i = 0; i < PIECES; i++)
+        make_piece(i);
+    hs_modules__see(piece(0) + 100);
+    unsigned before = announced;
+    for (int i = 0; i < MOST / 4; i++)
+        map_library(i);
+    hs_modules__settle();
+    hs_modules__rescan(note_all);
+    ck_assert_uint_eq(announced, before + MOST / 4);
+    ck_assert_uint_ge(live.dropped[HS_DROP_MODULES], PIECES - MOST / 2);
+}
+END_TEST
+
+// What is not known is looked for again and again, the less often the more there is of it.
+START_TEST(test_few_scans_beyond_the_limit)
+{
+    hs_modules__set_limit((size_t)2 * MOST * sizeof(struct hs_code_range));
+    hs_modules__see((uintptr_t)setup + 1);
+    for (int i = 0; i < PIECES; i++) {
+        make_piece(i);
+        hs_modules__see(piece(i) + 100);
+    }
+    ck_assert_uint_lt(scans, 120);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("modules");
@@ -215,6 +314,10 @@ int main(void)
     tcase_add_test(cases, test_few_scans);
     tcase_add_test(cases, test_what_was_put_off);
     tcase_add_test(cases, test_half_is_unmapped);
+    tcase_add_test(cases, test_code_beyond_the_limit_is_counted);
+    tcase_add_test(cases, test_all_code_is_gone_with_what_was_left_out);
+    tcase_add_test(cases, test_code_without_names_leaves_room_for_names);
+    tcase_add_test(cases, test_few_scans_beyond_the_limit);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

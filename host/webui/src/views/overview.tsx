@@ -109,10 +109,11 @@ function Resident({ route, now, summary }: { route: Route; now: Summary; summary
 
 function Lost({ now, route }: { now: Summary; route: Route }) {
   const sum = (counts: Record<string, number>): number => Object.values(counts).reduce((a, b) => a + b, 0);
-  const { children = 0, ...dropped } = now.dropped;
+  const { children = 0, modules = 0, ...dropped } = now.dropped;
   const said = [
     sum(dropped) && `${counted(sum(dropped), "events")} dropped`,
     children && `${counted(children, "child processes")} without a trace`,
+    modules && `${counted(modules, "pieces of code")} without a module`,
     sum(now.truncated) && `${counted(sum(now.truncated), "stacks")} cut`,
     now.guessed_stacks && `${counted(now.guessed_stacks, "stacks")} with a guessed frame`,
     now.damaged_chunks && `${counted(now.damaged_chunks, "damaged parts")} of the file`,
