@@ -10,6 +10,7 @@
 #include "host/dump/write.h"
 #include "host/export/export.h"
 #include "host/filter/nearest.h"
+#include "host/fleet/conditions.h"
 #include "host/fleet/load.h"
 #include "host/fleet/names.h"
 #include "host/fleet/questions.h"
@@ -34,6 +35,7 @@ struct fleet_job {
     struct hs_database *database;
     const char *const *operands; // behind the action and the database; NULL ends them
     struct hs_fleet_slice slice;
+    struct hs_fleet_conditions conditions; // of the slice
 };
 
 static int fail(const struct fleet_job *job, const struct hs_error *error)
@@ -453,6 +455,23 @@ static int wants(const struct fleet_job *job, const char *what)
     return HS_EXIT_USAGE;
 }
 
+// Whether a question can answer what is asked of it.
+static int check_reach(const struct fleet_job *job, const char *name, enum hs_fleet_reach reach)
+{
+    const struct hs_fleet_conditions *conditions = &job->conditions;
+    const char *other = reach < HS_FLEET_OF_TIMES ? conditions->state_name : NULL;
+    if (reach < HS_FLEET_OF_GROUPS && conditions->group_name)
+        other = conditions->group_name;
+    if (!other)
+        return 0;
+    hs_complain(job->arguments->command, "%s: '%s' %s; ask %s", other, name,
+                reach == HS_FLEET_OF_STACKS ? "reads the rollup, which has sums of all sessions"
+                                            : "compares the beginnings and the ends of sessions",
+                other == conditions->state_name ? "stacks, stack or flame"
+                                                : "stacks, stack, devices, firmwares or flame");
+    return HS_EXIT_USAGE;
+}
+
 static int print_statement(struct fleet_job *job)
 {
     const struct hs_fleet_question *question = job->operands[0] ? find_question(job->operands[0]) : NULL;
@@ -460,6 +479,9 @@ static int print_statement(struct fleet_job *job)
         return job->operands[0] ? no_action(job, job->operands[0]) : wants(job, "the name of a question");
     if (job->operands[0] && job->operands[1])
         job->slice.stack = strtoull(job->operands[1], NULL, 10);
+    int status = check_reach(job, question->name, question->reach);
+    if (status)
+        return status;
     char *statement = hs_fleet_question__statement(question, &job->slice);
     if (!statement)
         return HS_EXIT_FAILURE;
@@ -474,6 +496,26 @@ static int flame(struct fleet_job *job)
     if (hs_fleet_schema__check(job->database, &error))
         return fail(job, &error);
     return hs_fleet_flame__run(job->arguments, job->database, &job->slice);
+}
+
+// Filters are for questions.
+static int make_conditions(struct fleet_job *job, const char *action)
+{
+    static const char *const unfiltered[] = {"init", "load", "symbolize"};
+    struct hs_error error;
+    const struct hs_filter_parameters *filter = &job->arguments->filter;
+    for (size_t i = 0; filter->count && i < sizeof(unfiltered) / sizeof(*unfiltered); i++) {
+        if (!strcmp(action, unfiltered[i])) {
+            hs_complain(job->arguments->command, "filters are for questions; leave them out of '%s'", action);
+            return HS_EXIT_USAGE;
+        }
+    }
+    if (hs_fleet_conditions__make(&job->conditions, filter, &error)) {
+        hs_complain(job->arguments->command, "%s", error.message);
+        return HS_EXIT_USAGE;
+    }
+    job->slice.conditions = &job->conditions;
+    return 0;
 }
 
 static int act(struct fleet_job *job, const char *action)
@@ -499,7 +541,8 @@ static int act(struct fleet_job *job, const char *action)
     }
     if (question->compares && (!job->slice.firmware || !job->slice.than))
         return wants(job, "--firmware or --than");
-    return ask(job, question);
+    int status = check_reach(job, question->name, question->reach);
+    return status ? status : ask(job, question);
 }
 
 static int run(const struct hs_arguments *arguments)
@@ -519,7 +562,9 @@ static int run(const struct hs_arguments *arguments)
         hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_USAGE;
     }
-    int status = act(&job, arguments->operands[0]);
+    int status = make_conditions(&job, arguments->operands[0]);
+    status = status ? status : act(&job, arguments->operands[0]);
+    hs_fleet_conditions__free(&job.conditions);
     hs_database__close(job.database);
     return status;
 }
@@ -571,6 +616,7 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_NUMBER,
      .argument = "DAYS",
      .help = "init: how long the server keeps samples, if it can delete them; default 90"},
+    HS_FILTER_OPTIONS_WITH(0),
     HS_SYMBOL_OPTIONS,
     {0},
 };
@@ -591,7 +637,10 @@ const struct hs_command hs_command_fleet = {
         "deviations. firmwares lists percentiles for each firmware. stack NUMBER lists the devices that have a stack, "
         "stacks the stacks of a program, firmware or device. flame writes what is in use now in a slice as a flame "
         "graph or "
-        "in another format. sql QUESTION prints the statement of a question.",
+        "in another format. sql QUESTION prints the statement of a question. Questions take the filters that sums of "
+        "stacks "
+        "can answer: those about functions, source files, libraries and depths, --alive-at, the numbers of a group's "
+        "allocations, and --where.",
     .operand = HS_OPERAND_NONE,
     .least_operands = 2,
     .most_operands = -1,

@@ -213,6 +213,10 @@ def loaded():
     firmwares = {each['firmware']: each['devices'] for each in asked('firmwares', database.address)}
     expect(firmwares == {'1.4': 1, '1.5': 2}, f'{firmwares}')
 
+    for question in (('growth',), ('new', '--firmware', '1.5', '--than', '1.4')):
+        rows = asked(question[0], database.address, *question[1:], '--function', 'grower_lose')
+        expect([each['stack'] for each in rows] == [row['stack']], f'{rows}')
+        expect(asked(question[0], database.address, *question[1:], '--negative-function-regex', 'grower_lose') == [], f'{question}')
     check_gate(database, row)
     check_flame(database, traces)
 
@@ -235,6 +239,36 @@ def moments():
         expect([row['in_use_bytes'] for row in asked('devices', database.address, '--device', name)] == [in_use(path)], name)
         stacks = asked('stacks', database.address, '--device', name, '--top', '1000')
         expect(sum(row['in_use_bytes'] for row in stacks) == in_use(path), f'{name}: {stacks}')
+    check_times(database, path)
+
+
+def check_times(database, path):
+    """What was in use at a tick is what a report of the trace says that ends there."""
+    copy = with_times(path, 'far', 3, 10 ** 11)
+    run('fleet', 'load', database.address, copy, '--device', 'far')
+    with open(copy, 'rb') as file:
+        trace = file.read()
+    at, ends = int.from_bytes(trace[32:36], 'little'), []
+    while trace[at:at + 4] == b'SHCK':
+        is_tick = trace[at + 4] == 8
+        at += (56 + int.from_bytes(trace[at + 8:at + 12], 'little') + 7) & ~7
+        ends += [at] if is_tick else []
+    session = "session = (SELECT any(session) FROM session WHERE device = 'far')"
+    ages = [int(age) for age in database.ask(f'SELECT DISTINCT age FROM sample WHERE {session} ORDER BY age').split()]
+    times = [int(time) for time in database.ask(f'SELECT toUInt32(time) FROM total FINAL WHERE {session} ORDER BY time').split()]
+    expect(len(times) == len(ends) and len(ages) >= 3, f'{ages} {times} {ends}')
+
+    def held(*options):
+        return sum(row['in_use_bytes'] for row in asked('stacks', database.address, '--device', 'far', '--top', '1000', *options))
+    reported = []
+    for second, end in zip(times, ends):
+        with open(f'{work}/cut.dat', 'wb') as file:
+            file.write(trace[:end])
+        reported.append(in_use(f'{work}/cut.dat'))
+        expect(held('--alive-at', str(second), '--time-unit', 's') == reported[-1], f'{second}: {reported}')
+        expect(held('--alive-at', f'{second}999', '--time-unit', 'ms') == reported[-1], f'{second}: {reported}')
+    expect({held('--alive-at', f'{age}s') for age in ages} == set(reported), f'{ages}: {reported}')
+    expect([held('--alive-at', str(time), '--time-unit', 's') for time in (1, 2 ** 33)] == [0, reported[-1]], 'before and after')
 
 
 def upgraded():
@@ -356,6 +390,71 @@ def events():
     run('fleet', 'symbolize', database.address)
     rows = [row for row in asked('stacks', database.address) if row['in_use_bytes'] == 2 * 800000]
     expect([row['devices'] for row in rows] == [2] and function_of(database, rows[0]['stack']) == 'grower_lose', f'the same stack: {rows}')
+    check_filters(database, {'gw-1': trace, 'gw-2': with_sums})
+    check_refused_filters(database, trace)
+
+
+# Filters that single blocks need are for traces of events alone.
+FILTERS = (('--function-regex', 'grower_lose'), ('--function-regex', '^grower_(lose|fill)'), ('--function', r'\w+_lose$'),
+           ('--function', r'\Qgrower_lose\E|[[:alpha:]]{3}_nothing'), ('--function', r'(?i)GROWER[^\d\s]+SE\b'),
+           ('--function', 'keep', '--source-regex', r'grower\.c$'), ('--function', 'main', '--source-regex', 'nothing'),
+           ('--negative-function-regex', 'lose'), ('--negative-source-regex', 'grower'), ('--negative-function-regex', '^nothing$'),
+           ('--library', 'fleet_grower'), ('--library', 'fleet?gr*'), ('--library', '*/fleet_[!a-f]rower'), ('--library', '[!f]*.so*'),
+           ('--library', 'nothing', '--library', 'libc.so*'), ('--negative-library', 'fleet_grower'), ('--library', "') OR 1 = 1 -- "),
+           ('--backtrace-depth-min', '7'), ('--backtrace-depth-max', '6'), ('--backtrace-depth-min', '2', '--backtrace-depth-max', '7'),
+           ('--where', 'function=~lose or not library=fleet_grower'), ('--where', 'not (function=~lose or backtrace_depth>=8)'),
+           ('--where', 'not (function=~lose and group_allocations>=11)'), ('--group-allocations-min', '11'),
+           ('--group-allocations-max', '10'), ('--group-leaked-allocations-min', '100%'), ('--group-leaked-allocations-max', '99.5%'),
+           ('--group-leaked-allocations-max', '20'), ('--lifetime', 'only_leaked'), ('--lifetime', 'only_whole_group_leaked'),
+           ('--lifetime', 'all'))
+
+
+def check_filters(database, traces):
+    """What a report with the same filter says of the same trace."""
+    seen = set()
+    for number, options in enumerate(FILTERS):
+        device = 'gw-1' if options[0] == '--lifetime' or number % 2 else 'gw-2'
+        report = json.loads(run('report', '--json', *options, traces[device]))
+        stacks = asked('stacks', database.address, '--device', device, '--top', '1000', *options)
+        found = sum(row['in_use_bytes'] for row in stacks), sum(row['in_use_count'] for row in stacks)
+        expect(found == (report['live_bytes'], report['live_count']), f'{device} {options}: {found} {report}')
+        seen.add(found[0])
+    expect(len(seen) >= 5, f'the filters differ: {seen}')
+    # What is left when nothing is left out has the slopes and the highest levels that the rollups have.
+    all_of_it = ('--negative-function-regex', '^nothing$')
+    for question in ('devices', 'firmwares', 'stacks', 'growth'):
+        expect(asked(question, database.address, *all_of_it) == asked(question, database.address), question)
+    key = [row['stack'] for row in asked('stacks', database.address, '--function', 'grower_lose')]
+    expect(len(key) == 1 and asked('stack', database.address, *key, '--negative-function-regex', 'lose') == [], f'{key}')
+    expect(len(asked('stack', database.address, *key, '--function', 'lose')) == 2, f'{key}')
+    for device, path in traces.items():
+        devices = asked('devices', database.address, '--device', device, '--function', 'grower_lose')
+        expect([(row['in_use_bytes'], row['most_bytes']) for row in devices] == [(800000, 800000)], f'{devices}')
+        flame = run('fleet', 'flame', database.address, '--format', 'collapsed', '--device', device, '--function', 'grower_lose')
+        export = run('export', '--format', 'collapsed', '--cost', 'live', '--function', 'grower_lose', path)
+        expect(flame == export, f'{flame} {export}')
+    expect(asked('stacks', database.address, '--function', "' OR 1 = 1 -- ") == [], 'a value is not part of a statement')
+    expect('grower_lose' not in run('fleet', 'sql', database.address, 'stacks', '--function', 'grower_lose'), 'as digits')
+
+
+def check_refused_filters(database, trace):
+    """What sums cannot answer is refused by its name."""
+    for name, value in (('size-min', '1'), ('max-size', '1'), ('thread', 'x'), ('from', '1'), ('to', '1'), ('lifetime-min', '1'),
+                        ('lifetime', 'only_temporary'), ('address-min', '1'), ('backtraces', '1'), ('deallocation-backtraces', '1'),
+                        ('mmaped', 'yes'), ('arena', 'main'), ('jemalloc', 'yes'), ('marker', '1'), ('group-interval-min', '1'),
+                        ('group-max-total-usage-first-seen-min', '1'), ('chain-length-min', '1'), ('alive-at-2', '1'), ('alive-at', '10%'),
+                        ('from-map', '1'), ('group-leaked-allocations-min', '1.0001%'), ('function', '(?=x)'), ('function', 'a++'),
+                        ('source-regex', r'(a)\1'), ('negative-function-regex', r'\R'), ('function-regex', '(?<a>b)')):
+        text = run('fleet', 'stacks', database.address, f'--{name}', value, status=2)
+        expect(name.split('-')[0 if name == 'function' else -1] in text and len(text) > 60, f'{name}: {text}')
+    for where in ('size>=1', 'not thread=main', 'alive_at=1'):
+        run('fleet', 'stacks', database.address, '--where', where, status=2)
+    expect('rollup' in run('fleet', 'growth', database.address, '--group-allocations-min', '2', status=2), 'growth')
+    for question in ('growth', 'devices', 'firmwares'):
+        expect('--alive-at' in run('fleet', question, database.address, '--alive-at', '2', status=2), question)
+    expect('--alive-at' in run('fleet', 'stacks', database.address, '--alive-at', '2', '--lifetime', 'only_leaked', status=2), 'one of them')
+    run('fleet', 'load', database.address, trace, '--function', 'lose', status=2)
+    run('fleet', 'sql', database.address, 'growth', '--alive-at', '2', status=2)
 
 
 def in_place():
