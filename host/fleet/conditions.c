@@ -387,8 +387,12 @@ static int put_stacks_and_where(const struct conditions_writing *writing)
     return failed ? failed : put_where(writing, false);
 }
 
+// Dumps may lack the numbers of all allocations, which are 0 then.
 static int put_groups_and_where(const struct conditions_writing *writing)
 {
+    const struct hs_given_parameter *where = find(writing, HS_PARAMETER_WHERE);
+    if (has_groups(writing->parameters) || (where && asks_groups(where->expression)))
+        fputs(" AND allocated >= blocks", writing->out);
     int failed = put_groups(writing);
     return failed ? failed : put_where(writing, true);
 }

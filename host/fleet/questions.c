@@ -27,7 +27,8 @@ static void put_slice(FILE *out, const struct hs_fleet_slice *slice)
 #define SESSIONS                                                                                                       \
     "(SELECT session, argMax(device, written) AS device, argMax(app, written) AS app, argMax(firmware, written) AS "   \
     "firmware, "                                                                                                       \
-    "min(start) AS begun, max(seen) AS last_seen FROM session GROUP BY session)"
+    "min(start) AS begun, max(seen) AS last_seen, argMax(estimated, written) AS guessed FROM session GROUP BY "        \
+    "session)"
 
 // Before the states of stacks are put together: most sessions are not of the slice.
 static void put_sessions(FILE *out, const struct hs_fleet_slice *slice)
@@ -82,7 +83,7 @@ static void put_session_stacks(FILE *out, const struct hs_fleet_slice *slice)
         fputs("(SELECT stack, session, min(time) AS first, argMin(held, time) AS begin_bytes, argMinIf(held, time, old "
               ">= "
               "3600) AS settled, max(old) AS age, argMax(held, time) AS bytes, argMax(held_count, time) AS blocks, "
-              "max(held) AS most, max(given) AS allocated FROM ",
+              "max(held) AS most, argMax(given, time) AS allocated FROM ",
               out);
         put_samples(out, slice);
         put_groups(out, slice);
@@ -108,8 +109,9 @@ static void rollup(FILE *out, const struct hs_fleet_slice *slice)
         out,
         "INSERT INTO growth SELECT app, firmware, stack, uniqExact(device) AS devices, "
         "uniqExactIf(device, grew) AS grown_devices, sumIf(grown, grew) AS grown_bytes, sum(bytes) AS in_use_bytes, "
-        "min(first) AS first_time, now() AS made FROM (SELECT app, firmware, device, stack, bytes, first, " GROWN
-        " AS grown, grown >= %" PRIu64 " AND grown * 11 >= bytes AS grew FROM ",
+        "min(first) AS first_time, now() AS made, uniqExactIf(device, guessed) AS estimated_devices FROM (SELECT app, "
+        "firmware, device, stack, bytes, first, guessed, " GROWN " AS grown, grown >= %" PRIu64
+        " AND grown * 11 >= bytes AS grew FROM ",
         slice->least);
     put_session_stacks(out, slice);
     fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
@@ -130,10 +132,10 @@ static void staleness(FILE *out, const struct hs_fleet_slice *slice)
 
 static void growth(FILE *out, const struct hs_fleet_slice *slice)
 {
-    fputs(
-        "SELECT app, firmware, stack, devices, grown_devices, grown_bytes, in_use_bytes, first_time FROM growth WHERE "
-        "grown_devices > 0 AND" LAST_ROLLUP,
-        out);
+    fputs("SELECT app, firmware, stack, devices, grown_devices, grown_bytes, in_use_bytes, first_time, "
+          "estimated_devices FROM growth WHERE "
+          "grown_devices > 0 AND" LAST_ROLLUP,
+          out);
     put_equal(out, "app", slice->app);
     put_equal(out, "firmware", slice->firmware);
     put_stacks(out, slice);
@@ -144,7 +146,9 @@ static void growth(FILE *out, const struct hs_fleet_slice *slice)
 
 static void new_stacks(FILE *out, const struct hs_fleet_slice *slice)
 {
-    fputs("SELECT app, firmware, stack, devices, in_use_bytes, first_time FROM growth WHERE" LAST_ROLLUP, out);
+    fputs("SELECT app, firmware, stack, devices, in_use_bytes, first_time, estimated_devices FROM growth "
+          "WHERE" LAST_ROLLUP,
+          out);
     put_equal(out, "app", slice->app);
     put_equal(out, "firmware", slice->firmware);
     put_stacks(out, slice);
@@ -174,7 +178,7 @@ static void put_some_slopes(FILE *out, const struct hs_fleet_slice *slice)
         "FROM (SELECT session, stack, arraySort(groupUniqArray((time, held))) AS states, "
         "arrayMap(x -> tupleElement(x, 1), states) AS times, arrayMap(x -> toInt64(tupleElement(x, 2)), states) AS "
         "amounts, arrayMap((x, i) -> if(i = 1, x, x - amounts[i - 1]), amounts, arrayEnumerate(amounts)) AS deltas, "
-        "argMax(held_count, time) AS blocks, max(given) AS allocated FROM ",
+        "argMax(held_count, time) AS blocks, argMax(given, time) AS allocated FROM ",
         out);
     put_samples(out, slice);
     put_groups(out, slice);
@@ -197,12 +201,12 @@ static void put_slopes(FILE *out, const struct hs_fleet_slice *slice)
 
 static void devices(FILE *out, const struct hs_fleet_slice *slice)
 {
-    fputs(
-        "SELECT device, app, firmware, latest, highest, fastest, if(spread > 0, (fastest - mean) / spread, 0) AS "
-        "distance, "
-        "seen, sessions FROM (SELECT device, app, firmware, argMax(bytes, last_seen) AS latest, max(most) AS highest, "
-        "max(slope) AS fastest, max(last_seen) AS seen, count() AS sessions FROM ",
-        out);
+    fputs("SELECT device, app, firmware, latest, highest, fastest, if(spread > 0, (fastest - mean) / spread, 0) AS "
+          "distance, "
+          "seen, sessions, estimates FROM (SELECT device, app, firmware, argMax(bytes, last_seen) AS latest, max(most) "
+          "AS highest, "
+          "max(slope) AS fastest, max(last_seen) AS seen, count() AS sessions, countIf(guessed) AS estimates FROM ",
+          out);
     put_slopes(out, slice);
     fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
     put_slice(out, slice);
@@ -218,7 +222,8 @@ static void devices(FILE *out, const struct hs_fleet_slice *slice)
 static void firmwares(FILE *out, const struct hs_fleet_slice *slice)
 {
     fputs("SELECT app, firmware, uniqExact(device) AS devices, toUInt64(quantileExact(0.5)(bytes)), "
-          "toUInt64(quantileExact(0.95)(bytes)), toUInt64(quantileExact(0.99)(bytes)), avg(slope) FROM ",
+          "toUInt64(quantileExact(0.95)(bytes)), toUInt64(quantileExact(0.99)(bytes)), avg(slope), uniqExactIf(device, "
+          "guessed) FROM ",
           out);
     put_slopes(out, slice);
     fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
@@ -228,7 +233,7 @@ static void firmwares(FILE *out, const struct hs_fleet_slice *slice)
 
 static void holders(FILE *out, const struct hs_fleet_slice *slice)
 {
-    fputs("SELECT device, firmware, begin_bytes, bytes, most, last_seen FROM ", out);
+    fputs("SELECT device, firmware, begin_bytes, bytes, most, last_seen, guessed FROM ", out);
     put_session_stacks(out, slice);
     fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
     put_slice(out, slice);
@@ -237,7 +242,8 @@ static void holders(FILE *out, const struct hs_fleet_slice *slice)
 
 static void stacks(FILE *out, const struct hs_fleet_slice *slice)
 {
-    fputs("SELECT stack, sum(bytes) AS all_bytes, sum(blocks), uniqExact(device) FROM ", out);
+    fputs("SELECT stack, sum(bytes) AS all_bytes, sum(blocks), uniqExact(device), uniqExactIf(device, guessed) FROM ",
+          out);
     put_session_stacks(out, slice);
     fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
     put_slice(out, slice);
@@ -246,16 +252,21 @@ static void stacks(FILE *out, const struct hs_fleet_slice *slice)
             slice->top);
 }
 
-static const char *const growth_columns[] = {"app",         "firmware",     "stack",      "devices", "grown_devices",
-                                             "grown_bytes", "in_use_bytes", "first_time", NULL};
-static const char *const new_columns[] = {"app", "firmware", "stack", "devices", "in_use_bytes", "first_time", NULL};
-static const char *const device_columns[] = {"device",         "app",        "firmware",  "in_use_bytes", "most_bytes",
-                                             "bytes_per_hour", "deviations", "last_seen", "sessions",     NULL};
+static const char *const growth_columns[] = {
+    "app",         "firmware",     "stack",      "devices",           "grown_devices",
+    "grown_bytes", "in_use_bytes", "first_time", "estimated_devices", NULL};
+static const char *const new_columns[] = {"app",        "firmware",          "stack", "devices", "in_use_bytes",
+                                          "first_time", "estimated_devices", NULL};
+static const char *const device_columns[] = {
+    "device",     "app",       "firmware", "in_use_bytes",       "most_bytes", "bytes_per_hour",
+    "deviations", "last_seen", "sessions", "estimated_sessions", NULL};
 static const char *const firmware_columns[] = {"app",       "firmware",  "devices",        "median_bytes",
-                                               "p95_bytes", "p99_bytes", "bytes_per_hour", NULL};
+                                               "p95_bytes", "p99_bytes", "bytes_per_hour", "estimated_devices",
+                                               NULL};
 static const char *const holder_columns[] = {"device",     "firmware",  "first_bytes", "in_use_bytes",
-                                             "most_bytes", "last_seen", NULL};
-static const char *const stack_columns[] = {"stack", "in_use_bytes", "in_use_count", "devices", NULL};
+                                             "most_bytes", "last_seen", "estimated",   NULL};
+static const char *const stack_columns[] = {"stack",   "in_use_bytes",      "in_use_count",
+                                            "devices", "estimated_devices", NULL};
 
 const struct hs_fleet_question hs_fleet_questions[] = {
     {.name = "growth", .write = growth, .columns = growth_columns},

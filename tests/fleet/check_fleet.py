@@ -16,7 +16,7 @@ import patience  # noqa: E402
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'wire'))
 from second_wire import crc32c  # noqa: E402
 
-COMMAND, SHIM, GROWER, SERVER = (os.environ['HEAPSONDE_TEST_' + name] for name in ('COMMAND', 'SHIM', 'GROWER', 'SERVER'))
+COMMAND, SHIM, PROF, GROWER, SERVER = (os.environ['HEAPSONDE_TEST_' + name] for name in ('COMMAND', 'SHIM', 'PROF', 'GROWER', 'SERVER'))
 EVENTS_CHUNK = 3
 work = tempfile.mkdtemp(prefix='heapsonde-fleet-')
 started = clickhouse.started
@@ -284,14 +284,88 @@ def upgraded():
     database.ask('DROP TABLE session_total')
     database.ask(half)
     expect(asked('devices', database.address) == [], 'an empty table')
-    database.ask('DROP TABLE version')
-    database.ask('CREATE TABLE version (version UInt32, made DateTime) ENGINE = ReplacingMergeTree(made) ORDER BY version')
-    database.ask('INSERT INTO version SELECT 1, now()')
-    text = run('fleet', 'devices', database.address, status=1)
-    expect('version 1' in text and 'fleet init' in text, text)
-    run('fleet', 'init', database.address)
-    expect(asked('devices', database.address) == before, 'what was there before')
+    for version, columns in ((1, ()), (2, (('session', 'estimated'), ('growth', 'estimated_devices')))):
+        for table, column in columns:
+            database.ask(f'ALTER TABLE {table} DROP COLUMN {column}')
+        database.ask('DROP TABLE version')
+        database.ask('CREATE TABLE version (version UInt32, made DateTime) ENGINE = ReplacingMergeTree(made) ORDER BY version')
+        database.ask(f'INSERT INTO version SELECT {version}, now()')
+        text = run('fleet', 'devices', database.address, status=1)
+        expect(f'version {version}' in text and 'fleet init' in text, text)
+        run('fleet', 'init', database.address)
+        expect(asked('devices', database.address) == before, 'what was there before')
     expect('already' in run('fleet', 'init', database.address), 'once')
+    check_dumps(database)
+
+
+def sampled(folder):
+    """The last dump of a sampled program."""
+    os.mkdir(folder)
+    env = {key: value for key, value in os.environ.items() if not key.startswith('HEAPSONDE_')}
+    env.update({'LD_PRELOAD': PROF, 'MALLOC_CONF': f'prof:true,prof_accum:true,prof_final:true,prof_prefix:{folder}/d,experimental_hs_sample:512'})
+    subprocess.run([GROWER], input=b'cllte', env=env, stdout=subprocess.DEVNULL, check=True)
+    name, = os.listdir(folder)
+    return f'{folder}/{name}'
+
+
+def later_dump(path):
+    """Two hours later one stack is gone, and nobody knows what was allocated in all."""
+    with open(path, encoding='utf-8') as file:
+        head, *contexts = re.split('^(?=@ )', file.read(), flags=re.MULTILINE)
+    last, maps = contexts[-1].split('\n\n', 1)
+    text = head + ''.join(contexts[1:-1]) + last + '\n\n' + maps
+    hour = int(re.search(r'^# time: \S+T(\d\d)', text, re.MULTILINE)[1])
+    text = re.sub(r'^(# time: )\S+T\d\d', lambda match: f'{match[1]}2037-01-01T{hour:02}', text, flags=re.MULTILINE)
+    later = f'{os.path.dirname(path)}/later'
+    with open(later, 'w', encoding='utf-8') as file:
+        file.write(re.sub(r'\[\d+: \d+\]', '[0: 0]', text))
+    return later
+
+
+def check_dumps(database):
+    """Dumps of a sampler are states of a session, with the estimates that reports have."""
+    path = sampled(f'{work}/dumps')
+    later = later_dump(path)
+
+    def flame(device, *options):
+        return run('fleet', 'flame', database.address, '--format', 'collapsed', '--device', device, *options)
+
+    def exported(dump, *options):
+        return run('export', '--format', 'collapsed', '--cost', 'live', *options, dump)
+
+    def check(device, dump):
+        for unit in ('bytes', 'count'):
+            expect(stacks_of(flame(device, '--unit', unit)) == stacks_of(exported(dump, '--unit', unit)), f'{device} {dump} {unit}')
+        expect([row['in_use_bytes'] for row in asked('devices', database.address, '--device', device)] == [in_use(dump)], dump)
+    run('fleet', 'load', database.address, path, '--device', 'alone')
+    run('fleet', 'symbolize', database.address)
+    check('alone', path)
+    report = json.loads(run('report', '--json', path))
+    session = "WHERE session = (SELECT any(session) FROM session WHERE device = '{}')"
+    whole = database.ask('SELECT allocated_bytes, allocated_count FROM total ' + session.format('alone'))
+    expect(whole.split() == [str(report['allocated_bytes']), str(report['allocations'])], f'{whole} {report}')
+    # The same stack as in a trace, and marked.
+    rows = asked('stacks', database.address, '--function', 'grower_lose')
+    expect([(row['devices'], row['estimated_devices']) for row in rows] == [(2, 1)], f'{rows}')
+    expect('estimated on 1 device' in run('fleet', 'stacks', database.address, '--function', 'grower_lose'), 'an estimate')
+    marks = {row['device']: row['estimated_sessions'] for row in asked('devices', database.address)}
+    expect(marks == {'gw-1': 0, 'alone': 1}, f'{marks}')
+    # In any order, and again.
+    orders = {'forward': (path, later), 'backward': (later, path), 'folder': (f'{work}/dumps',)}
+    states = {}
+    for device, order in orders.items():
+        for dump in order + order[-1:]:
+            run('fleet', 'load', database.address, dump, '--device', device)
+        check(device, later)
+        states[device] = database.ask('SELECT stack, time, in_use_bytes, in_use_count FROM sample FINAL ' + session.format(device) + ' ORDER BY stack, time')
+        expect(stacks_of(flame(device, '--alive-at', '1d')) == stacks_of(exported(path)), 'before')
+        expect(asked('stacks', database.address, '--device', device, '--group-allocations-min', '0') == [], 'nobody knows')
+    expect(len(set(states.values())) == 1 and states['folder'].count('\t0\t0') >= 1, f'{states}')
+    refused = f'{work}/dumps/named.collapsed'
+    with open(refused, 'w', encoding='utf-8') as file:
+        file.write('main;leak 100\n')
+    expect('no addresses' in run('fleet', 'load', database.address, refused, status=1), 'only names')
+    expect('1 other file was left out' in run('fleet', 'load', database.address, f'{work}/dumps', '--device', 'folder'), 'of a folder')
 
 
 class Gather:
@@ -566,15 +640,15 @@ def refused():
         rows = asked('devices', database.address, '--device', name)
         expect([row['device'] for row in rows] == [name], f'{name!r}: {rows}')
     expect(asked('devices', database.address, '--device', "' OR 1 = 1 --") == [], 'a name is not part of a statement')
-    database.ask('INSERT INTO version SELECT 3, now()')
+    database.ask('INSERT INTO version SELECT 99, now()')
     before = database.ask('SELECT count() FROM sample')
     text = run('fleet', 'load', database.address, trace, status=1)
-    expect('version 3' in text and 'nothing was written' in text, text)
+    expect('version 99' in text and 'nothing was written' in text, text)
     expect(database.ask('SELECT count() FROM sample') == before, 'nothing was written')
     host = f'127.0.0.1:{database.port}/fleet'
     expect('neither this user' in run('fleet', 'growth', f'clickhouse://keeper:wrong@{host}', status=1), 'a wrong password')
     expect('wrong' not in run('fleet', 'growth', f'clickhouse://keeper:wrong@{host}', status=1), 'the password is not shown')
-    expect('version 3' in run('fleet', 'growth', f'clickhouse://keeper:secret%20word@{host}', status=1), 'the right one')
+    expect('version 99' in run('fleet', 'growth', f'clickhouse://keeper:secret%20word@{host}', status=1), 'the right one')
     for address in ('http://x/y', 'clickhouse://', 'clickhouse://host', 'clickhouse://host/a-b', 'clickhouse://host/a/b'):
         run('fleet', 'growth', address, status=2)
     database.kill()
