@@ -403,7 +403,7 @@ static void add_to_id(uint64_t id[2], const char *path)
 }
 
 // Sums of several dumps must not overflow.
-static int check_size(const struct hs_dump *dump, struct hs_error *error)
+int hs_dump_series__check_size(const struct hs_dump *dump, struct hs_error *error)
 {
     const struct hs_dump_estimate sum = hs_dump__sum(dump);
     if (sum.live_bytes < 0x1p60 && sum.live_blocks < 0x1p60 && sum.all_bytes < 0x1p60 && sum.all_blocks < 0x1p60)
@@ -425,7 +425,7 @@ static int read_dump(struct hs_dump_series *series, const char *path, uint64_t i
     add_to_id(id, path);
     if (cancel && *cancel)
         return hs_error__set(error, ECANCELED, "%s: cancelled", path);
-    return check_size(dump, error);
+    return hs_dump_series__check_size(dump, error);
 }
 
 static int read_dumps(struct hs_dump_series *series, char **paths, size_t count, const int *cancel,

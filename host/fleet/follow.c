@@ -672,7 +672,8 @@ static int read_header(struct hs_follow *follow, struct hs_error *error)
     if (hs_file_header_read(bytes, &follow->header) != HS_HEADER_GOOD)
         return hs_error__set(error, EBADMSG, "%s: no trace that this heapsonde reads", follow->path);
     if (follow->header.content != HS_CONTENT_EVENTS)
-        return hs_error__set(error, ENOTSUP, "%s: a stream of dumps", follow->path);
+        return hs_error__set(error, ENOTSUP, "%s: a stream of dumps; 'heapsonde extract' makes files of them",
+                             follow->path);
     follow->live = follow->header.live;
     follow->offset = follow->header.header_size;
     return 0;

@@ -17,12 +17,16 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#define SECOND ((uint64_t)1000000000)
+#define SECOND    ((uint64_t)1000000000)
+#define NS_2001   ((uint64_t)978307200 * SECOND)
+#define LAST_TIME (UINT32_MAX * SECOND) // that the tables can hold
 
 struct dump_file {
     char *path;
     uint64_t session, time_ns;
+    uint64_t clock_ns; // added to the dump's own times: its clock was never set
 };
 
 // A stack of a session: since when it is known, and what the dump at hand has of it.
@@ -43,7 +47,6 @@ struct hs_fleet_dump_files {
     struct hs_id_map stack_of; // by key
     struct hs_array times;     // uint32_t: those that the database has
     uint64_t start_ns;
-    uint32_t last;
 };
 
 struct hs_fleet_dump_files *hs_fleet_dump_files__create(struct hs_sender *sender, struct hs_database *database,
@@ -127,6 +130,22 @@ static bool has_places(const struct hs_dump *dump)
     return dump->mapping_count || !dump->location_count;
 }
 
+// Without a clock, a dump is as old as its file.
+static int set_time(struct dump_file *file, const struct hs_dump *dump, struct hs_error *error)
+{
+    struct stat status;
+    file->time_ns = hs_dump_series__time_of(dump, file->path);
+    if (file->time_ns < NS_2001) {
+        if (stat(file->path, &status))
+            return hs_error__set(error, errno, "%s: %s", file->path, strerror(errno));
+        file->clock_ns = (uint64_t)status.st_mtim.tv_sec * SECOND - file->time_ns;
+        file->time_ns += file->clock_ns;
+    }
+    if (file->time_ns <= LAST_TIME)
+        return 0;
+    return hs_error__set(error, EINVAL, "%s: its time is after 2106", file->path);
+}
+
 static int note(struct hs_fleet_dump_files *files, const struct hs_dump *dump, const char *path, struct hs_error *error)
 {
     if (dump->lacks_live)
@@ -134,14 +153,22 @@ static int note(struct hs_fleet_dump_files *files, const struct hs_dump *dump, c
     if (!has_places(dump))
         return hs_error__set(error, ENOTSUP, "%s: has no addresses in files, which stacks of a fleet are known by",
                              path);
-    struct dump_file *file = hs_array__add(&files->files, sizeof(*file));
-    if (!file)
+    struct dump_file file = {.path = strdup(path)};
+    if (!file.path)
         return hs_error__set(error, ENOMEM, "%s: out of memory", path);
-    *file = (struct dump_file){.path = strdup(path), .time_ns = hs_dump_series__time_of(dump, path)};
-    if (!file->path)
-        return hs_error__set(error, ENOMEM, "%s: out of memory", path);
-    int failed = session_of(files, dump, path, &file->session);
-    return failed ? hs_error__set(error, -failed, "%s: %s", path, strerror(-failed)) : 0;
+    int failed = hs_dump_series__check_size(dump, error);
+    if (!failed)
+        failed = set_time(&file, dump, error);
+    if (!failed && (failed = session_of(files, dump, path, &file.session)))
+        hs_error__set(error, -failed, "%s: %s", path, strerror(-failed));
+    struct dump_file *added = failed ? NULL : hs_array__add(&files->files, sizeof(*added));
+    if (!failed && !added)
+        failed = hs_error__set(error, ENOMEM, "%s: out of memory", path);
+    if (failed)
+        free(file.path);
+    else
+        *added = file;
+    return failed;
 }
 
 int hs_fleet_dump_files__add(struct hs_fleet_dump_files *files, const char *path, struct hs_error *error)
@@ -398,7 +425,7 @@ static int read_dump(struct hs_fleet_dump_files *files, const struct dump_file *
         return failed;
     if (first) {
         const uint64_t since = hs_dump_series__time_in(fact(dump, "since"));
-        files->start_ns = since ? since : file->time_ns;
+        files->start_ns = since ? since + file->clock_ns : file->time_ns;
     }
     failed = load_dump(files, file, dump, error);
     if (!failed && last && put_session(files, file, dump))

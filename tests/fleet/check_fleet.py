@@ -361,6 +361,18 @@ def check_dumps(database):
         expect(stacks_of(flame(device, '--alive-at', '1d')) == stacks_of(exported(path)), 'before')
         expect(asked('stacks', database.address, '--device', device, '--group-allocations-min', '0') == [], 'nobody knows')
     expect(len(set(states.values())) == 1 and states['folder'].count('\t0\t0') >= 1, f'{states}')
+    with open(path, encoding='utf-8') as file:
+        text = file.read()
+    for name, year in (('unset', 1970), ('beyond', 2900)):
+        with open(f'{work}/{name}', 'w', encoding='utf-8') as file:
+            file.write(re.sub(r'^(# (time|since): )\d{4}', lambda match: f'{match[1]}{year}', text, flags=re.MULTILINE))
+    before = int(database.ask('SELECT toUInt32(now())'))
+    os.utime(f'{work}/unset', (before, before))
+    run('fleet', 'load', database.address, f'{work}/unset', '--device', 'unset')
+    times = database.ask("SELECT toUInt32(seen), toInt64(toUInt32(seen)) - toInt64(toUInt32(start)) FROM session WHERE device = 'unset'").split()
+    expect(int(times[0]) == before and abs(int(times[1])) < 400 * 86400, f'the time of the file: {times}')
+    check('unset', path)
+    expect('2106' in run('fleet', 'load', database.address, f'{work}/beyond', status=1), 'no such time')
     refused = f'{work}/dumps/named.collapsed'
     with open(refused, 'w', encoding='utf-8') as file:
         file.write('main;leak 100\n')
