@@ -10,7 +10,8 @@
 #include "host/dump/write.h"
 #include "host/export/export.h"
 #include "host/filter/nearest.h"
-#include "host/fleet/load.h"
+#include "host/fleet/conditions.h"
+#include "host/fleet/load_dumps.h"
 #include "host/fleet/names.h"
 #include "host/fleet/questions.h"
 #include "host/fleet/schema.h"
@@ -26,7 +27,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { FIELDS_MOST = 9, STALE_SECONDS = 300, ROWS = 10, ROWS_MOST = 1000000, FRAMES = 8 };
+enum { FIELDS_MOST = 10, STALE_SECONDS = 300, ROWS = 10, ROWS_MOST = 1000000, FRAMES = 8 };
 #define LEAST_GROWTH 65536
 
 struct fleet_job {
@@ -34,6 +35,7 @@ struct fleet_job {
     struct hs_database *database;
     const char *const *operands; // behind the action and the database; NULL ends them
     struct hs_fleet_slice slice;
+    struct hs_fleet_conditions conditions; // of the slice
 };
 
 static int fail(const struct fleet_job *job, const struct hs_error *error)
@@ -57,20 +59,27 @@ static int init(struct fleet_job *job)
 struct fleet_loading {
     struct fleet_job *job;
     struct hs_sender *sender;
+    struct hs_sender_device device;
+    struct hs_fleet_dump_files *dump_files;
     struct hs_fleet_loaded loaded;
-    size_t files, other_files;
+    size_t files, dumps, other_files;
 };
+
+static int note_dump(struct fleet_loading *loading, const char *path, bool given, struct hs_error *error)
+{
+    int failed = hs_fleet_dump_files__add(loading->dump_files, path, error);
+    loading->dumps += !failed;
+    if (!failed || given || failed == -ENOMEM)
+        return failed;
+    loading->other_files++;
+    return 0;
+}
 
 static int load_file(struct fleet_loading *loading, const char *path, bool given, struct hs_error *error)
 {
-    const struct hs_arguments *arguments = loading->job->arguments;
-    const struct hs_sender_device device = {.device = hs_arguments__text(arguments, "device", NULL),
-                                            .labels = hs_arguments__text(arguments, "labels", NULL),
-                                            .firmware_label =
-                                                hs_arguments__text(arguments, "firmware-label", "firmware")};
     struct hs_fleet_load *load;
     uint64_t end = 0, ticks = loading->loaded.ticks;
-    int failed = hs_fleet_load__open(path, &device, &load, error);
+    int failed = hs_fleet_load__open(path, &loading->device, &load, error);
     if (failed && !given && failed != -ENOMEM) {
         loading->other_files++;
         return 0;
@@ -86,6 +95,12 @@ static int load_file(struct fleet_loading *loading, const char *path, bool given
     return failed;
 }
 
+static bool is_dump(const char *path)
+{
+    struct stat status;
+    return !stat(path, &status) && S_ISREG(status.st_mode) && !hs_is_trace(path) && hs_dump__recognise(path);
+}
+
 static int load_folder(struct fleet_loading *loading, const char *path, struct hs_error *error)
 {
     struct dirent **entry;
@@ -95,10 +110,13 @@ static int load_folder(struct fleet_loading *loading, const char *path, struct h
     for (int i = 0; i < count; i++) {
         const char *name = entry[i]->d_name, *suffix = strrchr(name, '.');
         char *file = NULL;
-        if (!failed && suffix && !strcmp(suffix, ".dat")) {
-            failed = asprintf(&file, "%s/%s", path, name) < 0 ? -ENOMEM : load_file(loading, file, false, error);
-            free(file);
-        }
+        if (!failed && asprintf(&file, "%s/%s", path, name) < 0)
+            failed = -ENOMEM;
+        else if (!failed && suffix && !strcmp(suffix, ".dat"))
+            failed = load_file(loading, file, false, error);
+        else if (!failed && is_dump(file))
+            failed = note_dump(loading, file, false, error);
+        free(file);
         free(entry[i]);
     }
     free(entry);
@@ -110,26 +128,52 @@ static int load_path(struct fleet_loading *loading, const char *path, struct hs_
     struct stat status;
     if (stat(path, &status))
         return hs_error__set(error, errno, "%s: %s", path, strerror(errno));
-    return S_ISDIR(status.st_mode) ? load_folder(loading, path, error) : load_file(loading, path, true, error);
+    if (S_ISDIR(status.st_mode))
+        return load_folder(loading, path, error);
+    return is_dump(path) ? note_dump(loading, path, true, error) : load_file(loading, path, true, error);
+}
+
+static void print_loaded(const struct fleet_loading *loading)
+{
+    printf("%s rows of %s ticks from %zu trace%s", hs_text__count(loading->loaded.rows).text,
+           hs_text__count(loading->loaded.ticks).text, loading->files, loading->files == 1 ? "" : "s");
+    if (loading->dumps)
+        printf(" and %zu dump%s", loading->dumps, loading->dumps == 1 ? "" : "s");
+    if (loading->other_files)
+        printf("; %zu other file%s", loading->other_files, loading->other_files == 1 ? " was" : "s were");
+    puts(loading->other_files ? " left out" : "");
+}
+
+static int load_all(struct fleet_loading *loading, struct hs_error *error)
+{
+    const struct fleet_job *job = loading->job;
+    if (!loading->sender || !loading->dump_files)
+        return -ENOMEM;
+    int failed = hs_fleet_schema__check(job->database, error);
+    for (size_t i = 0; job->operands[i] && !failed; i++)
+        failed = load_path(loading, job->operands[i], error);
+    if (!failed)
+        failed = hs_fleet_dump_files__load(loading->dump_files, &loading->loaded, error);
+    return failed ? failed : hs_sender__flush(loading->sender, error);
 }
 
 static int load(struct fleet_job *job)
 {
     struct hs_error error = {.message = "out of memory"};
-    struct fleet_loading loading = {.job = job, .sender = hs_sender__create(job->database)};
-    int failed = loading.sender ? hs_fleet_schema__check(job->database, &error) : -ENOMEM;
-    for (size_t i = 0; job->operands[i] && !failed; i++)
-        failed = load_path(&loading, job->operands[i], &error);
-    if (!failed)
-        failed = hs_sender__flush(loading.sender, &error);
+    const struct hs_arguments *arguments = job->arguments;
+    struct fleet_loading loading = {
+        .job = job,
+        .sender = hs_sender__create(job->database),
+        .device = {.device = hs_arguments__text(arguments, "device", NULL),
+                   .labels = hs_arguments__text(arguments, "labels", NULL),
+                   .firmware_label = hs_arguments__text(arguments, "firmware-label", "firmware")}};
+    loading.dump_files = hs_fleet_dump_files__create(loading.sender, job->database, &loading.device);
+    int failed = load_all(&loading, &error);
+    hs_fleet_dump_files__free(loading.dump_files);
     hs_sender__free(loading.sender);
     if (failed)
         return fail(job, &error);
-    printf("%s rows of %s ticks from %zu trace%s", hs_text__count(loading.loaded.rows).text,
-           hs_text__count(loading.loaded.ticks).text, loading.files, loading.files == 1 ? "" : "s");
-    if (loading.other_files)
-        printf("; %zu other file%s", loading.other_files, loading.other_files == 1 ? " was" : "s were");
-    puts(loading.other_files ? " left out" : "");
+    print_loaded(&loading);
     return HS_EXIT_OK;
 }
 
@@ -254,6 +298,14 @@ static void print_name(const char *text)
     hs_text__print(stdout, *text ? text : "-", *text ? strlen(text) : 1);
 }
 
+// Of how many devices the numbers are made from samples.
+static void print_estimated(const char *devices)
+{
+    const uint64_t count = strtoull(devices, NULL, 10);
+    if (count)
+        printf("; estimated on %s device%s", hs_text__count(count).text, count == 1 ? "" : "s");
+}
+
 static void print_growth(const struct fleet_rows *rows, const struct hs_fleet_names *names)
 {
     for (size_t i = 0; i < rows->count; i++) {
@@ -263,7 +315,9 @@ static void print_growth(const struct fleet_rows *rows, const struct hs_fleet_na
         print_name(field[0]);
         fputs(", firmware ", stdout);
         print_name(field[1]);
-        printf("; in use %s; since %s; stack %s\n", bytes(field[6]).text, field[7], field[2]);
+        printf("; in use %s; since %s", bytes(field[6]).text, field[7]);
+        print_estimated(field[8]);
+        printf("; stack %s\n", field[2]);
         print_stack(names, strtoull(field[2], NULL, 10));
     }
     if (!rows->count)
@@ -277,7 +331,9 @@ static void print_new(const struct fleet_rows *rows, const struct hs_fleet_names
         printf("%3zu. %s in use on %s devices; ", i + 1, bytes(field[4]).text,
                hs_text__count(strtoull(field[3], NULL, 10)).text);
         print_name(field[0]);
-        printf("; since %s; stack %s\n", field[5], field[2]);
+        printf("; since %s", field[5]);
+        print_estimated(field[6]);
+        printf("; stack %s\n", field[2]);
         print_stack(names, strtoull(field[2], NULL, 10));
     }
     if (!rows->count)
@@ -288,9 +344,10 @@ static void print_stacks(const struct fleet_rows *rows, const struct hs_fleet_na
 {
     for (size_t i = 0; i < rows->count; i++) {
         char **field = rows->field[i];
-        printf("%3zu. %s in use in %s on %s devices; stack %s\n", i + 1, bytes(field[1]).text,
-               hs_text__blocks(strtoull(field[2], NULL, 10)).text, hs_text__count(strtoull(field[3], NULL, 10)).text,
-               field[0]);
+        printf("%3zu. %s in use in %s on %s devices", i + 1, bytes(field[1]).text,
+               hs_text__blocks(strtoull(field[2], NULL, 10)).text, hs_text__count(strtoull(field[3], NULL, 10)).text);
+        print_estimated(field[4]);
+        printf("; stack %s\n", field[0]);
         print_stack(names, strtoull(field[0], NULL, 10));
     }
     if (!rows->count)
@@ -453,6 +510,23 @@ static int wants(const struct fleet_job *job, const char *what)
     return HS_EXIT_USAGE;
 }
 
+// Whether a question can answer what is asked of it.
+static int check_reach(const struct fleet_job *job, const char *name, enum hs_fleet_reach reach)
+{
+    const struct hs_fleet_conditions *conditions = &job->conditions;
+    const char *other = reach < HS_FLEET_OF_TIMES ? conditions->state_name : NULL;
+    if (reach < HS_FLEET_OF_GROUPS && conditions->group_name)
+        other = conditions->group_name;
+    if (!other)
+        return 0;
+    hs_complain(job->arguments->command, "%s: '%s' %s; ask %s", other, name,
+                reach == HS_FLEET_OF_STACKS ? "reads the rollup, which has sums of all sessions"
+                                            : "compares the beginnings and the ends of sessions",
+                other == conditions->state_name ? "stacks, stack or flame"
+                                                : "stacks, stack, devices, firmwares or flame");
+    return HS_EXIT_USAGE;
+}
+
 static int print_statement(struct fleet_job *job)
 {
     const struct hs_fleet_question *question = job->operands[0] ? find_question(job->operands[0]) : NULL;
@@ -460,6 +534,9 @@ static int print_statement(struct fleet_job *job)
         return job->operands[0] ? no_action(job, job->operands[0]) : wants(job, "the name of a question");
     if (job->operands[0] && job->operands[1])
         job->slice.stack = strtoull(job->operands[1], NULL, 10);
+    int status = check_reach(job, question->name, question->reach);
+    if (status)
+        return status;
     char *statement = hs_fleet_question__statement(question, &job->slice);
     if (!statement)
         return HS_EXIT_FAILURE;
@@ -474,6 +551,26 @@ static int flame(struct fleet_job *job)
     if (hs_fleet_schema__check(job->database, &error))
         return fail(job, &error);
     return hs_fleet_flame__run(job->arguments, job->database, &job->slice);
+}
+
+// Filters are for questions.
+static int make_conditions(struct fleet_job *job, const char *action)
+{
+    static const char *const unfiltered[] = {"init", "load", "symbolize"};
+    struct hs_error error;
+    const struct hs_filter_parameters *filter = &job->arguments->filter;
+    for (size_t i = 0; filter->count && i < sizeof(unfiltered) / sizeof(*unfiltered); i++) {
+        if (!strcmp(action, unfiltered[i])) {
+            hs_complain(job->arguments->command, "filters are for questions; leave them out of '%s'", action);
+            return HS_EXIT_USAGE;
+        }
+    }
+    if (hs_fleet_conditions__make(&job->conditions, filter, &error)) {
+        hs_complain(job->arguments->command, "%s", error.message);
+        return HS_EXIT_USAGE;
+    }
+    job->slice.conditions = &job->conditions;
+    return 0;
 }
 
 static int act(struct fleet_job *job, const char *action)
@@ -499,7 +596,8 @@ static int act(struct fleet_job *job, const char *action)
     }
     if (question->compares && (!job->slice.firmware || !job->slice.than))
         return wants(job, "--firmware or --than");
-    return ask(job, question);
+    int status = check_reach(job, question->name, question->reach);
+    return status ? status : ask(job, question);
 }
 
 static int run(const struct hs_arguments *arguments)
@@ -519,7 +617,9 @@ static int run(const struct hs_arguments *arguments)
         hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_USAGE;
     }
-    int status = act(&job, arguments->operands[0]);
+    int status = make_conditions(&job, arguments->operands[0]);
+    status = status ? status : act(&job, arguments->operands[0]);
+    hs_fleet_conditions__free(&job.conditions);
     hs_database__close(job.database);
     return status;
 }
@@ -571,6 +671,7 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_NUMBER,
      .argument = "DAYS",
      .help = "init: how long the server keeps samples, if it can delete them; default 90"},
+    HS_FILTER_OPTIONS_WITH(0),
     HS_SYMBOL_OPTIONS,
     {0},
 };
@@ -582,16 +683,20 @@ const struct hs_command hs_command_fleet = {
     .description =
         "Keeps the sums of many devices in a ClickHouse database and answers questions about all of them. init makes "
         "the "
-        "tables. load reads traces of sums ('heapsonde run --aggregate'), or folders of them, and inserts what they "
-        "say; "
-        "loading a trace again changes nothing. symbolize looks up function names: files are found by their build ids, "
+        "tables. load reads traces of sums ('heapsonde run --aggregate') or of events, heap dumps of samplers, or "
+        "folders "
+        "of them, and inserts what they say; loading one again changes nothing. Answers say how many devices have "
+        "estimates from dumps. symbolize looks up function names: files are found by their build ids, "
         "once for all devices. growth lists the stacks that grow, with the number of devices; the first hour of a "
         "session, in which caches fill, does not count. new lists the stacks of --firmware that --than does not have. "
         "devices lists the devices that grow fastest, with the distance from the mean of their firmware in standard "
         "deviations. firmwares lists percentiles for each firmware. stack NUMBER lists the devices that have a stack, "
         "stacks the stacks of a program, firmware or device. flame writes what is in use now in a slice as a flame "
         "graph or "
-        "in another format. sql QUESTION prints the statement of a question.",
+        "in another format. sql QUESTION prints the statement of a question. Questions take the filters that sums of "
+        "stacks "
+        "can answer: those about functions, source files, libraries and depths, --alive-at, the numbers of a group's "
+        "allocations, and --where.",
     .operand = HS_OPERAND_NONE,
     .least_operands = 2,
     .most_operands = -1,

@@ -97,8 +97,8 @@ int hs_opened__open_dump(struct hs_opened *opened, const struct hs_arguments *ar
      .repeatable = repeatable_,                                                                                        \
      .parameter = name_},
 
-// The filters, some by a second name.
-#define HS_FILTER_OPTIONS                                                                                              \
+// The filters, some by a second name. `letter_`: of --function.
+#define HS_FILTER_OPTIONS_WITH(letter_)                                                                                \
     HS_FILTER_PARAMETERS(HS_FILTER_OPTION){.name = "min-size",                                                         \
                                            .kind = HS_OPTION_FILTER,                                                   \
                                            .argument = "SIZE",                                                         \
@@ -110,9 +110,11 @@ int hs_opened__open_dump(struct hs_opened *opened, const struct hs_arguments *ar
          .help = "the same as --size-max",                                                                             \
          .parameter = "size_max"},                                                                                     \
     {                                                                                                                  \
-        .name = "function", .letter = 'f', .kind = HS_OPTION_FILTER, .argument = "REGEX",                              \
+        .name = "function", .letter = letter_, .kind = HS_OPTION_FILTER, .argument = "REGEX",                          \
         .help = "the same as --function-regex", .parameter = "function_regex"                                          \
     }
+
+#define HS_FILTER_OPTIONS HS_FILTER_OPTIONS_WITH('f')
 
 #define HS_SUBJECT_OPTIONS HS_FILTER_OPTIONS, HS_SYMBOL_OPTIONS
 

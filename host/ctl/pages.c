@@ -13,10 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-// As long as none of these changes, a dump has the same samples: each new one counts in the totals, and each that ends
-// is missing in `samples`.
-static const char *const dump_counts[] = {"counting_since_ns", "samples",    "samples_total", "samples_dropped",
-                                          "samples_shortened", "live_bytes", "sampled_bytes", "since_ns"};
+// As long as none of these changes, a dump is the same: each new sample counts in the totals, each that ends is missing
+// in `samples`, and the head of a dump has the rate.
+static const char *const dump_counts[] = {"counting_since_ns", "samples",           "samples_total",
+                                          "samples_dropped",   "samples_shortened", "live_bytes",
+                                          "sampled_bytes",     "since_ns",          "sample_bytes"};
 enum { DUMP_COUNTS = sizeof(dump_counts) / sizeof(*dump_counts) };
 
 struct hs_ctl_pages {

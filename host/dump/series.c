@@ -115,23 +115,23 @@ bool hs_dump_series__recognise(const char *path)
 
 // ---- times ----------------------------------------------------------------------------------------------------------
 
-static uint64_t time_in(const struct hs_dump *dump)
+uint64_t hs_dump_series__time_in(const char *text)
 {
-    const char *text = hs_dump__fact(dump, "time");
     struct tm parts = {0};
     const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &parts) : NULL;
     rest = text && !rest ? strptime(text, "%Y-%m-%d %H:%M:%S", &parts) : rest;
     const time_t seconds = rest ? timegm(&parts) : -1;
     if (seconds < 0)
-        return dump->time_ns;
+        return 0;
     const double fraction = *rest == '.' ? strtod(rest, NULL) : 0;
     return (uint64_t)seconds * SECOND + (uint64_t)(fraction * 1e9);
 }
 
-static uint64_t time_of(const struct hs_dump *dump, const char *path)
+uint64_t hs_dump_series__time_of(const struct hs_dump *dump, const char *path)
 {
     struct stat status;
-    const uint64_t time = time_in(dump);
+    uint64_t time = hs_dump_series__time_in(hs_dump__fact(dump, "time"));
+    time = time ? time : dump->time_ns;
     if (time || stat(path, &status) || status.st_mtim.tv_sec < 0)
         return time;
     return (uint64_t)status.st_mtim.tv_sec * SECOND + (uint64_t)status.st_mtim.tv_nsec;
@@ -403,7 +403,7 @@ static void add_to_id(uint64_t id[2], const char *path)
 }
 
 // Sums of several dumps must not overflow.
-static int check_size(const struct hs_dump *dump, struct hs_error *error)
+int hs_dump_series__check_size(const struct hs_dump *dump, struct hs_error *error)
 {
     const struct hs_dump_estimate sum = hs_dump__sum(dump);
     if (sum.live_bytes < 0x1p60 && sum.live_blocks < 0x1p60 && sum.all_bytes < 0x1p60 && sum.all_blocks < 0x1p60)
@@ -421,11 +421,11 @@ static int read_dump(struct hs_dump_series *series, const char *path, uint64_t i
     if (result)
         return result;
     series->dump[series->count] = dump;
-    series->time[series->count++] = time_of(dump, path);
+    series->time[series->count++] = hs_dump_series__time_of(dump, path);
     add_to_id(id, path);
     if (cancel && *cancel)
         return hs_error__set(error, ECANCELED, "%s: cancelled", path);
-    return check_size(dump, error);
+    return hs_dump_series__check_size(dump, error);
 }
 
 static int read_dumps(struct hs_dump_series *series, char **paths, size_t count, const int *cancel,

@@ -29,4 +29,12 @@ int hs_dump_series__open(struct hs_dump_series *series, const char *path, const 
                          const int *cancel, struct hs_error *error);
 void hs_dump_series__close(struct hs_dump_series *series);
 
+// -EINVAL: its sums are more than any process has, and could overflow with others.
+int hs_dump_series__check_size(const struct hs_dump *dump, struct hs_error *error);
+
+// When a dump was written, in ns since 1970: what it says itself, else the time of the file; 0: unknown.
+uint64_t hs_dump_series__time_of(const struct hs_dump *dump, const char *path);
+// The same of a text in a dump such as 2026-11-28T16:11:49.5Z; NULL or no time: 0.
+uint64_t hs_dump_series__time_in(const char *text);
+
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Private to host/filter: filters joined by AND, OR and NOT, as `where` has them and the parentheses of conditions:
+// Filters joined by AND, OR and NOT, as `where` has them and the parentheses of conditions:
 //
 //   size>=4K and (function=~"^parse_" or not thread=main)
 //

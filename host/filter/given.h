@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Private to host/filter: the values that were given.
+// For what translates filters (resolve.c, host/fleet/conditions.c): the values that were given.
 #ifndef HEAPSONDE_FILTER_GIVEN_H
 #define HEAPSONDE_FILTER_GIVEN_H
 

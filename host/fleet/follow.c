@@ -9,6 +9,7 @@
 #include "host/base/array.h"
 #include "host/base/id_map.h"
 #include "host/fleet/events.h"
+#include "host/fleet/keys.h"
 #include "host/import/clock_map.h"
 #include "host/import/import.h"
 #include "host/store/store.h"
@@ -172,18 +173,6 @@ static int add_node(struct hs_follow *follow, uint32_t id, uint64_t pc, uint32_t
     return 0;
 }
 
-// Without a build id the file is known by its path and the hash of its program headers.
-static void name_build(struct hs_follow_module *module, uint32_t layout)
-{
-    uint64_t hash = 0xcbf29ce484222325u ^ layout;
-    for (const char *at = module->path; *at; at++)
-        hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
-    memset(module->build, 0, sizeof(module->build));
-    memcpy(module->build, "path", 4);
-    for (unsigned i = 0; i < 8; i++)
-        module->build[8 + i] = (uint8_t)(hash >> 8 * i);
-}
-
 // The first unload of the start after this stamp.
 static uint64_t unloaded_at(const struct hs_follow *follow, uint64_t start)
 {
@@ -216,15 +205,17 @@ static int add_module(struct hs_follow *follow, const struct hs_meta_record *rec
     size_t length = record->build_id.length < HS_FLEET_BUILD ? record->build_id.length : HS_FLEET_BUILD;
     memcpy(module->shown.build, record->build_id.data, length);
     if (!length)
-        name_build(&module->shown, 0);
+        hs_fleet_key__build_of_path(path, 0, module->shown.build);
     return 0;
 }
 
 static void note_layout(struct hs_follow *follow, uint32_t layout)
 {
     struct follow_module *modules = follow->modules.data;
-    if (follow->modules.count)
-        name_build(&modules[follow->modules.count - 1].shown, layout);
+    if (!follow->modules.count)
+        return;
+    struct hs_follow_module *last = &modules[follow->modules.count - 1].shown;
+    hs_fleet_key__build_of_path(last->path, layout, last->build);
 }
 
 static int unload(struct hs_follow *follow, uint64_t start)
@@ -681,7 +672,8 @@ static int read_header(struct hs_follow *follow, struct hs_error *error)
     if (hs_file_header_read(bytes, &follow->header) != HS_HEADER_GOOD)
         return hs_error__set(error, EBADMSG, "%s: no trace that this heapsonde reads", follow->path);
     if (follow->header.content != HS_CONTENT_EVENTS)
-        return hs_error__set(error, ENOTSUP, "%s: a stream of dumps", follow->path);
+        return hs_error__set(error, ENOTSUP, "%s: a stream of dumps; 'heapsonde extract' makes files of them",
+                             follow->path);
     follow->live = follow->header.live;
     follow->offset = follow->header.header_size;
     return 0;

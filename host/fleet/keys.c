@@ -13,24 +13,45 @@ uint64_t hs_fleet_key__build(const uint8_t build[HS_FLEET_BUILD])
     return hs_fleet_key__mixed(words[0] + hs_fleet_key__mixed(words[1] + hs_fleet_key__mixed(words[2] + 1)));
 }
 
-const uint8_t *hs_fleet_key__build_of(const struct hs_follow *follow, const struct hs_follow_frame *frame)
+const uint8_t hs_fleet_no_build[HS_FLEET_BUILD];
+
+struct hs_fleet_place hs_fleet_key__place_of(const struct hs_follow *follow, const struct hs_follow_frame *frame)
 {
-    static const uint8_t none[HS_FLEET_BUILD];
-    return frame->module == UINT32_MAX ? none : hs_follow__module(follow, frame->module)->build;
+    if (frame->module == UINT32_MAX)
+        return (struct hs_fleet_place){hs_fleet_no_build, NULL,
+                                       frame->offset < HS_CUT_LIMIT ? frame->offset : HS_CUT_LIMIT};
+    const struct hs_follow_module *module = hs_follow__module(follow, frame->module);
+    return (struct hs_fleet_place){module->build, module->path, frame->offset};
 }
 
-uint64_t hs_fleet_key__offset_of(const struct hs_follow_frame *frame)
+static uint64_t add(uint64_t key, struct hs_fleet_place place)
 {
-    if (frame->module != UINT32_MAX || frame->offset < HS_CUT_LIMIT)
-        return frame->offset;
-    return HS_CUT_LIMIT;
+    return hs_fleet_key__mixed(key + hs_fleet_key__build(place.build) + hs_fleet_key__mixed(place.offset + 1));
+}
+
+uint64_t hs_fleet_key__places(const struct hs_fleet_place *places, size_t count)
+{
+    uint64_t key = 0;
+    for (size_t i = 0; i < count; i++)
+        key = add(key, places[i]);
+    return key;
 }
 
 uint64_t hs_fleet_key__stack(const struct hs_follow *follow, const struct hs_follow_frame *frames, size_t count)
 {
     uint64_t key = 0;
     for (size_t i = 0; i < count; i++)
-        key = hs_fleet_key__mixed(key + hs_fleet_key__build(hs_fleet_key__build_of(follow, &frames[i])) +
-                                  hs_fleet_key__mixed(hs_fleet_key__offset_of(&frames[i]) + 1));
+        key = add(key, hs_fleet_key__place_of(follow, &frames[i]));
     return key;
+}
+
+void hs_fleet_key__build_of_path(const char *path, uint32_t layout, uint8_t build[HS_FLEET_BUILD])
+{
+    uint64_t hash = 0xcbf29ce484222325u ^ layout;
+    for (const char *at = path; *at; at++)
+        hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
+    memset(build, 0, HS_FLEET_BUILD);
+    memcpy(build, "path", 4);
+    for (unsigned i = 0; i < 8; i++)
+        build[8 + i] = (uint8_t)(hash >> 8 * i);
 }

@@ -14,15 +14,27 @@ static inline uint64_t hs_fleet_key__mixed(uint64_t x)
     return x ^ x >> 31;
 }
 
+// A frame as the tables have it.
+struct hs_fleet_place {
+    const uint8_t *build; // HS_FLEET_BUILD bytes, zeros in no file
+    const char *path;     // of the file; NULL: none
+    uint64_t offset;      // of the return address in the address space of the file
+};
+
+// A stack is a list of builds and offsets in them, innermost first. 0: it has no frames.
+uint64_t hs_fleet_key__places(const struct hs_fleet_place *places, size_t count);
+
+// Addresses in no file differ from run to run: all of them are one place. Reasons for a cut are kept.
+struct hs_fleet_place hs_fleet_key__place_of(const struct hs_follow *follow, const struct hs_follow_frame *frame);
+extern const uint8_t hs_fleet_no_build[HS_FLEET_BUILD];
+
+// What stands for the build id of a file without one.
+void hs_fleet_key__build_of_path(const char *path, uint32_t layout, uint8_t build[HS_FLEET_BUILD]);
+
 uint64_t hs_fleet_key__session(const struct hs_file_header *header);
 uint64_t hs_fleet_key__build(const uint8_t build[HS_FLEET_BUILD]);
 
-// A stack is a list of builds and offsets in them, innermost first. 0: it has no frames.
+// The same of a stack of a trace.
 uint64_t hs_fleet_key__stack(const struct hs_follow *follow, const struct hs_follow_frame *frames, size_t count);
-
-// The build id of a frame, zeros in no module.
-const uint8_t *hs_fleet_key__build_of(const struct hs_follow *follow, const struct hs_follow_frame *frame);
-// Addresses in no module differ from run to run: all of them are one frame. Reasons for a cut are kept.
-uint64_t hs_fleet_key__offset_of(const struct hs_follow_frame *frame);
 
 #endif

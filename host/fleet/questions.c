@@ -2,25 +2,18 @@
 #include "host/fleet/questions.h"
 
 #include "host/base/text_stream.h"
+#include "host/fleet/conditions.h"
+#include "host/fleet/sql_text.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-// A text in a statement, whatever is in it.
-static void put_text(FILE *out, const char *text)
-{
-    fputs("unhex('", out);
-    for (; *text; text++)
-        fprintf(out, "%02x", (uint8_t)*text);
-    fputs("')", out);
-}
 
 static void put_equal(FILE *out, const char *column, const char *value)
 {
     if (!value)
         return;
     fprintf(out, " AND %s = ", column);
-    put_text(out, value);
+    hs_sql__text(out, value);
 }
 
 static void put_slice(FILE *out, const struct hs_fleet_slice *slice)
@@ -34,7 +27,8 @@ static void put_slice(FILE *out, const struct hs_fleet_slice *slice)
 #define SESSIONS                                                                                                       \
     "(SELECT session, argMax(device, written) AS device, argMax(app, written) AS app, argMax(firmware, written) AS "   \
     "firmware, "                                                                                                       \
-    "min(start) AS begun, max(seen) AS last_seen FROM session GROUP BY session)"
+    "min(start) AS begun, max(seen) AS last_seen, argMax(estimated, written) AS guessed FROM session GROUP BY "        \
+    "session)"
 
 // Before the states of stacks are put together: most sessions are not of the slice.
 static void put_sessions(FILE *out, const struct hs_fleet_slice *slice)
@@ -46,11 +40,64 @@ static void put_sessions(FILE *out, const struct hs_fleet_slice *slice)
     fputc(')', out);
 }
 
+static void put_stacks(FILE *out, const struct hs_fleet_slice *slice)
+{
+    if (slice->stack)
+        fprintf(out, " AND stack = %" PRIu64, slice->stack);
+    if (slice->conditions)
+        fputs(slice->conditions->stacks, out);
+}
+
+// Whether rollups do for it.
+static bool asks_samples(const struct hs_fleet_slice *slice)
+{
+    const struct hs_fleet_conditions *conditions = slice->conditions;
+    return conditions && (*conditions->groups || *conditions->states);
+}
+
+// Names that no aggregate has.
+static void put_samples(FILE *out, const struct hs_fleet_slice *slice)
+{
+    fputs("(SELECT stack, session, time, age AS old, in_use_bytes AS held, in_use_count AS held_count, allocated_count "
+          "AS "
+          "given FROM sample WHERE 1",
+          out);
+    put_stacks(out, slice);
+    if (slice->conditions)
+        fputs(slice->conditions->states, out);
+    put_sessions(out, slice);
+    fputc(')', out);
+}
+
+static void put_groups(FILE *out, const struct hs_fleet_slice *slice)
+{
+    fputs(" GROUP BY stack, session", out);
+    if (slice->conditions && *slice->conditions->groups)
+        fprintf(out, " HAVING 1%s", slice->conditions->groups);
+}
+
 // What the stacks of each session have grown by.
-#define SESSION_STACKS                                                                                                 \
-    "(SELECT stack, session, minMerge(first_time) AS first, argMinMerge(first_bytes) AS begin_bytes, "                 \
-    "argMinIfMerge(settled_bytes) AS settled, maxMerge(last_age) AS age, argMaxMerge(last_bytes) AS bytes, "           \
-    "argMaxMerge(last_count) AS blocks, maxMerge(most_bytes) AS most FROM session_stack"
+static void put_session_stacks(FILE *out, const struct hs_fleet_slice *slice)
+{
+    if (asks_samples(slice)) {
+        fputs("(SELECT stack, session, min(time) AS first, argMin(held, time) AS begin_bytes, argMinIf(held, time, old "
+              ">= "
+              "3600) AS settled, max(old) AS age, argMax(held, time) AS bytes, argMax(held_count, time) AS blocks, "
+              "max(held) AS most, argMax(given, time) AS allocated FROM ",
+              out);
+        put_samples(out, slice);
+        put_groups(out, slice);
+    } else {
+        fputs("(SELECT stack, session, minMerge(first_time) AS first, argMinMerge(first_bytes) AS begin_bytes, "
+              "argMinIfMerge(settled_bytes) AS settled, maxMerge(last_age) AS age, argMaxMerge(last_bytes) AS bytes, "
+              "argMaxMerge(last_count) AS blocks, maxMerge(most_bytes) AS most FROM session_stack WHERE 1",
+              out);
+        put_stacks(out, slice);
+        put_sessions(out, slice);
+        fputs(" GROUP BY stack, session", out);
+    }
+    fputc(')', out);
+}
 
 #define GROWN                                                                                                          \
     "if(age >= 3600, if(bytes > settled, bytes - settled, 0), "                                                        \
@@ -62,10 +109,12 @@ static void rollup(FILE *out, const struct hs_fleet_slice *slice)
         out,
         "INSERT INTO growth SELECT app, firmware, stack, uniqExact(device) AS devices, "
         "uniqExactIf(device, grew) AS grown_devices, sumIf(grown, grew) AS grown_bytes, sum(bytes) AS in_use_bytes, "
-        "min(first) AS first_time, now() AS made FROM (SELECT app, firmware, device, stack, bytes, first, " GROWN
-        " AS grown, grown >= %" PRIu64 " AND grown * 11 >= bytes AS grew FROM " SESSION_STACKS
-        " GROUP BY stack, session) ANY INNER JOIN " SESSIONS " USING session WHERE 1",
+        "min(first) AS first_time, now() AS made, uniqExactIf(device, guessed) AS estimated_devices FROM (SELECT app, "
+        "firmware, device, stack, bytes, first, guessed, " GROWN " AS grown, grown >= %" PRIu64
+        " AND grown * 11 >= bytes AS grew FROM ",
         slice->least);
+    put_session_stacks(out, slice);
+    fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
     put_slice(out, slice);
     fputs(") GROUP BY app, firmware, stack", out);
 }
@@ -83,12 +132,13 @@ static void staleness(FILE *out, const struct hs_fleet_slice *slice)
 
 static void growth(FILE *out, const struct hs_fleet_slice *slice)
 {
-    fputs(
-        "SELECT app, firmware, stack, devices, grown_devices, grown_bytes, in_use_bytes, first_time FROM growth WHERE "
-        "grown_devices > 0 AND" LAST_ROLLUP,
-        out);
+    fputs("SELECT app, firmware, stack, devices, grown_devices, grown_bytes, in_use_bytes, first_time, "
+          "estimated_devices FROM growth WHERE "
+          "grown_devices > 0 AND" LAST_ROLLUP,
+          out);
     put_equal(out, "app", slice->app);
     put_equal(out, "firmware", slice->firmware);
+    put_stacks(out, slice);
     fprintf(out,
             " ORDER BY grown_bytes DESC, stack LIMIT 1 BY app, firmware, stack LIMIT %" PRIu64 " FORMAT TabSeparated",
             slice->top);
@@ -96,9 +146,12 @@ static void growth(FILE *out, const struct hs_fleet_slice *slice)
 
 static void new_stacks(FILE *out, const struct hs_fleet_slice *slice)
 {
-    fputs("SELECT app, firmware, stack, devices, in_use_bytes, first_time FROM growth WHERE" LAST_ROLLUP, out);
+    fputs("SELECT app, firmware, stack, devices, in_use_bytes, first_time, estimated_devices FROM growth "
+          "WHERE" LAST_ROLLUP,
+          out);
     put_equal(out, "app", slice->app);
     put_equal(out, "firmware", slice->firmware);
+    put_stacks(out, slice);
     fputs(" AND stack NOT IN (SELECT stack FROM growth WHERE" LAST_ROLLUP, out);
     put_equal(out, "app", slice->app);
     put_equal(out, "firmware", slice->than ? slice->than : "");
@@ -113,75 +166,115 @@ static void new_stacks(FILE *out, const struct hs_fleet_slice *slice)
     "(toFloat64(bytes) - toFloat64(argMinMerge(first_bytes))) * 3600 / "                                               \
     "greatest(1, maxMerge(last_time) - minMerge(first_time)) AS slope FROM session_total GROUP BY session)"
 
-static void devices(FILE *out, const struct hs_fleet_slice *slice)
+// The same of some stacks: the states of each become changes, and the changes of all of them together levels.
+static void put_some_slopes(FILE *out, const struct hs_fleet_slice *slice)
 {
     fputs(
-        "SELECT device, app, firmware, latest, highest, fastest, if(spread > 0, (fastest - mean) / spread, 0) AS "
-        "distance, "
-        "seen, sessions FROM (SELECT device, app, firmware, argMax(bytes, last_seen) AS latest, max(most) AS highest, "
-        "max(slope) AS fastest, max(last_seen) AS seen, count() AS sessions FROM " SLOPES " ANY INNER JOIN " SESSIONS
-        " USING session WHERE 1",
+        "(SELECT session, toUInt64(levels[length(levels)]) AS bytes, toUInt64(arrayReduce('max', levels)) AS most, "
+        "(toFloat64(bytes) - toFloat64(if(steps[1].1 = begun_at, levels[1], 0))) * 3600 / "
+        "greatest(1, ended_at - begun_at) AS slope FROM (SELECT session, arraySort(groupArray((at, change))) AS steps, "
+        "arrayCumSum(arrayMap(x -> tupleElement(x, 2), steps)) AS levels FROM (SELECT session, at, sum(delta) AS "
+        "change "
+        "FROM (SELECT session, stack, arraySort(groupUniqArray((time, held))) AS states, "
+        "arrayMap(x -> tupleElement(x, 1), states) AS times, arrayMap(x -> toInt64(tupleElement(x, 2)), states) AS "
+        "amounts, arrayMap((x, i) -> if(i = 1, x, x - amounts[i - 1]), amounts, arrayEnumerate(amounts)) AS deltas, "
+        "argMax(held_count, time) AS blocks, argMax(given, time) AS allocated FROM ",
         out);
+    put_samples(out, slice);
+    put_groups(out, slice);
+    fputs(") ARRAY JOIN times AS at, deltas AS delta GROUP BY session, at) GROUP BY session) ANY INNER JOIN (SELECT "
+          "session, minMerge(first_time) AS begun_at, maxMerge(last_time) AS ended_at FROM session_total GROUP BY "
+          "session) "
+          "USING session)",
+          out);
+}
+
+static void put_slopes(FILE *out, const struct hs_fleet_slice *slice)
+{
+    const struct hs_fleet_conditions *conditions = slice->conditions;
+    const struct hs_fleet_slice all = {.conditions = conditions};
+    if (conditions && (*conditions->stacks || *conditions->groups))
+        put_some_slopes(out, &all);
+    else
+        fputs(SLOPES, out);
+}
+
+static void devices(FILE *out, const struct hs_fleet_slice *slice)
+{
+    fputs("SELECT device, app, firmware, latest, highest, fastest, if(spread > 0, (fastest - mean) / spread, 0) AS "
+          "distance, "
+          "seen, sessions, estimates FROM (SELECT device, app, firmware, argMax(bytes, last_seen) AS latest, max(most) "
+          "AS highest, "
+          "max(slope) AS fastest, max(last_seen) AS seen, count() AS sessions, countIf(guessed) AS estimates FROM ",
+          out);
+    put_slopes(out, slice);
+    fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
     put_slice(out, slice);
     fputs(" GROUP BY device, app, firmware) ANY INNER JOIN (SELECT app, firmware, avg(slope) AS mean, stddevPop(slope) "
           "AS "
-          "spread FROM " SLOPES " ANY INNER JOIN " SESSIONS
-          " USING session GROUP BY app, firmware) USING app, firmware",
+          "spread FROM ",
           out);
+    put_slopes(out, slice);
+    fputs(" ANY INNER JOIN " SESSIONS " USING session GROUP BY app, firmware) USING app, firmware", out);
     fprintf(out, " ORDER BY fastest DESC, device LIMIT %" PRIu64 " FORMAT TabSeparated", slice->top);
 }
 
 static void firmwares(FILE *out, const struct hs_fleet_slice *slice)
 {
     fputs("SELECT app, firmware, uniqExact(device) AS devices, toUInt64(quantileExact(0.5)(bytes)), "
-          "toUInt64(quantileExact(0.95)(bytes)), toUInt64(quantileExact(0.99)(bytes)), avg(slope) FROM " SLOPES
-          " ANY INNER JOIN " SESSIONS " USING session WHERE 1",
+          "toUInt64(quantileExact(0.95)(bytes)), toUInt64(quantileExact(0.99)(bytes)), avg(slope), uniqExactIf(device, "
+          "guessed) FROM ",
           out);
+    put_slopes(out, slice);
+    fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
     put_slice(out, slice);
     fprintf(out, " GROUP BY app, firmware ORDER BY app, firmware LIMIT %" PRIu64 " FORMAT TabSeparated", slice->top);
 }
 
 static void holders(FILE *out, const struct hs_fleet_slice *slice)
 {
-    fprintf(out,
-            "SELECT device, firmware, begin_bytes, bytes, most, last_seen FROM " SESSION_STACKS
-            " WHERE stack = %" PRIu64,
-            slice->stack);
-    put_sessions(out, slice);
-    fputs(" GROUP BY stack, session) ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
+    fputs("SELECT device, firmware, begin_bytes, bytes, most, last_seen, guessed FROM ", out);
+    put_session_stacks(out, slice);
+    fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
     put_slice(out, slice);
     fprintf(out, " ORDER BY bytes DESC, device LIMIT %" PRIu64 " FORMAT TabSeparated", slice->top);
 }
 
 static void stacks(FILE *out, const struct hs_fleet_slice *slice)
 {
-    fputs("SELECT stack, sum(bytes) AS all_bytes, sum(blocks), uniqExact(device) FROM " SESSION_STACKS " WHERE 1", out);
-    put_sessions(out, slice);
-    fputs(" GROUP BY stack, session) ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
+    fputs("SELECT stack, sum(bytes) AS all_bytes, sum(blocks), uniqExact(device), uniqExactIf(device, guessed) FROM ",
+          out);
+    put_session_stacks(out, slice);
+    fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
     put_slice(out, slice);
     fprintf(out,
             " GROUP BY stack HAVING all_bytes > 0 ORDER BY all_bytes DESC, stack LIMIT %" PRIu64 " FORMAT TabSeparated",
             slice->top);
 }
 
-static const char *const growth_columns[] = {"app",         "firmware",     "stack",      "devices", "grown_devices",
-                                             "grown_bytes", "in_use_bytes", "first_time", NULL};
-static const char *const new_columns[] = {"app", "firmware", "stack", "devices", "in_use_bytes", "first_time", NULL};
-static const char *const device_columns[] = {"device",         "app",        "firmware",  "in_use_bytes", "most_bytes",
-                                             "bytes_per_hour", "deviations", "last_seen", "sessions",     NULL};
+static const char *const growth_columns[] = {
+    "app",         "firmware",     "stack",      "devices",           "grown_devices",
+    "grown_bytes", "in_use_bytes", "first_time", "estimated_devices", NULL};
+static const char *const new_columns[] = {"app",        "firmware",          "stack", "devices", "in_use_bytes",
+                                          "first_time", "estimated_devices", NULL};
+static const char *const device_columns[] = {
+    "device",     "app",       "firmware", "in_use_bytes",       "most_bytes", "bytes_per_hour",
+    "deviations", "last_seen", "sessions", "estimated_sessions", NULL};
 static const char *const firmware_columns[] = {"app",       "firmware",  "devices",        "median_bytes",
-                                               "p95_bytes", "p99_bytes", "bytes_per_hour", NULL};
+                                               "p95_bytes", "p99_bytes", "bytes_per_hour", "estimated_devices",
+                                               NULL};
 static const char *const holder_columns[] = {"device",     "firmware",  "first_bytes", "in_use_bytes",
-                                             "most_bytes", "last_seen", NULL};
-static const char *const stack_columns[] = {"stack", "in_use_bytes", "in_use_count", "devices", NULL};
+                                             "most_bytes", "last_seen", "estimated",   NULL};
+static const char *const stack_columns[] = {"stack",   "in_use_bytes",      "in_use_count",
+                                            "devices", "estimated_devices", NULL};
 
 const struct hs_fleet_question hs_fleet_questions[] = {
     {.name = "growth", .write = growth, .columns = growth_columns},
     {.name = "new", .write = new_stacks, .columns = new_columns, .compares = true},
-    {.name = "devices", .write = devices, .columns = device_columns},
-    {.name = "firmwares", .write = firmwares, .columns = firmware_columns},
-    {.name = "stack", .write = holders, .columns = holder_columns, .of_stack = true},
-    {.name = "stacks", .write = stacks, .columns = stack_columns},
+    {.name = "devices", .write = devices, .columns = device_columns, .reach = HS_FLEET_OF_GROUPS},
+    {.name = "firmwares", .write = firmwares, .columns = firmware_columns, .reach = HS_FLEET_OF_GROUPS},
+    {.name = "stack", .write = holders, .columns = holder_columns, .reach = HS_FLEET_OF_TIMES, .of_stack = true},
+    {.name = "stacks", .write = stacks, .columns = stack_columns, .reach = HS_FLEET_OF_TIMES},
     {0},
 };
 

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct hs_fleet_conditions;
+
 // NULL: any.
 struct hs_fleet_slice {
     const char *app, *firmware, *device;
@@ -16,14 +18,23 @@ struct hs_fleet_slice {
     uint64_t stack;   // 0: any
     uint64_t least;   // bytes: less is no growth
     uint64_t top;     // rows
+    const struct hs_fleet_conditions *conditions;
+};
+
+// What a question can be asked about besides sets of stacks.
+enum hs_fleet_reach {
+    HS_FLEET_OF_STACKS, // nothing: it reads the rollup
+    HS_FLEET_OF_GROUPS, // what stacks have in sessions
+    HS_FLEET_OF_TIMES   // the same at a time
 };
 
 struct hs_fleet_question {
     const char *name;
     void (*write)(FILE *out, const struct hs_fleet_slice *slice); // the statement
     const char *const *columns;                                   // of the answer; NULL ends them
-    bool of_stack;                                                // slice->stack is needed
-    bool compares;                                                // slice->firmware and slice->than are needed
+    enum hs_fleet_reach reach;
+    bool of_stack; // slice->stack is needed
+    bool compares; // slice->firmware and slice->than are needed
 };
 
 // growth: stacks that have grown, with the number of devices; most growth first.

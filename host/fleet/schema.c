@@ -103,6 +103,36 @@ static int make_tables(struct hs_database *database, char *statements, struct hs
     return failed;
 }
 
+static int add_column(struct hs_database *database, const char *table, const char *column, const char *type,
+                      struct hs_error *error)
+{
+    char statement[256];
+    struct hs_buffer answer = {0};
+    snprintf(statement, sizeof(statement),
+             "SELECT count() FROM system.columns WHERE database = '%s' AND table = '%s' AND name = '%s' FORMAT "
+             "TabSeparated",
+             hs_database__name(database), table, column);
+    int failed = hs_database__ask_server(database, statement, &answer, error);
+    bool there = !failed && strtoul((const char *)answer.bytes, NULL, 10) > 0;
+    hs_buffer__free(&answer);
+    if (failed || there)
+        return failed;
+    snprintf(statement, sizeof(statement), "ALTER TABLE %s ADD COLUMN %s %s", table, column, type);
+    return hs_database__ask(database, statement, NULL, error);
+}
+
+// What tables of older versions lack; a run that was ended in the middle is continued.
+static int bring_up(struct hs_database *database, unsigned version, struct hs_error *error)
+{
+    int failed = 0;
+    // What fills it may have ended in the middle.
+    if (version == 1)
+        failed = hs_database__ask(database, "DROP TABLE IF EXISTS session_total", NULL, error);
+    if (!failed)
+        failed = add_column(database, "session", "estimated", "UInt8", error);
+    return failed ? failed : add_column(database, "growth", "estimated_devices", "UInt64", error);
+}
+
 int hs_fleet_schema__init(struct hs_database *database, unsigned days, bool *made, struct hs_error *error)
 {
     unsigned server, version;
@@ -121,9 +151,8 @@ int hs_fleet_schema__init(struct hs_database *database, unsigned days, bool *mad
         return hs_error__set(error, ENOMEM, "out of memory");
     snprintf(statement, sizeof(statement), "CREATE DATABASE IF NOT EXISTS %s", hs_database__name(database));
     failed = hs_database__ask_server(database, statement, NULL, error);
-    // What fills it may have ended in the middle.
     if (!failed && version)
-        failed = hs_database__ask(database, "DROP TABLE IF EXISTS session_total", NULL, error);
+        failed = bring_up(database, version, error);
     if (!failed)
         failed = make_tables(database, statements, error);
     snprintf(statement, sizeof(statement), "INSERT INTO version SELECT %u, now()", HS_FLEET_SCHEMA);

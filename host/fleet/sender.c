@@ -22,7 +22,7 @@ static const char *const columns[TABLES] = {
     [TABLE_BUILD] = "build (build, path)",
     [TABLE_STACK] = "stack (stack, builds, offsets)",
     [TABLE_SESSION] = ("session (session, device, app, firmware, label_names, label_values, machine, pid, start, seen, "
-                       "ended, dropped, written)"),
+                       "ended, dropped, written, estimated)"),
     [TABLE_SAMPLE] = "sample (stack, session, time, age, in_use_bytes, in_use_count, allocated_bytes, allocated_count)",
     [TABLE_TOTAL] = "total (session, time, in_use_bytes, in_use_count, allocated_bytes, allocated_count)",
 };
@@ -91,42 +91,48 @@ void hs_sender__forget(struct hs_sender_stacks *stacks)
 
 // ---- stacks --------------------------------------------------------------------------------------------------------
 
-static int add_build(struct hs_sender *sender, const struct hs_follow *follow, uint32_t module)
+static int add_build(struct hs_sender *sender, const struct hs_fleet_place *place)
 {
-    const struct hs_follow_module *shown = hs_follow__module(follow, module);
-    uint64_t hash = hs_fleet_key__build(shown->build);
+    uint64_t hash = hs_fleet_key__build(place->build);
     if (hs_id_map__find(&sender->builds, hash) != UINT32_MAX)
         return 0;
     struct hs_buffer *rows = &sender->rows[TABLE_BUILD];
-    size_t length = strlen(shown->path);
-    hs_buffer__put(rows, shown->build, HS_FLEET_BUILD);
-    hs_row__text(rows, shown->path, length < HS_SENDER_TEXT ? length : HS_SENDER_TEXT);
+    size_t length = strlen(place->path);
+    hs_buffer__put(rows, place->build, HS_FLEET_BUILD);
+    hs_row__text(rows, place->path, length < HS_SENDER_TEXT ? length : HS_SENDER_TEXT);
     sender->waiting++;
     return hs_id_map__set(&sender->builds, hash, 0);
 }
 
-// Adds the stack's row if it is new. 0 is the stack without frames.
-static int key_of(struct hs_sender *sender, const struct hs_follow *follow, uint32_t stack, uint64_t *key)
+int hs_sender__add_stack(struct hs_sender *sender, const struct hs_fleet_place *places, size_t count, uint64_t *key)
 {
-    struct hs_follow_frame frames[HS_FOLLOW_FRAMES];
-    size_t count = hs_follow__frames(follow, stack, frames);
-    *key = hs_fleet_key__stack(follow, frames, count);
+    *key = hs_fleet_key__places(places, count);
     if (!count || hs_id_map__find(&sender->stacks, *key) != UINT32_MAX)
         return 0;
     struct hs_buffer *rows = &sender->rows[TABLE_STACK];
     hs_row__u64(rows, *key);
     hs_row__array(rows, count);
     for (size_t i = 0; i < count; i++)
-        hs_buffer__put(rows, hs_fleet_key__build_of(follow, &frames[i]), HS_FLEET_BUILD);
+        hs_buffer__put(rows, places[i].build, HS_FLEET_BUILD);
     hs_row__array(rows, count);
     for (size_t i = 0; i < count; i++)
-        hs_row__u64(rows, hs_fleet_key__offset_of(&frames[i]));
+        hs_row__u64(rows, places[i].offset);
     int failed = hs_id_map__set(&sender->stacks, *key, 0);
     for (size_t i = 0; i < count && !failed; i++)
-        if (frames[i].module != UINT32_MAX)
-            failed = add_build(sender, follow, frames[i].module);
+        if (places[i].path)
+            failed = add_build(sender, &places[i]);
     sender->waiting++;
     return failed;
+}
+
+static int key_of(struct hs_sender *sender, const struct hs_follow *follow, uint32_t stack, uint64_t *key)
+{
+    struct hs_follow_frame frames[HS_FOLLOW_FRAMES];
+    struct hs_fleet_place places[HS_FOLLOW_FRAMES];
+    size_t count = hs_follow__frames(follow, stack, frames);
+    for (size_t i = 0; i < count; i++)
+        places[i] = hs_fleet_key__place_of(follow, &frames[i]);
+    return hs_sender__add_stack(sender, places, count, key);
 }
 
 static struct hs_sender_stacks *begin_stacks(void)
@@ -195,14 +201,23 @@ static void put_sums(struct hs_buffer *rows, const struct hs_follow_sums *sums)
     hs_row__u64(rows, sums->allocated_count);
 }
 
-static void put_sample(struct hs_sender *sender, uint64_t key, uint64_t session, uint32_t time, uint32_t age,
-                       const struct hs_follow_sums *sums)
+void hs_sender__add_state(struct hs_sender *sender, uint64_t key, uint64_t session, uint32_t time, uint32_t age,
+                          const struct hs_follow_sums *sums)
 {
     struct hs_buffer *rows = &sender->rows[TABLE_SAMPLE];
     hs_row__u64(rows, key);
     hs_row__u64(rows, session);
     hs_row__u32(rows, time);
     hs_row__u32(rows, age);
+    put_sums(rows, sums);
+    sender->waiting++;
+}
+
+void hs_sender__add_total(struct hs_sender *sender, uint64_t session, uint32_t time, const struct hs_follow_sums *sums)
+{
+    struct hs_buffer *rows = &sender->rows[TABLE_TOTAL];
+    hs_row__u64(rows, session);
+    hs_row__u32(rows, time);
     put_sums(rows, sums);
     sender->waiting++;
 }
@@ -256,12 +271,8 @@ int hs_sender__add(struct hs_sender *sender, const struct hs_follow *follow, con
     const uint32_t *changed = stacks->changed.data;
     const struct sender_group *groups = stacks->groups.data;
     for (size_t i = 0; i < stacks->changed.count; i++)
-        put_sample(sender, groups[changed[i]].key, session, time, age, &groups[changed[i]].sums);
-    struct hs_buffer *totals = &sender->rows[TABLE_TOTAL];
-    hs_row__u64(totals, session);
-    hs_row__u32(totals, time);
-    put_sums(totals, &tick->total);
-    sender->waiting++;
+        hs_sender__add_state(sender, groups[changed[i]].key, session, time, age, &groups[changed[i]].sums);
+    hs_sender__add_total(sender, session, time, &tick->total);
     return 0;
 }
 
@@ -291,16 +302,14 @@ static size_t read_labels(const char *text, struct sender_label labels[HS_SENDER
     return count;
 }
 
-int hs_sender__add_session(struct hs_sender *sender, const struct hs_follow *follow,
-                           const struct hs_sender_device *device, uint64_t seen_ns)
+int hs_sender__put_session(struct hs_sender *sender, const struct hs_sender_session *session)
 {
     struct hs_buffer *rows = &sender->rows[TABLE_SESSION];
-    const struct hs_file_header *header = hs_follow__header(follow);
-    const struct hs_live *live = hs_follow__live(follow);
+    const struct hs_sender_device *device = session->device;
     struct sender_label labels[HS_SENDER_LABELS];
     size_t count = read_labels(device->labels, labels);
-    const char *name = device->device ? device->device : hs_follow__info(follow, "host");
-    const char *app = hs_path__name(hs_follow__info(follow, "executable"));
+    const char *name = device->device ? device->device : session->host;
+    const char *app = hs_path__name(session->executable);
     const char *firmware = "";
     size_t firmware_length = 0;
     for (size_t i = 0; i < count; i++) {
@@ -310,7 +319,7 @@ int hs_sender__add_session(struct hs_sender *sender, const struct hs_follow *fol
             firmware_length = labels[i].value_length;
         }
     }
-    hs_row__u64(rows, hs_fleet_key__session(header));
+    hs_row__u64(rows, session->key);
     put_text(rows, name, strlen(name));
     put_text(rows, app, strlen(app));
     put_text(rows, firmware, firmware_length);
@@ -320,18 +329,35 @@ int hs_sender__add_session(struct hs_sender *sender, const struct hs_follow *fol
     hs_row__array(rows, count);
     for (size_t i = 0; i < count; i++)
         put_text(rows, labels[i].value, labels[i].value_length);
-    hs_row__u16(rows, header->machine);
-    hs_row__u32(rows, header->pid);
-    hs_row__u32(rows, seconds(header->start_realtime_ns + device->clock_ns));
-    hs_row__u32(rows, seconds(seen_ns));
-    hs_row__u8(rows, live->state != HS_STATE_RECORDING);
-    uint64_t dropped = 0;
-    for (unsigned i = 0; i < HS_DROP_COUNT; i++)
-        dropped += live->dropped[i];
-    hs_row__u64(rows, dropped);
+    hs_row__u16(rows, session->machine);
+    hs_row__u32(rows, session->pid);
+    hs_row__u32(rows, seconds(session->start_ns));
+    hs_row__u32(rows, seconds(session->seen_ns));
+    hs_row__u8(rows, session->ended);
+    hs_row__u64(rows, session->dropped);
     hs_row__u64(rows, hs_clock__realtime());
+    hs_row__u8(rows, session->estimated);
     sender->waiting++;
     return rows->failed ? -ENOMEM : 0;
+}
+
+int hs_sender__add_session(struct hs_sender *sender, const struct hs_follow *follow,
+                           const struct hs_sender_device *device, uint64_t seen_ns)
+{
+    const struct hs_file_header *header = hs_follow__header(follow);
+    const struct hs_live *live = hs_follow__live(follow);
+    struct hs_sender_session session = {.key = hs_fleet_key__session(header),
+                                        .device = device,
+                                        .host = hs_follow__info(follow, "host"),
+                                        .executable = hs_follow__info(follow, "executable"),
+                                        .machine = header->machine,
+                                        .pid = header->pid,
+                                        .start_ns = header->start_realtime_ns + device->clock_ns,
+                                        .seen_ns = seen_ns,
+                                        .ended = live->state != HS_STATE_RECORDING};
+    for (unsigned i = 0; i < HS_DROP_COUNT; i++)
+        session.dropped += live->dropped[i];
+    return hs_sender__put_session(sender, &session);
 }
 
 // ---- batches -------------------------------------------------------------------------------------------------------

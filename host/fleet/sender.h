@@ -41,6 +41,30 @@ void hs_sender__forget(struct hs_sender_stacks *stacks);
 int hs_sender__add_session(struct hs_sender *sender, const struct hs_follow *follow,
                            const struct hs_sender_device *device, uint64_t seen_ns);
 
+// ---- what is read in other ways ------------------------------------------------------------------------------------
+
+struct hs_fleet_place;
+
+struct hs_sender_session {
+    uint64_t key;
+    const struct hs_sender_device *device;
+    const char *host, *executable; // "": unknown
+    uint16_t machine;
+    uint32_t pid;
+    uint64_t start_ns, seen_ns, dropped;
+    bool ended, estimated; // its numbers are made from samples
+};
+
+// The key of a stack, whose row is added if it is new; 0: it has no frames. 0 or -ENOMEM.
+int hs_sender__add_stack(struct hs_sender *sender, const struct hs_fleet_place *places, size_t count, uint64_t *key);
+// What a stack has at a time, and what all have together.
+void hs_sender__add_state(struct hs_sender *sender, uint64_t key, uint64_t session, uint32_t time, uint32_t age,
+                          const struct hs_follow_sums *sums);
+void hs_sender__add_total(struct hs_sender *sender, uint64_t session, uint32_t time, const struct hs_follow_sums *sums);
+int hs_sender__put_session(struct hs_sender *sender, const struct hs_sender_session *session);
+
+// ---- batches -------------------------------------------------------------------------------------------------------
+
 uint64_t hs_sender__waiting(const struct hs_sender *sender); // rows that are not inserted yet
 
 // Inserts what waits. On failure all of it waits on. 0, or the errors of hs_database__insert.

@@ -16,7 +16,7 @@ import patience  # noqa: E402
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'wire'))
 from second_wire import crc32c  # noqa: E402
 
-COMMAND, SHIM, GROWER, SERVER = (os.environ['HEAPSONDE_TEST_' + name] for name in ('COMMAND', 'SHIM', 'GROWER', 'SERVER'))
+COMMAND, SHIM, PROF, GROWER, SERVER = (os.environ['HEAPSONDE_TEST_' + name] for name in ('COMMAND', 'SHIM', 'PROF', 'GROWER', 'SERVER'))
 EVENTS_CHUNK = 3
 work = tempfile.mkdtemp(prefix='heapsonde-fleet-')
 started = clickhouse.started
@@ -213,6 +213,10 @@ def loaded():
     firmwares = {each['firmware']: each['devices'] for each in asked('firmwares', database.address)}
     expect(firmwares == {'1.4': 1, '1.5': 2}, f'{firmwares}')
 
+    for question in (('growth',), ('new', '--firmware', '1.5', '--than', '1.4')):
+        rows = asked(question[0], database.address, *question[1:], '--function', 'grower_lose')
+        expect([each['stack'] for each in rows] == [row['stack']], f'{rows}')
+        expect(asked(question[0], database.address, *question[1:], '--negative-function-regex', 'grower_lose') == [], f'{question}')
     check_gate(database, row)
     check_flame(database, traces)
 
@@ -235,6 +239,36 @@ def moments():
         expect([row['in_use_bytes'] for row in asked('devices', database.address, '--device', name)] == [in_use(path)], name)
         stacks = asked('stacks', database.address, '--device', name, '--top', '1000')
         expect(sum(row['in_use_bytes'] for row in stacks) == in_use(path), f'{name}: {stacks}')
+    check_times(database, path)
+
+
+def check_times(database, path):
+    """What was in use at a tick is what a report of the trace says that ends there."""
+    copy = with_times(path, 'far', 3, 10 ** 11)
+    run('fleet', 'load', database.address, copy, '--device', 'far')
+    with open(copy, 'rb') as file:
+        trace = file.read()
+    at, ends = int.from_bytes(trace[32:36], 'little'), []
+    while trace[at:at + 4] == b'SHCK':
+        is_tick = trace[at + 4] == 8
+        at += (56 + int.from_bytes(trace[at + 8:at + 12], 'little') + 7) & ~7
+        ends += [at] if is_tick else []
+    session = "session = (SELECT any(session) FROM session WHERE device = 'far')"
+    ages = [int(age) for age in database.ask(f'SELECT DISTINCT age FROM sample WHERE {session} ORDER BY age').split()]
+    times = [int(time) for time in database.ask(f'SELECT toUInt32(time) FROM total FINAL WHERE {session} ORDER BY time').split()]
+    expect(len(times) == len(ends) and len(ages) >= 3, f'{ages} {times} {ends}')
+
+    def held(*options):
+        return sum(row['in_use_bytes'] for row in asked('stacks', database.address, '--device', 'far', '--top', '1000', *options))
+    reported = []
+    for second, end in zip(times, ends):
+        with open(f'{work}/cut.dat', 'wb') as file:
+            file.write(trace[:end])
+        reported.append(in_use(f'{work}/cut.dat'))
+        expect(held('--alive-at', str(second), '--time-unit', 's') == reported[-1], f'{second}: {reported}')
+        expect(held('--alive-at', f'{second}999', '--time-unit', 'ms') == reported[-1], f'{second}: {reported}')
+    expect({held('--alive-at', f'{age}s') for age in ages} == set(reported), f'{ages}: {reported}')
+    expect([held('--alive-at', str(time), '--time-unit', 's') for time in (1, 2 ** 33)] == [0, reported[-1]], 'before and after')
 
 
 def upgraded():
@@ -250,14 +284,100 @@ def upgraded():
     database.ask('DROP TABLE session_total')
     database.ask(half)
     expect(asked('devices', database.address) == [], 'an empty table')
-    database.ask('DROP TABLE version')
-    database.ask('CREATE TABLE version (version UInt32, made DateTime) ENGINE = ReplacingMergeTree(made) ORDER BY version')
-    database.ask('INSERT INTO version SELECT 1, now()')
-    text = run('fleet', 'devices', database.address, status=1)
-    expect('version 1' in text and 'fleet init' in text, text)
-    run('fleet', 'init', database.address)
-    expect(asked('devices', database.address) == before, 'what was there before')
+    for version, columns in ((1, ()), (2, (('session', 'estimated'), ('growth', 'estimated_devices')))):
+        for table, column in columns:
+            database.ask(f'ALTER TABLE {table} DROP COLUMN {column}')
+        database.ask('DROP TABLE version')
+        database.ask('CREATE TABLE version (version UInt32, made DateTime) ENGINE = ReplacingMergeTree(made) ORDER BY version')
+        database.ask(f'INSERT INTO version SELECT {version}, now()')
+        text = run('fleet', 'devices', database.address, status=1)
+        expect(f'version {version}' in text and 'fleet init' in text, text)
+        run('fleet', 'init', database.address)
+        expect(asked('devices', database.address) == before, 'what was there before')
     expect('already' in run('fleet', 'init', database.address), 'once')
+    check_dumps(database)
+
+
+def sampled(folder):
+    """The last dump of a sampled program."""
+    os.mkdir(folder)
+    env = {key: value for key, value in os.environ.items() if not key.startswith('HEAPSONDE_')}
+    env.update({'LD_PRELOAD': PROF, 'MALLOC_CONF': f'prof:true,prof_accum:true,prof_final:true,prof_prefix:{folder}/d,experimental_hs_sample:512'})
+    subprocess.run([GROWER], input=b'cllte', env=env, stdout=subprocess.DEVNULL, check=True)
+    name, = os.listdir(folder)
+    return f'{folder}/{name}'
+
+
+def later_dump(path):
+    """Two hours later one stack is gone, and nobody knows what was allocated in all."""
+    with open(path, encoding='utf-8') as file:
+        head, *contexts = re.split('^(?=@ )', file.read(), flags=re.MULTILINE)
+    last, maps = contexts[-1].split('\n\n', 1)
+    text = head + ''.join(contexts[1:-1]) + last + '\n\n' + maps
+    hour = int(re.search(r'^# time: \S+T(\d\d)', text, re.MULTILINE)[1])
+    text = re.sub(r'^(# time: )\S+T\d\d', lambda match: f'{match[1]}2037-01-01T{hour:02}', text, flags=re.MULTILINE)
+    later = f'{os.path.dirname(path)}/later'
+    with open(later, 'w', encoding='utf-8') as file:
+        file.write(re.sub(r'\[\d+: \d+\]', '[0: 0]', text))
+    return later
+
+
+def check_dumps(database):
+    """Dumps of a sampler are states of a session, with the estimates that reports have."""
+    path = sampled(f'{work}/dumps')
+    later = later_dump(path)
+
+    def flame(device, *options):
+        return run('fleet', 'flame', database.address, '--format', 'collapsed', '--device', device, *options)
+
+    def exported(dump, *options):
+        return run('export', '--format', 'collapsed', '--cost', 'live', *options, dump)
+
+    def check(device, dump):
+        for unit in ('bytes', 'count'):
+            expect(stacks_of(flame(device, '--unit', unit)) == stacks_of(exported(dump, '--unit', unit)), f'{device} {dump} {unit}')
+        expect([row['in_use_bytes'] for row in asked('devices', database.address, '--device', device)] == [in_use(dump)], dump)
+    run('fleet', 'load', database.address, path, '--device', 'alone')
+    run('fleet', 'symbolize', database.address)
+    check('alone', path)
+    report = json.loads(run('report', '--json', path))
+    session = "WHERE session = (SELECT any(session) FROM session WHERE device = '{}')"
+    whole = database.ask('SELECT allocated_bytes, allocated_count FROM total ' + session.format('alone'))
+    expect(whole.split() == [str(report['allocated_bytes']), str(report['allocations'])], f'{whole} {report}')
+    # The same stack as in a trace, and marked.
+    rows = asked('stacks', database.address, '--function', 'grower_lose')
+    expect([(row['devices'], row['estimated_devices']) for row in rows] == [(2, 1)], f'{rows}')
+    expect('estimated on 1 device' in run('fleet', 'stacks', database.address, '--function', 'grower_lose'), 'an estimate')
+    marks = {row['device']: row['estimated_sessions'] for row in asked('devices', database.address)}
+    expect(marks == {'gw-1': 0, 'alone': 1}, f'{marks}')
+    # In any order, and again.
+    orders = {'forward': (path, later), 'backward': (later, path), 'folder': (f'{work}/dumps',)}
+    states = {}
+    for device, order in orders.items():
+        for dump in order + order[-1:]:
+            run('fleet', 'load', database.address, dump, '--device', device)
+        check(device, later)
+        states[device] = database.ask('SELECT stack, time, in_use_bytes, in_use_count FROM sample FINAL ' + session.format(device) + ' ORDER BY stack, time')
+        expect(stacks_of(flame(device, '--alive-at', '1d')) == stacks_of(exported(path)), 'before')
+        expect(asked('stacks', database.address, '--device', device, '--group-allocations-min', '0') == [], 'nobody knows')
+    expect(len(set(states.values())) == 1 and states['folder'].count('\t0\t0') >= 1, f'{states}')
+    with open(path, encoding='utf-8') as file:
+        text = file.read()
+    for name, year in (('unset', 1970), ('beyond', 2900)):
+        with open(f'{work}/{name}', 'w', encoding='utf-8') as file:
+            file.write(re.sub(r'^(# (time|since): )\d{4}', lambda match: f'{match[1]}{year}', text, flags=re.MULTILINE))
+    before = int(database.ask('SELECT toUInt32(now())'))
+    os.utime(f'{work}/unset', (before, before))
+    run('fleet', 'load', database.address, f'{work}/unset', '--device', 'unset')
+    times = database.ask("SELECT toUInt32(seen), toInt64(toUInt32(seen)) - toInt64(toUInt32(start)) FROM session WHERE device = 'unset'").split()
+    expect(int(times[0]) == before and abs(int(times[1])) < 400 * 86400, f'the time of the file: {times}')
+    check('unset', path)
+    expect('2106' in run('fleet', 'load', database.address, f'{work}/beyond', status=1), 'no such time')
+    refused = f'{work}/dumps/named.collapsed'
+    with open(refused, 'w', encoding='utf-8') as file:
+        file.write('main;leak 100\n')
+    expect('no addresses' in run('fleet', 'load', database.address, refused, status=1), 'only names')
+    expect('1 other file was left out' in run('fleet', 'load', database.address, f'{work}/dumps', '--device', 'folder'), 'of a folder')
 
 
 class Gather:
@@ -356,6 +476,71 @@ def events():
     run('fleet', 'symbolize', database.address)
     rows = [row for row in asked('stacks', database.address) if row['in_use_bytes'] == 2 * 800000]
     expect([row['devices'] for row in rows] == [2] and function_of(database, rows[0]['stack']) == 'grower_lose', f'the same stack: {rows}')
+    check_filters(database, {'gw-1': trace, 'gw-2': with_sums})
+    check_refused_filters(database, trace)
+
+
+# Filters that single blocks need are for traces of events alone.
+FILTERS = (('--function-regex', 'grower_lose'), ('--function-regex', '^grower_(lose|fill)'), ('--function', r'\w+_lose$'),
+           ('--function', r'\Qgrower_lose\E|[[:alpha:]]{3}_nothing'), ('--function', r'(?i)GROWER[^\d\s]+SE\b'),
+           ('--function', 'keep', '--source-regex', r'grower\.c$'), ('--function', 'main', '--source-regex', 'nothing'),
+           ('--negative-function-regex', 'lose'), ('--negative-source-regex', 'grower'), ('--negative-function-regex', '^nothing$'),
+           ('--library', 'fleet_grower'), ('--library', 'fleet?gr*'), ('--library', '*/fleet_[!a-f]rower'), ('--library', '[!f]*.so*'),
+           ('--library', 'nothing', '--library', 'libc.so*'), ('--negative-library', 'fleet_grower'), ('--library', "') OR 1 = 1 -- "),
+           ('--backtrace-depth-min', '7'), ('--backtrace-depth-max', '6'), ('--backtrace-depth-min', '2', '--backtrace-depth-max', '7'),
+           ('--where', 'function=~lose or not library=fleet_grower'), ('--where', 'not (function=~lose or backtrace_depth>=8)'),
+           ('--where', 'not (function=~lose and group_allocations>=11)'), ('--group-allocations-min', '11'),
+           ('--group-allocations-max', '10'), ('--group-leaked-allocations-min', '100%'), ('--group-leaked-allocations-max', '99.5%'),
+           ('--group-leaked-allocations-max', '20'), ('--lifetime', 'only_leaked'), ('--lifetime', 'only_whole_group_leaked'),
+           ('--lifetime', 'all'))
+
+
+def check_filters(database, traces):
+    """What a report with the same filter says of the same trace."""
+    seen = set()
+    for number, options in enumerate(FILTERS):
+        device = 'gw-1' if options[0] == '--lifetime' or number % 2 else 'gw-2'
+        report = json.loads(run('report', '--json', *options, traces[device]))
+        stacks = asked('stacks', database.address, '--device', device, '--top', '1000', *options)
+        found = sum(row['in_use_bytes'] for row in stacks), sum(row['in_use_count'] for row in stacks)
+        expect(found == (report['live_bytes'], report['live_count']), f'{device} {options}: {found} {report}')
+        seen.add(found[0])
+    expect(len(seen) >= 5, f'the filters differ: {seen}')
+    # What is left when nothing is left out has the slopes and the highest levels that the rollups have.
+    all_of_it = ('--negative-function-regex', '^nothing$')
+    for question in ('devices', 'firmwares', 'stacks', 'growth'):
+        expect(asked(question, database.address, *all_of_it) == asked(question, database.address), question)
+    key = [row['stack'] for row in asked('stacks', database.address, '--function', 'grower_lose')]
+    expect(len(key) == 1 and asked('stack', database.address, *key, '--negative-function-regex', 'lose') == [], f'{key}')
+    expect(len(asked('stack', database.address, *key, '--function', 'lose')) == 2, f'{key}')
+    for device, path in traces.items():
+        devices = asked('devices', database.address, '--device', device, '--function', 'grower_lose')
+        expect([(row['in_use_bytes'], row['most_bytes']) for row in devices] == [(800000, 800000)], f'{devices}')
+        flame = run('fleet', 'flame', database.address, '--format', 'collapsed', '--device', device, '--function', 'grower_lose')
+        export = run('export', '--format', 'collapsed', '--cost', 'live', '--function', 'grower_lose', path)
+        expect(flame == export, f'{flame} {export}')
+    expect(asked('stacks', database.address, '--function', "' OR 1 = 1 -- ") == [], 'a value is not part of a statement')
+    expect('grower_lose' not in run('fleet', 'sql', database.address, 'stacks', '--function', 'grower_lose'), 'as digits')
+
+
+def check_refused_filters(database, trace):
+    """What sums cannot answer is refused by its name."""
+    for name, value in (('size-min', '1'), ('max-size', '1'), ('thread', 'x'), ('from', '1'), ('to', '1'), ('lifetime-min', '1'),
+                        ('lifetime', 'only_temporary'), ('address-min', '1'), ('backtraces', '1'), ('deallocation-backtraces', '1'),
+                        ('mmaped', 'yes'), ('arena', 'main'), ('jemalloc', 'yes'), ('marker', '1'), ('group-interval-min', '1'),
+                        ('group-max-total-usage-first-seen-min', '1'), ('chain-length-min', '1'), ('alive-at-2', '1'), ('alive-at', '10%'),
+                        ('from-map', '1'), ('group-leaked-allocations-min', '1.0001%'), ('function', '(?=x)'), ('function', 'a++'),
+                        ('source-regex', r'(a)\1'), ('negative-function-regex', r'\R'), ('function-regex', '(?<a>b)')):
+        text = run('fleet', 'stacks', database.address, f'--{name}', value, status=2)
+        expect(name.split('-')[0 if name == 'function' else -1] in text and len(text) > 60, f'{name}: {text}')
+    for where in ('size>=1', 'not thread=main', 'alive_at=1'):
+        run('fleet', 'stacks', database.address, '--where', where, status=2)
+    expect('rollup' in run('fleet', 'growth', database.address, '--group-allocations-min', '2', status=2), 'growth')
+    for question in ('growth', 'devices', 'firmwares'):
+        expect('--alive-at' in run('fleet', question, database.address, '--alive-at', '2', status=2), question)
+    expect('--alive-at' in run('fleet', 'stacks', database.address, '--alive-at', '2', '--lifetime', 'only_leaked', status=2), 'one of them')
+    run('fleet', 'load', database.address, trace, '--function', 'lose', status=2)
+    run('fleet', 'sql', database.address, 'growth', '--alive-at', '2', status=2)
 
 
 def in_place():
@@ -467,15 +652,15 @@ def refused():
         rows = asked('devices', database.address, '--device', name)
         expect([row['device'] for row in rows] == [name], f'{name!r}: {rows}')
     expect(asked('devices', database.address, '--device', "' OR 1 = 1 --") == [], 'a name is not part of a statement')
-    database.ask('INSERT INTO version SELECT 3, now()')
+    database.ask('INSERT INTO version SELECT 99, now()')
     before = database.ask('SELECT count() FROM sample')
     text = run('fleet', 'load', database.address, trace, status=1)
-    expect('version 3' in text and 'nothing was written' in text, text)
+    expect('version 99' in text and 'nothing was written' in text, text)
     expect(database.ask('SELECT count() FROM sample') == before, 'nothing was written')
     host = f'127.0.0.1:{database.port}/fleet'
     expect('does not accept this user' in run('fleet', 'growth', f'clickhouse://keeper:wrong@{host}', status=1), 'a wrong password')
     expect('wrong' not in run('fleet', 'growth', f'clickhouse://keeper:wrong@{host}', status=1), 'the password is not shown')
-    expect('version 3' in run('fleet', 'growth', f'clickhouse://keeper:secret%20word@{host}', status=1), 'the right one')
+    expect('version 99' in run('fleet', 'growth', f'clickhouse://keeper:secret%20word@{host}', status=1), 'the right one')
     for address in ('http://x/y', 'clickhouse://', 'clickhouse://host', 'clickhouse://host/a-b', 'clickhouse://host/a/b'):
         run('fleet', 'growth', address, status=2)
     database.kill()

@@ -271,6 +271,12 @@ def controlled():
     expect(relay.dumps() == 1, f'{relay.asked}')
     expect(values(exposition.read(fetch(url)[0]), 'heapsonde_site_live_bytes')[:1] == [3000000], 'what is new')
     expect(relay.dumps() == 2, f'{relay.asked}')
+    # A new rate is in the head of a dump, so that the old one says nothing any more.
+    subprocess.run([COMMAND, 'ctl', *reach, 'rate', '4096'], capture_output=True, check=True)
+    for _ in range(2):
+        metrics = exposition.read(fetch(url)[0])
+        expect(values(metrics, 'heapsonde_process_sample_interval_bytes') == [4096], 'the new rate')
+        expect(relay.dumps() == 3, f'{relay.asked}')
     server.end()
     target.end()
 

@@ -1,12 +1,13 @@
 -- SPDX-License-Identifier: MIT OR Apache-2.0
 --
--- The tables of the fleet, version 2. Each statement ends with a semicolon at the end of a line. What stands between << and >>
+-- The tables of the fleet, version 3. Each statement ends with a semicolon at the end of a line. What stands between << and >>
 -- is for servers that know column codecs and TTL; others get the text without it. {days} is how long samples are kept.
 --
 -- Rows are states, not changes: a row that is inserted twice says the same twice. So a batch whose fate is unknown is sent
 -- again, and each table merges equal rows.
 
--- One recorded process. `session` is made from the trace's id; `written`, in ns, is when the row was made: the last one holds.
+-- One recorded process, or one of whose heap there are dumps; `estimated`: its numbers are made from samples. `session` is made
+-- from the trace's id; `written`, in ns, is when the row was made: the last one holds.
 CREATE TABLE session (
     session UInt64,
     device String,
@@ -20,7 +21,8 @@ CREATE TABLE session (
     seen DateTime,
     ended UInt8,
     dropped UInt64,
-    written UInt64
+    written UInt64,
+    estimated UInt8
 ) ENGINE = ReplacingMergeTree(written) ORDER BY session;
 
 -- A stack is the same on all devices: build ids and offsets in their files, innermost frame first. `stack` is a hash of them.
@@ -104,7 +106,8 @@ CREATE TABLE growth (
     grown_bytes UInt64,
     in_use_bytes UInt64,
     first_time DateTime,
-    made DateTime
+    made DateTime,
+    estimated_devices UInt64
 ) ENGINE = ReplacingMergeTree(made) ORDER BY (app, firmware, stack);
 
 CREATE TABLE version (
