@@ -16,5 +16,5 @@ run_host_tests()
     local left_out
     left_out=$(sed -e '/^#/d' -e '/^ *$/d' -e 's/ .*//' -e '/:/d' "$root/qemu/host_unsupported.txt" | paste -sd '|')
     ctest --test-dir "$root/build/aarch64-host" -j "${jobs_per_task:-$jobs}" -E "^($left_out)\$" --output-on-failure --timeout 600 \
-        --output-junit "$logs/tests-aarch64-host.xml" "$@"
+        --output-junit "$logs/tests-aarch64-host.xml" "${whole_failed_output[@]}" "$@"
 }
