@@ -51,7 +51,8 @@ run_tests()
     rm -f "$results"
     [ $rows_are_whole = yes ] || names=$(ctest --test-dir "$build" -N "$@" | sed -n 's/^ *Test *#[0-9]*: //p')
     left_out=$(/usr/bin/python3 "$said_elsewhere" pattern "$preset" <<<"$names")
-    ctest --test-dir "$build" -j "$jobs_per_task" --no-tests=ignore --timeout 600 --output-junit "$results" -E "$left_out" "$@" || true
+    ctest --test-dir "$build" -j "$jobs_per_task" --no-tests=ignore --timeout 600 --output-junit "$results" \
+        "${whole_failed_output[@]}" -E "$left_out" "$@" || true
     [ -s "$results" ]
     /usr/bin/python3 "$said_elsewhere" add "$preset" "$results" <<<"$names"
 }
@@ -59,7 +60,7 @@ run_tests()
 test_row()
 {
     [[ $strict == *" $1 "* ]] || export HEAPSONDE_TEST_CUTS=allowed
-    run_tests "$1" -R "$row_tests" --test-output-size-passed 65536 --test-output-size-failed 65536
+    run_tests "$1" -R "$row_tests" --test-output-size-passed 65536
 }
 
 sysroot_task()

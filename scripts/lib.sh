@@ -169,6 +169,10 @@ packages_install()
     return $status
 }
 
+# For ctest, which else cuts the end of a long output, where what failed may be.
+# shellcheck disable=SC2034
+whole_failed_output=(--test-output-size-failed 16777216)
+
 # What the build is configured with beside its preset.
 configure_options=()
 

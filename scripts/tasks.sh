@@ -18,7 +18,7 @@ build_aside()
 task_names=() # in the order in which they begin when they can
 declare -A task_needs=() task_command=() task_state=() task_began=() task_kind=()
 declare -A tasks_running=() # by process
-declare -A kind_running=([test]=0 [build]=0 [network]=0) kind_most=([test]=$lanes [build]=1 [network]=100)
+declare -A kind_running=([test]=0 [build]=0 [early]=0 [network]=0) kind_most=([test]=$lanes [build]=1 [early]=1 [network]=100)
 tasks_ended=0
 
 # task NAME "TASKS THAT IT NEEDS" COMMAND...: its output goes into build/logs/NAME.log. A task that needs one that failed is
@@ -44,6 +44,12 @@ build_task()
 {
     task "$1" "$2" build_aside "${@:3}"
     task_kind[$1]=build
+}
+
+# A build beside another one, for what the first tests need, too: while CMake configures one, the other one compiles.
+early_task()
+{
+    task_kind[$1]=early
 }
 
 # Says "ready", "waiting" or "failed".

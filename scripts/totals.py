@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Adds up JUnit files of ctest: says what was passed over and why, where the time went, then what failed with the end of its
-output, and ends with one line of totals. Exits 1 when anything failed."""
+"""Adds up JUnit files of ctest: says what was passed over and why, where the time went, then what failed with what its output says
+of that, and ends with one line of totals. Exits 1 when anything failed."""
 import collections
 import os
 import re
@@ -9,16 +9,18 @@ import sys
 import textwrap
 import xml.etree.ElementTree as ElementTree
 
+sys.dont_write_bytecode = True
+from failed_lines import failed_lines  # noqa: E402
+
 SLOWEST = 15  # tests that are named
 NAMED = 12  # of the tests that are passed over for one reason
-KEPT_LINES = 25  # of a failure's output; the rest is in the build's log
 
 root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 passed = 0
 skips = collections.defaultdict(list)  # (name, why) -> builds
 seconds = collections.defaultdict(float)  # build -> of its tests
 slowest = []  # (seconds, name, build)
-failures = []  # what and the end of its output, last, since the end of a long log is what people see
+failures = []  # what and lines of its output, last, since the end of a long log is what people see
 
 
 def add(path, build):
@@ -42,7 +44,7 @@ def add(path, build):
             why = re.sub(r"build/sysroots/[^/]+/", "", why.replace(root + "/", ""))
             skips[(name, why)].append(build)
         else:
-            failures.append((f"{name} ({build})", "\n".join(output.rstrip().splitlines()[-KEPT_LINES:])))
+            failures.append((f"{name} ({build})", "\n".join(failed_lines(output))))
 
 
 for path in sys.argv[1:]:
