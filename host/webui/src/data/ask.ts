@@ -36,6 +36,14 @@ function next(): void {
     running--;
 }
 
+// How many questions have no answer yet, for whoever looks at the page from outside.
+let open = 0;
+
+function note(more: 1 | -1): void {
+  open += more;
+  document.body.dataset.open = String(open);
+}
+
 export async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
   if (report) {
     const text = await answerOf(report, path);
@@ -44,6 +52,15 @@ export async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
     const all = JSON.parse(text) as T;
     return path === "/list" ? (all as { id: string }[]).filter((row) => row.id === report!.about.trace) as T : all;
   }
+  note(1);
+  try {
+    return await askServer<T>(path, signal);
+  } finally {
+    note(-1);
+  }
+}
+
+async function askServer<T>(path: string, signal: AbortSignal): Promise<T> {
   await turn(signal);
   try {
     const answer = await fetch(path, { signal, headers: { Accept: "application/json" }, credentials: "same-origin" });
