@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { appendFileSync, copyFileSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { once } from "node:events";
 import http from "node:http";
+import { pipeline } from "node:stream";
 import { test } from "node:test";
 import { open, serve, settled } from "./browser.mjs";
 
@@ -29,9 +30,9 @@ async function door() {
     if (!held.to)
       return question.socket.destroy();
     const { hostname, port, host } = new URL(held.to);
-    const asked = http.request({ hostname, port, path: question.url, method: question.method, headers: { ...question.headers, host } }, (got) => {
+    const asked = http.request({ hostname, port, agent: false, path: question.url, method: question.method, headers: { ...question.headers, host } }, (got) => {
       answer.writeHead(got.statusCode, got.headers);
-      got.pipe(answer);
+      pipeline(got, answer, (problem) => problem && question.socket.destroy());
     });
     asked.on("error", () => question.socket.destroy());
     question.pipe(asked);
