@@ -495,6 +495,7 @@ export function criteria({ page, view, count, programs, command, environment, br
     assert.deepEqual(Object.fromEntries(rows), Object.fromEntries(Object.entries(sums).map(([name, [size]]) => [name, size])));
     await page.getByRole("link", { name: "Threads together" }).click();
     await page.waitForFunction(() => !location.hash.includes("split"));
+    await settled(page);
     await page.locator(".threads select").selectOption(String(threads[1].thread));
     await hashHas(page, "thread=");
     await settled(page);
