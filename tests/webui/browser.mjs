@@ -126,3 +126,8 @@ export async function settled(page) {
     await drawn(page);
   } while (!await page.evaluate(isSettled));
 }
+
+// Until the table has this number of rows, and not one that begins with it.
+export function rowsAre(page, text) {
+  return page.waitForFunction((wanted) => new RegExp(`of ${wanted}(?![\\d,])`).test(document.querySelector(".table .foot").textContent), text);
+}

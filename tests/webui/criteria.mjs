@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
-import { clipboard, drawn, get, open, settled } from "./browser.mjs";
+import { clipboard, drawn, get, open, rowsAre, settled } from "./browser.mjs";
 
 const UNITS = ["bytes", "count"], COSTS = ["peak", "live", "allocated", "temporary"];
 const LIMIT = 4 << 20;
@@ -262,7 +262,7 @@ export function criteria({ page, view, count, programs, command, environment, br
       await page.keyboard.press("/");
       await page.keyboard.type("registry");
       const { total_count: found } = await data(`${what}?function_regex=(?i)registry&count=1`);
-      await page.waitForFunction((text) => document.querySelector(".table .foot").textContent.includes("of " + text), count(found));
+      await rowsAre(page, count(found));
     }
   }, { of });
 
