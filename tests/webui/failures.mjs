@@ -119,6 +119,7 @@ export function failures({ page, view, programs, inFolder, browser }) {
     try {
       await page.goto(`${front.address}/${view("overview", "", "last")}`);
       await page.waitForSelector(".card");
+      await settled(page); // what a server still works on when it is stopped, it refuses
       const peak = await page.getAttribute(".card[data-cost=peak]", "data-bytes");
       front.to = undefined;
       await server.stop();
@@ -132,6 +133,7 @@ export function failures({ page, view, programs, inFolder, browser }) {
       server = await serve(inFolder("random.dat"));
       front.to = server.address;
       await page.waitForFunction(() => document.querySelectorAll(".table tbody tr:not(.space)").length > 5 && !document.querySelector("[role=alert]"));
+      await settled(page);
       // Now it has a token: it is asked for, and the page is where it was.
       front.to = undefined;
       await server.stop();
