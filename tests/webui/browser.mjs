@@ -83,10 +83,11 @@ export function clipboard(page) {
 // `refused`: statuses that the test makes happen.
 export async function open(browser, server, { refused = [], ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
+  // For what the context itself does, too.
+  context.setDefaultTimeout(Number(process.env.HEAPSONDE_TEST_PATIENCE ?? 180000));
   await context.addInitScript(rememberWhatIsCopied);
   const page = await context.newPage();
   const wrong = [];
-  page.setDefaultTimeout(Number(process.env.HEAPSONDE_TEST_PATIENCE ?? 180000));
   page.on("pageerror", (error) => wrong.push(`error: ${error.stack}`));
   page.on("console", (message) => {
     if (message.type() === "error" && !/Failed to load resource/.test(message.text()))
@@ -103,11 +104,30 @@ export async function open(browser, server, { refused = [], ...options } = {}) {
   return { page, context, wrong };
 }
 
+// Two pictures, and what the page does after each of them.
+export function drawn(page) {
+  return page.evaluate(async () => {
+    for (let i = 0; i < 2; i++)
+      await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+  });
+}
+
+function isSettled() {
+  return document.body.dataset.address === location.hash && document.querySelectorAll("[data-state=ready]").length > 0 && !Number(document.body.dataset.open) &&
+    document.querySelectorAll("[data-state=loading], [aria-busy=true], .missing").length === 0;
+}
+
 // Until the page shows its address, and every part of it has its answer and is drawn: also the rows below those that are
-// visible, which come later.
+// visible, which come later, and the parts that are not seen before. What is drawn may lead to other questions.
 export async function settled(page) {
-  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
-  await page.waitForFunction(() => document.body.dataset.address === location.hash && document.querySelectorAll("[data-state=ready]").length > 0 &&
-    document.querySelectorAll("[data-state=loading], [aria-busy=true], .missing").length === 0);
-  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  do {
+    await drawn(page);
+    await page.waitForFunction(isSettled);
+    await drawn(page);
+  } while (!await page.evaluate(isSettled));
+}
+
+// Until the table has this number of rows, and not one that begins with it.
+export function rowsAre(page, text) {
+  return page.waitForFunction((wanted) => new RegExp(`of ${wanted}(?![\\d,])`).test(document.querySelector(".table .foot").textContent), text);
 }

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { appendFileSync, copyFileSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { once } from "node:events";
 import http from "node:http";
+import { pipeline } from "node:stream";
 import { test } from "node:test";
 import { open, serve, settled } from "./browser.mjs";
 
@@ -29,9 +30,9 @@ async function door() {
     if (!held.to)
       return question.socket.destroy();
     const { hostname, port, host } = new URL(held.to);
-    const asked = http.request({ hostname, port, path: question.url, method: question.method, headers: { ...question.headers, host } }, (got) => {
+    const asked = http.request({ hostname, port, agent: false, path: question.url, method: question.method, headers: { ...question.headers, host } }, (got) => {
       answer.writeHead(got.statusCode, got.headers);
-      got.pipe(answer);
+      pipeline(got, answer, (problem) => problem && question.socket.destroy());
     });
     asked.on("error", () => question.socket.destroy());
     question.pipe(asked);
@@ -118,6 +119,7 @@ export function failures({ page, view, programs, inFolder, browser }) {
     try {
       await page.goto(`${front.address}/${view("overview", "", "last")}`);
       await page.waitForSelector(".card");
+      await settled(page); // what a server still works on when it is stopped, it refuses
       const peak = await page.getAttribute(".card[data-cost=peak]", "data-bytes");
       front.to = undefined;
       await server.stop();
@@ -131,6 +133,7 @@ export function failures({ page, view, programs, inFolder, browser }) {
       server = await serve(inFolder("random.dat"));
       front.to = server.address;
       await page.waitForFunction(() => document.querySelectorAll(".table tbody tr:not(.space)").length > 5 && !document.querySelector("[role=alert]"));
+      await settled(page);
       // Now it has a token: it is asked for, and the page is where it was.
       front.to = undefined;
       await server.stop();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Keys for what is selected and for instants, and the density of rows.
 import assert from "node:assert/strict";
-import { settled } from "./browser.mjs";
+import { drawn, settled } from "./browser.mjs";
 
 export function keys({ page, view, programs }) {
   const of = () => programs.server, cpp = (name, query) => view(name, query, programs.cpp);
@@ -14,6 +14,7 @@ export function keys({ page, view, programs }) {
   page("keys hide, zoom into and look up what is selected, in the picture and in the table", async (page, go) => {
     await go(cpp("overview"));
     await page.keyboard.press("?");
+    await page.waitForSelector("dialog[open] .key-list tr");
     const listed = await page.locator("dialog .key-list kbd").allInnerTexts();
     for (const key of ["v", "[", "]", "Space", "d", "r", "F", "*"])
       assert.ok(listed.includes(key), key);
@@ -28,7 +29,8 @@ export function keys({ page, view, programs }) {
       await page.focus(".flame-pane");
       for (let i = 0; i < 20 && !/^main:/.test(await page.locator(".said").innerText()); i++) {
         await page.keyboard.press("ArrowDown");
-        await page.waitForFunction((levels) => (new URLSearchParams(location.hash.split("?")[1]).get("ui.sel") ?? "").split(".").length === levels, i + 1);
+        await page.waitForFunction((levels) => new URLSearchParams(location.hash.split("?")[1]).get("ui.sel")?.split(".").length === levels, i + 1);
+        await drawn(page);
       }
     };
     for (const name of ["flame", "tree"]) {
@@ -71,7 +73,8 @@ export function keys({ page, view, programs }) {
     await go(cpp("flame"));
     for (const [key, tenth] of [["]", 1], ["]", 2], ["[", 1]]) {
       await page.keyboard.press(key);
-      await has(page, `at=${Math.round(tenth * end / 10)}ns`);
+      const at = Math.round(tenth * end / 10);
+      await has(page, `at=${at % 1e9 === 0 ? at / 1e9 + "s" : at % 1e6 === 0 ? at / 1e6 + "ms" : at + "ns"}`);
     }
     await settled(page);
     const { size } = await data(`call_tree?cost=allocated&at=${Math.round(end / 10)}ns`);
@@ -109,7 +112,7 @@ export function keys({ page, view, programs }) {
       return row && !row.querySelector(".missing") && Math.abs(row.getBoundingClientRect().bottom - pane.getBoundingClientRect().bottom) < 40;
     }, rows);
     await page.setViewportSize({ width: 390, height: 844 });
-    assert.equal(await page.locator(".density").isVisible(), false);
+    await page.locator(".density").waitFor({ state: "hidden" });
     await page.waitForFunction(() => document.querySelector(".table tbody tr:not(.space)")?.getBoundingClientRect().height === 24);
   }, { of });
 }

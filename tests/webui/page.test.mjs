@@ -7,7 +7,7 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { axe, get, launch, open, serve, settled } from "./browser.mjs";
+import { axe, get, launch, open, rowsAre, serve, settled } from "./browser.mjs";
 import { criteria } from "./criteria.mjs";
 import { dumps } from "./dumps.mjs";
 import { failures } from "./failures.mjs";
@@ -335,7 +335,7 @@ page("functions: the table, its search, and one function between callers and cal
   const word = answer.rows[0].key.slice(0, 5);
   await page.fill(".search", word);
   const found = await data(`totals?by=function&contains=${encodeURIComponent(word)}`);
-  await page.waitForFunction((text) => document.querySelector(".table .foot").textContent.includes("of " + text), count(found.total_count));
+  await rowsAre(page, count(found.total_count));
   await page.locator(".table tbody tr:not(.space)").first().click();
   await page.waitForSelector(".sandwich canvas[data-ready]");
   const name = new URLSearchParams(page.url().split("?")[1]).get("function");
@@ -361,7 +361,7 @@ page("a thread is chosen with one control, rows and tables are saved", async (pa
   await page.waitForFunction(() => location.hash.includes("thread="));
   await settled(page);
   const answer = await data(`totals?thread=${threads[1].thread}&sort_by=self.allocated.bytes&order=dsc`);
-  await page.waitForFunction((text) => document.querySelector(".table .foot").textContent.includes("of " + text), count(answer.total_count));
+  await rowsAre(page, count(answer.total_count));
   const [saved] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save CSV" }).click()]);
   const lines = readFileSync(await saved.path(), "utf8").trim().split("\n");
   assert.equal(lines.length, 1 + Math.min(1000, answer.total_count));
@@ -371,7 +371,7 @@ page("a thread is chosen with one control, rows and tables are saved", async (pa
 page("mappings are chosen by their rights", async (page, go) => {
   await go(view("maps", "ui.writable=only_true"));
   const maps = await data("maps?writable=only_true&count=1");
-  await page.waitForFunction((text) => document.querySelector(".table .foot").textContent.includes("of " + text), count(maps.total_count));
+  await rowsAre(page, count(maps.total_count));
   const used = await data("address_map?lifetime=only_leaked");
   assert.equal(Number(await page.getAttribute("[data-used]", "data-used")), used.used_size);
 });
@@ -469,7 +469,7 @@ page("the filter editor has every parameter of the filter language", async (page
   await page.waitForFunction(() => location.hash.includes("size_min=100"));
   await settled(page);
   const { total_count: total } = await data("allocation_groups?size_min=100&count=1");
-  await page.waitForFunction((text) => document.querySelector(".table .foot").textContent.includes("of " + text), count(total));
+  await rowsAre(page, count(total));
 });
 
 page("a wrong filter is said in the server's words, where it is used", async (page, go) => {

@@ -36,14 +36,32 @@ function next(): void {
     running--;
 }
 
+// How many questions have no answer yet, for whoever looks at the page from outside.
+let open = 0;
+
+function note(more: 1 | -1): void {
+  open += more;
+  document.body.dataset.open = String(open);
+}
+
 export async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
-  if (report) {
-    const text = await answerOf(report, path);
-    if (text === undefined)
-      throw new Refusal(404, absence(report));
-    const all = JSON.parse(text) as T;
-    return path === "/list" ? (all as { id: string }[]).filter((row) => row.id === report!.about.trace) as T : all;
+  note(1);
+  try {
+    return await (report ? askReport<T>(report, path) : askServer<T>(path, signal));
+  } finally {
+    note(-1);
   }
+}
+
+async function askReport<T>(one: NonNullable<typeof report>, path: string): Promise<T> {
+  const text = await answerOf(one, path);
+  if (text === undefined)
+    throw new Refusal(404, absence(one));
+  const all = JSON.parse(text) as T;
+  return path === "/list" ? (all as { id: string }[]).filter((row) => row.id === one.about.trace) as T : all;
+}
+
+async function askServer<T>(path: string, signal: AbortSignal): Promise<T> {
   await turn(signal);
   try {
     const answer = await fetch(path, { signal, headers: { Accept: "application/json" }, credentials: "same-origin" });
