@@ -73,7 +73,7 @@ export function Table<Row>(props: Props<Row>) {
 
   const total = got?.total, pages = got?.pages ?? new Map<number, Row[]>(), fresh = got?.of === whole;
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     setTop(0);
     setAt(0);
     if (pane.current)
@@ -142,14 +142,16 @@ export function Table<Row>(props: Props<Row>) {
 
   const rows = total ?? 0, real = rows * HIGH, space = Math.min(real, MOST_HIGH);
   const scale = real > space ? (real - visible * HIGH) / Math.max(1, space - visible * HIGH) : 1;
+  const scrollTo = (row: number): void => {
+    const begin = Math.max(0, Math.min(rows - visible + 1, row));
+    setTop(begin);
+    pane.current!.scrollTop = begin * HIGH / scale;
+  };
   const goTo = (row: number): void => {
     const to = Math.max(0, Math.min(rows - 1, row));
     setAt(to);
-    if (to >= top && to < top + visible - 2)
-      return;
-    const begin = Math.max(0, Math.min(rows - visible + 1, to < top ? to : to - visible + 3));
-    setTop(begin);
-    pane.current!.scrollTop = begin * HIGH / scale;
+    if (to < top || to >= top + visible - 2)
+      scrollTo(to < top ? to : to - visible + 3);
   };
   const scrolled = (): void => {
     const now = Math.round(pane.current!.scrollTop * scale / HIGH);
@@ -158,9 +160,14 @@ export function Table<Row>(props: Props<Row>) {
     else if (scale === 1)
       setTop(now);
   };
-  useEffect(() => {
-    if (fresh && props.start !== undefined && visible > 2)
-      goTo(props.start);
+  // In the middle, where it was not visible.
+  useLayoutEffect(() => {
+    const { start } = props;
+    if (!fresh || start === undefined || start >= rows || visible <= 2)
+      return;
+    setAt(start);
+    if (start < top || start >= top + visible - 2)
+      scrollTo(start - Math.floor(visible / 2));
   }, [whole, fresh, props.start]);
   // With rows of another height, the first row stays the first.
   useLayoutEffect(() => {
