@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { axe, launch, open, serve, settled } from "./browser.mjs";
+import { commands } from "./command.mjs";
 import { criteria } from "./criteria.mjs";
 import { dumps } from "./dumps.mjs";
 import { failures } from "./failures.mjs";
@@ -776,6 +777,7 @@ keys({ page, view, programs });
 looks({ page, view, programs });
 moments({ page, view, programs });
 places({ page, view, programs, inFolder, browser: () => browser, record: recordSource });
+commands({ view, inFolder, browser: () => browser });
 lines({ view, programs, inFolder, browser: () => browser, record: recordSource });
 criteria({ page, view, count, programs, command, browser: () => browser, environment: process.env });
 

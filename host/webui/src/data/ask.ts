@@ -36,7 +36,12 @@ function next(): void {
     running--;
 }
 
-export async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
+// A request that changes something; it is sent once, and never repeated by the page itself.
+export function command<T>(path: string): Promise<T> {
+  return ask<T>(path, new AbortController().signal, { method: "POST" });
+}
+
+export async function ask<T>(path: string, signal: AbortSignal, how: RequestInit = {}): Promise<T> {
   if (report) {
     const text = await answerOf(report, path);
     if (text === undefined)
@@ -46,7 +51,7 @@ export async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
   }
   await turn(signal);
   try {
-    const answer = await fetch(path, { signal, headers: { Accept: "application/json" }, credentials: "same-origin" });
+    const answer = await fetch(path, { ...how, signal, headers: { Accept: "application/json" }, credentials: "same-origin" });
     const text = await answer.text();
     if (answer.status === 401)
       doubt(path);

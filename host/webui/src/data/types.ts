@@ -94,6 +94,8 @@ export interface Source {
   file: string; absence: string | null; modified_ns: number | null; total_count: number; sum: Totals["sum"]; costliest: Totals["sum"]; rows: SourceLine[];
 }
 
+export interface ControlState { allowed: boolean; absence: string | null; recording: boolean | null; answer: string | null }
+
 export interface ThreadMatrixAnswer {
   threads: { thread: number; name: string }[]; other_threads: number; bytes: number; count: number;
   freed_by_others: { bytes: number; count: number };
