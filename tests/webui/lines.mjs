@@ -40,9 +40,9 @@ export function lines({ view, inFolder, browser, record, programs }) {
   }
   after(() => served?.stop());
 
-  function page(title, run) {
+  function page(title, run, options) {
     test(title, async () => {
-      const on = await server(), { page, context, wrong } = await open(browser(), on);
+      const on = await server(), { page, context, wrong } = await open(browser(), on, options);
       const go = async (view_, query) => {
         await page.goto(`${on.address}/${view(view_, query, on.id)}`);
         await settled(page);
@@ -77,6 +77,21 @@ export function lines({ view, inFolder, browser, record, programs }) {
     const costly = await page.$$eval(".table tbody tr:not(.space)", (all) => all.map((row) => Number(row.cells[0].textContent)));
     await isAt(page, costly.indexOf(lineOf("malloc(10)")), "malloc(10)");
   });
+
+  for (const [width, height] of [[390, 844], [768, 1024]])
+    page(`a source file is opened at that line, too, on a screen of ${width} by ${height}`, async (page, go) => {
+      await go("source", "cost=allocated&file=" + encodeURIComponent(name));
+      await isAt(page, lineOf("malloc(1000000)") - 1, "malloc(1000000)");
+      // Only what is visible is drawn, and whoever scrolls stays there.
+      assert.ok(await page.locator(".table tbody tr").count() < 150);
+      const pane = page.locator(".table-pane");
+      await pane.hover();
+      await page.mouse.wheel(0, -1e6);
+      await page.waitForFunction(() => document.querySelector(".table-pane").scrollTop === 0);
+      await page.setViewportSize({ width, height: height - 100 });
+      await settled(page);
+      assert.equal(await pane.evaluate((one) => one.scrollTop), 0);
+    }, { viewport: { width, height } });
 
   page("a file whose name ends like one with a line is that file", async (page, go, data) => {
     const { rows } = await data("totals?by=source&cost=allocated");
