@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/command_process.h"
 #include "host/cli/commands.h"
 #include "host/cli/findings.h"
 #include "host/cli/serving.h"
 #include "host/cli/subject.h"
+#include "host/cli/wire_options.h"
 #include "host/rest/rest.h"
 
 #include <inttypes.h>
@@ -13,6 +15,14 @@
 static int serve(const struct hs_arguments *arguments, const struct hs_symbols_options *symbols,
                  const struct hs_suppressions *suppressions)
 {
+    struct hs_shared_key key = {.length = 0};
+    const bool controls = hs_arguments__flag(arguments, "control");
+    if (hs_arguments__flag(arguments, "key-file") && !controls) {
+        hs_complain(arguments->command, "--key-file is of use only with --control");
+        return HS_EXIT_USAGE;
+    }
+    int status = controls ? hs_wire_options__key(arguments, &key) : HS_EXIT_OK;
+    const struct hs_rest_control control = hs_command_process(&key);
     char listen[160];
     const char *interface = hs_arguments__text(arguments, "interface", "127.0.0.1");
     bool bare = strchr(interface, ':') && *interface != '[';
@@ -25,14 +35,17 @@ static int serve(const struct hs_arguments *arguments, const struct hs_symbols_o
                                  .paths = arguments->operands,
                                  .count = arguments->operand_count,
                                  .suppressions = suppressions,
+                                 .control = controls ? &control : NULL,
                                  .open = hs_arguments__flag(arguments, "open")};
     const char **sources = hs_arguments__texts(arguments, "source", &serving.source_count);
     if (!sources) {
         hs_complain(arguments->command, "out of memory");
-        return HS_EXIT_FAILURE;
+        status = HS_EXIT_FAILURE;
     }
     serving.sources = sources;
-    int status = hs_serving__run(&serving);
+    if (status == HS_EXIT_OK)
+        status = hs_serving__run(&serving);
+    hs_shared_key__forget(&key);
     free(sources);
     return status;
 }
@@ -83,6 +96,14 @@ static const struct hs_option options[] = {
      .argument = "DIR",
      .help = "show the text of source files below this folder; no other files of this machine are shown",
      .repeatable = true},
+    {.name = "control",
+     .help = "let clients mark, stop, start and flush the recording of processes that write the traces on this machine "
+             "and listen (run --listen)"},
+    {.name = "key-file",
+     .letter = 'k',
+     .kind = HS_OPTION_FILE,
+     .argument = "FILE",
+     .help = "with --control: the key that these processes have, too; default HEAPSONDE_KEY_FILE"},
     HS_SUPPRESSIONS_OPTION,
     {.name = "openapi", .help = "print the description of all endpoints (OpenAPI 3.1) and exit"},
     HS_SYMBOL_OPTIONS,

@@ -122,6 +122,8 @@ int hs_serving__run(const struct hs_serving *serving)
         hs_rest__suppress(rest, serving->suppressions);
     if (rest)
         hs_rest__serve_sources(rest, serving->sources, serving->source_count);
+    if (rest)
+        hs_rest__control(rest, serving->control);
     for (int i = 0; i < serving->count && !failed; i++)
         failed = hs_rest__expect(rest, serving->paths[i]);
     if (failed)

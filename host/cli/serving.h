@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+struct hs_rest_control;
 struct hs_suppressions;
 
 struct hs_serving {
@@ -22,8 +23,9 @@ struct hs_serving {
     const struct hs_suppressions *suppressions; // of findings; may be NULL
     const char *const *sources;                 // folders with source files that may be shown
     size_t source_count;
-    bool open; // the browser
-    FILE *out; // where the address is printed; NULL: standard output
+    const struct hs_rest_control *control; // commands to processes; NULL: none may be given
+    bool open;                             // the browser
+    FILE *out;                             // where the address is printed; NULL: standard output
 };
 
 // It listens at once, so that browsers can see how far the reading is; the address is printed when all traces can be

@@ -179,8 +179,10 @@ static int take_part(struct asker *asker, struct hs_control_answer *answer, cons
 
 static int take_other(struct asker *asker, struct hs_control_answer *answer, const struct hs_gather_link_frame *frame)
 {
-    if (frame->kind == HS_WIRE_STREAM && frame->length >= HS_WIRE_STREAM_MIN)
+    if (frame->kind == HS_WIRE_STREAM && frame->length >= HS_WIRE_STREAM_MIN) {
         hs_device__read(&answer->device, frame->payload + HS_WIRE_STREAM_MIN, frame->payload + frame->length);
+        memcpy(answer->device.trace_id, frame->payload, HS_TRACE_ID_SIZE);
+    }
     if (frame->kind == HS_WIRE_PART && frame->length >= 4 && hs_wire__get(frame->payload, 4) == REQUEST_NUMBER)
         return take_part(asker, answer, frame);
     return 0;

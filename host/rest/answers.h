@@ -73,13 +73,15 @@ hs_answer_function hs_answer__regions, hs_answer__address_map, hs_answer__mallop
 extern const struct hs_rest_parameter hs_export_parameters[];
 hs_prepare_function hs_prepare__export;
 hs_answer_function hs_answer__export;
-// diff.c, diff_tree.c, instants.c, live.c
-extern const struct hs_rest_parameter hs_diff_parameters[], hs_generations_parameters[], hs_live_parameters[];
+// control.c, diff.c, diff_tree.c, instants.c, live.c
+extern const struct hs_rest_parameter hs_diff_parameters[], hs_generations_parameters[], hs_live_parameters[],
+    hs_control_parameters[];
 extern const struct hs_rest_parameter hs_diff_tree_parameters[];
 hs_prepare_function hs_prepare__diff_tree;
 hs_answer_function hs_answer__diff_tree;
-hs_prepare_function hs_hold__diff, hs_prepare__diff, hs_prepare__peak, hs_prepare__generations, hs_prepare__live;
-hs_answer_function hs_answer__diff, hs_answer__peak, hs_answer__generations, hs_answer__live;
+hs_prepare_function hs_hold__diff, hs_prepare__diff, hs_prepare__peak, hs_prepare__generations, hs_prepare__live,
+    hs_prepare__control, hs_prepare__command;
+hs_answer_function hs_answer__diff, hs_answer__peak, hs_answer__generations, hs_answer__live, hs_answer__control;
 
 // ---- shared ---------------------------------------------------------------------------------------------------------
 

@@ -74,11 +74,17 @@ struct hs_endpoint {
     // Writes the answer; runs while it is sent.
     int (*write)(struct hs_question *question, FILE *out);
     bool named;    // the path may be followed by any file name
+    bool changes;  // it is asked by POST; one of the same path that is asked by GET is before it
     bool uncached; // the answer changes every time
     bool fresh;    // it depends on files that may change although the trace does not: answers are not kept
 };
 
 extern const struct hs_endpoint hs_endpoints[]; // a NULL path ends it
+
+static inline const char *hs_endpoint__method(const struct hs_endpoint *endpoint)
+{
+    return endpoint->changes ? "POST" : "GET";
+}
 extern const struct hs_rest_parameter hs_at_parameters[], hs_page_parameters[], hs_strip_parameters[],
     hs_frames_parameters[], hs_events_parameters[], hs_explain_parameters[];
 

@@ -34,7 +34,8 @@ void hs_sum_rows__free(struct hs_sum_rows *rows)
 // What requested the memory: one frame of each stack.
 static bool is_requester(enum hs_sum_by by)
 {
-    return by == HS_SUM_BY_SITE || by == HS_SUM_BY_REQUESTER || by == HS_SUM_BY_REQUESTER_LIBRARY;
+    return by == HS_SUM_BY_SITE || by == HS_SUM_BY_REQUESTER || by == HS_SUM_BY_REQUESTER_LIBRARY ||
+           by == HS_SUM_BY_REQUESTER_LINE;
 }
 
 const char *hs_sum_by__text(enum hs_sum_by by, const struct hs_frame *frame)
@@ -42,6 +43,7 @@ const char *hs_sum_by__text(enum hs_sum_by by, const struct hs_frame *frame)
     switch (by) {
     case HS_SUM_BY_SITE:
     case HS_SUM_BY_REQUESTER:
+    case HS_SUM_BY_REQUESTER_LINE:
         return hs_frame__identity(frame);
     case HS_SUM_BY_FUNCTION:
         return frame->function;
@@ -67,9 +69,14 @@ const char *hs_sum_by__name(enum hs_sum_by by, const struct hs_frame *frame)
     }
 }
 
+bool hs_sum_by__has_line(enum hs_sum_by by)
+{
+    return by == HS_SUM_BY_LINE || by == HS_SUM_BY_SITE || by == HS_SUM_BY_REQUESTER_LINE;
+}
+
 uint64_t hs_sum_by__number(enum hs_sum_by by, const struct hs_frame *frame)
 {
-    return by == HS_SUM_BY_LINE || by == HS_SUM_BY_SITE ? frame->line : 0;
+    return hs_sum_by__has_line(by) ? frame->line : 0;
 }
 
 static uint32_t *slot_of(const struct hs_sum_rows *rows, const char *text, uint64_t number)

@@ -148,8 +148,7 @@ static void write_error(struct hs_json *json, const char *status)
 
 static void write_operation(struct hs_json *json, const struct hs_endpoint *endpoint, const char *path)
 {
-    hs_json__open_object(json, path);
-    hs_json__open_object(json, "get");
+    hs_json__open_object(json, endpoint->changes ? "post" : "get");
     hs_json__string(json, "summary", endpoint->summary);
     write_parameters(json, endpoint, path);
     hs_json__open_object(json, "responses");
@@ -159,7 +158,10 @@ static void write_operation(struct hs_json *json, const struct hs_endpoint *endp
         write_error(json, "404");
         write_error(json, "410");
     }
-    hs_json__close_object(json);
+    if (endpoint->changes) {
+        write_error(json, "403");
+        write_error(json, "409");
+    }
     hs_json__close_object(json);
     hs_json__close_object(json);
 }
@@ -169,11 +171,18 @@ static void write_paths(struct hs_json *json)
     hs_json__open_object(json, "paths");
     for (const struct hs_endpoint *endpoint = hs_endpoints; endpoint->path; endpoint++) {
         char named[128];
+        hs_json__open_object(json, endpoint->path);
         write_operation(json, endpoint, endpoint->path);
+        if (endpoint[1].path && endpoint[1].changes)
+            write_operation(json, endpoint + 1, endpoint->path);
+        hs_json__close_object(json);
+        endpoint += endpoint[1].path && endpoint[1].changes;
         if (!endpoint->named)
             continue;
         snprintf(named, sizeof(named), "%s/{name}", endpoint->path);
+        hs_json__open_object(json, named);
         write_operation(json, endpoint, named);
+        hs_json__close_object(json);
     }
     hs_json__close_object(json);
 }
@@ -208,6 +217,8 @@ static void write_responses(struct hs_json *json)
     static const char *const answers[][2] = {
         {"400", "a parameter is wrong: a line with its name and its possible values"},
         {"404", "there is no such trace or object"},
+        {"403", "the server was started without --control, or the request may come from another site's page"},
+        {"409", "the process cannot be reached, or refuses"},
         {"410", "the trace was changed or has disappeared"},
     };
     hs_json__open_object(json, "responses");
@@ -262,6 +273,7 @@ int hs_answer__overview(struct hs_question *question, FILE *out)
     (void)question;
     fputs("heapsonde server\n\n", out);
     for (const struct hs_endpoint *endpoint = hs_endpoints; endpoint->path; endpoint++)
-        fprintf(out, "%-42s %s\n", endpoint->path, endpoint->summary);
+        fprintf(out, "%s%-*s %s\n", endpoint->changes ? "POST " : "", endpoint->changes ? 37 : 42, endpoint->path,
+                endpoint->summary);
     return 0;
 }

@@ -17,6 +17,7 @@
 
 #include <stdio.h>
 
+struct hs_rest_control;
 struct hs_suppressions;
 
 enum { HS_QUESTION_VALUES = 4, HS_QUESTION_HELD = 16 };
@@ -28,6 +29,7 @@ struct hs_rest {
     const struct hs_suppressions *suppressions; // of findings; NULL: none
     const char *const *sources;                 // folders with source files that may be shown
     size_t source_count;
+    const struct hs_rest_control *control; // NULL: nothing may be commanded
     struct hs_http_page *pages;
     size_t static_pages; // index of the first page that belongs to the web page
     uint64_t run;        // identifies this run of the server
@@ -49,6 +51,7 @@ struct hs_question {
     enum hs_events events;      // the kind of events that it is about
     char *filter_text;          // equal texts mean equal filters
     const char *type;           // Content-Type of the answer
+    bool may_change;            // false: the request may only read
     bool strip;                 // shorten template arguments
     struct hs_query_control control;
     struct hs_error error;

@@ -142,8 +142,14 @@ static unsigned status_of(int result)
     switch (result) {
     case -EINVAL:
         return 400;
+    case -EPERM:
+        return 403;
     case -ENOENT:
         return 404;
+    case -ESRCH: // the process cannot be commanded now
+    case -ENOTCONN:
+    case -EREMOTEIO:
+        return 409;
     case -ESTALE:
         return 410;
     case -ENOTSUP: // of a trace that holds nothing but sums
@@ -278,6 +284,7 @@ static void serve(void *context, const struct hs_http_request *request, struct h
     question->endpoint = request->page->detail;
     question->type = question->endpoint->type;
     question->control.cancel = request->cancel;
+    question->may_change = request->may_change;
     int result = prepare(answering, request, answer);
     if (result)
         answer_error(question, result, answer);
@@ -304,7 +311,8 @@ static int make_pages(struct hs_rest *rest)
     struct hs_http_page *page = rest->pages ? rest->pages + hs_webui__pages(rest->pages) : NULL;
     for (const struct hs_endpoint *endpoint = hs_endpoints; page && endpoint->path; endpoint++) {
         char *named = NULL;
-        *page++ = (struct hs_http_page){.method = "GET", .path = endpoint->path, .serve = serve, .detail = endpoint};
+        *page++ = (struct hs_http_page){
+            .method = hs_endpoint__method(endpoint), .path = endpoint->path, .serve = serve, .detail = endpoint};
         if (!endpoint->named)
             continue;
         if (asprintf(&named, "%s/{name}", endpoint->path) < 0)
@@ -354,6 +362,11 @@ void hs_rest__serve_sources(struct hs_rest *rest, const char *const *folders, si
 {
     rest->sources = folders;
     rest->source_count = count;
+}
+
+void hs_rest__control(struct hs_rest *rest, const struct hs_rest_control *control)
+{
+    rest->control = control;
 }
 
 int hs_rest__expect(struct hs_rest *rest, const char *path)

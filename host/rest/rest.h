@@ -13,6 +13,7 @@
 #include "host/symbols/symbols.h"
 
 #include <stdio.h>
+#include <sys/types.h>
 
 struct hs_rest;
 
@@ -29,6 +30,15 @@ void hs_rest__suppress(struct hs_rest *rest, const struct hs_suppressions *suppr
 
 // Folders below which source files of traces may be read, see host/rest/source_text.h. Must outlive the server.
 void hs_rest__serve_sources(struct hs_rest *rest, const char *const *folders, size_t count);
+
+// Commands to the process that writes a trace, which clients may give then. Must outlive the server.
+struct hs_rest_control {
+    // Sends a request of docs/protocol.md, 2.5, to the process `pid` of this machine if it writes the trace with this
+    // id. The caller frees the answer. 0, or a negative errno with the error set.
+    int (*ask)(void *context, pid_t pid, const char *id, const char *request, char **answer, struct hs_error *error);
+    void *context;
+};
+void hs_rest__control(struct hs_rest *rest, const struct hs_rest_control *control);
 
 // Announces a trace that will be opened, so that the list shows the progress. 0 or -ENOMEM.
 int hs_rest__expect(struct hs_rest *rest, const char *path);

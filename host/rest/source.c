@@ -48,6 +48,7 @@ struct source_view {
     size_t count;
     bool by_line, descending;
     struct hs_sum_key key;
+    struct hs_value costliest[HS_COST_COUNT]; // positions in `line`, of bytes and of blocks
 };
 
 static void free_source(void *work)
@@ -198,6 +199,39 @@ static int compare(const void *left, const void *right, void *context)
     return source->by_line && source->descending ? -numbers : numbers;
 }
 
+// Ordered by this: what the line allocated itself, then what its callees did, then the first line.
+static bool is_costlier(struct hs_sum_key key, const struct source_line *line, const struct source_line *most)
+{
+    uint64_t values[2][2];
+    for (unsigned i = 0; i < 2; i++) {
+        key.of_self = !i;
+        values[i][0] = line->row ? hs_sum_key__value(&key, line->row) : 0;
+        values[i][1] = most->row ? hs_sum_key__value(&key, most->row) : 0;
+    }
+    if (values[0][0] != values[0][1])
+        return values[0][0] > values[0][1];
+    if (values[1][0] != values[1][1])
+        return values[1][0] > values[1][1];
+    return line->number < most->number;
+}
+
+static uint64_t find_costliest(const struct source_view *source, enum hs_cost cost, bool by_count)
+{
+    const struct hs_sum_key key = {.by_count = by_count, .cost = cost};
+    size_t most = 0;
+    for (size_t i = 1; i < source->count; i++)
+        if (is_costlier(key, &source->line[i], &source->line[most]))
+            most = i;
+    return most;
+}
+
+static void find_all_costliest(struct source_view *source)
+{
+    for (unsigned cost = 0; cost < HS_COST_COUNT; cost++)
+        source->costliest[cost] = (struct hs_value){.bytes = find_costliest(source, (enum hs_cost)cost, false),
+                                                    .count = find_costliest(source, (enum hs_cost)cost, true)};
+}
+
 int hs_prepare__source(struct hs_question *question)
 {
     const char *file = hs_question__text(question, "file"), *word = hs_question__text(question, "sort_by");
@@ -225,6 +259,7 @@ int hs_prepare__source(struct hs_question *question)
     select_lines(source, !strcmp(hs_question__text(question, "lines"), "costly"),
                  hs_question__text(question, "contains"));
     qsort_r(source->line, source->count, sizeof(*source->line), compare, source);
+    find_all_costliest(source);
     return 0;
 }
 
@@ -261,6 +296,7 @@ int hs_answer__source(struct hs_question *question, FILE *out)
         hs_json__number(&json, "modified_ns", source->text.modified_ns);
     hs_json__number(&json, "total_count", source->count);
     hs_sum_rows__write(&json, "sum", source->rows, source->rows->sum);
+    hs_sum_rows__write(&json, "costliest", source->rows, source->costliest);
     hs_json__open_array(&json, "rows");
     while (hs_paging__next(&paging, &i))
         write_line(&json, source, &source->line[i]);

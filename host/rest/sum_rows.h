@@ -15,13 +15,14 @@ enum hs_sum_by {
     HS_SUM_BY_SITE,      // the line that requested the memory, as in reports: allocator frames are skipped
     HS_SUM_BY_REQUESTER, // the innermost function that is neither an allocator's nor the standard library's
     HS_SUM_BY_REQUESTER_LIBRARY,
+    HS_SUM_BY_REQUESTER_LINE,
     HS_SUM_BY_THREAD,
     HS_SUM_BY_SIZE,
     HS_SUM_BY_LIFETIME,
     HS_SUM_BY_KIND
 };
 // Those of frames come first.
-#define HS_SUM_BY_FRAME_CHOICES "function library source line site requester requester_library "
+#define HS_SUM_BY_FRAME_CHOICES "function library source line site requester requester_library requester_line "
 #define HS_SUM_BY_CHOICES       HS_SUM_BY_FRAME_CHOICES "thread size lifetime kind"
 // What rows can be sorted by: `part` is self or total.
 #define HS_SUM_KEYS(part)                                                                                              \
@@ -82,6 +83,8 @@ enum hs_sum_by hs_sum_by__parse(const char *word);
 const struct hs_frame *hs_sum_by__frame(enum hs_sum_by by, struct hs_trace_symbols *symbols, uint32_t stack);
 // Its name in answers.
 const char *hs_sum_by__name(enum hs_sum_by by, const struct hs_frame *frame);
+// Whether frames of different lines are different rows.
+bool hs_sum_by__has_line(enum hs_sum_by by);
 // What makes frames one row: equal texts are equal pointers (NULL: in no row), and a number.
 const char *hs_sum_by__text(enum hs_sum_by by, const struct hs_frame *frame);
 uint64_t hs_sum_by__number(enum hs_sum_by by, const struct hs_frame *frame);

@@ -314,7 +314,7 @@ static void write_name(struct hs_json *json, const struct hs_question *question,
     }
     hs_json__string(json, "key", hs_sum_by__name(work->by, frame));
     hs_json__string(json, "library", frame->module && *frame->module ? hs_base_name(frame->module) : NULL);
-    if (work->by != HS_SUM_BY_LINE && work->by != HS_SUM_BY_SITE)
+    if (!hs_sum_by__has_line(work->by))
         return;
     hs_json__string(json, "source", frame->file);
     hs_json__number(json, "line", series->number);

@@ -163,7 +163,7 @@ static void write_frame(struct hs_json *json, const struct totals *totals, const
     if (!has_source(totals->rows->by, row))
         return;
     hs_json__string(json, "source", frame->file);
-    if (totals->rows->by == HS_SUM_BY_LINE || totals->rows->by == HS_SUM_BY_SITE)
+    if (hs_sum_by__has_line(totals->rows->by))
         hs_json__number(json, "line", row->number);
 }
 
@@ -189,7 +189,8 @@ static void write_row(struct hs_json *json, const struct totals *totals, const s
     const char *name = name_of(totals, row);
     hs_json__open_object(json, NULL);
     hs_json__string(json, "key",
-                    by == HS_SUM_BY_FUNCTION || by == HS_SUM_BY_SITE || by == HS_SUM_BY_REQUESTER
+                    by == HS_SUM_BY_FUNCTION || by == HS_SUM_BY_SITE || by == HS_SUM_BY_REQUESTER ||
+                            by == HS_SUM_BY_REQUESTER_LINE
                         ? hs_write__function(totals->question, name, &memory)
                         : name);
     free(memory);

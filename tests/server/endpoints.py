@@ -4,6 +4,8 @@ import json
 
 import jsonschema
 
+# Of a server alone: what goes on, or is not about the contents of the trace.
+OF_A_SERVER = {"live", "control"}
 # What is asked for with more than the bare path.
 QUESTIONS = {
     "/data/{id}/sandwich": {"function": "main"},

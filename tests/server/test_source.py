@@ -105,6 +105,13 @@ class Source(TestCase):
         self.assertEqual(answer["total_count"], len(answer["rows"]))
         self.assertEqual(answer["modified_ns"], os.stat(file).st_mtime_ns)
         self.assertEqual(next(row for row in answer["rows"] if row["line"] == 6)["self"], {"live": [1000, 1]})
+        # The position of the line with the most, in each order.
+        for asked, line in (({}, 6), ({"lines": "costly"}, 6), ({"contains": "int main"}, 8), ({"order": "dsc"}, 6), ({"cost": "live"}, 6),
+                            ({"sort_by": "total.live.bytes"}, 6)):
+            found = self.ask(file, **asked)
+            self.assertEqual([found["rows"][i]["line"] for i in found["costliest"]["live"]], [line, line], asked)
+        self.assertEqual(list(found["costliest"]), list(found["sum"]))
+        self.assertEqual(self.ask(file, contains="nothing contains this")["costliest"]["live"], [0, 0])
         page = self.ask(file, skip=5, count=3)
         self.assertEqual([row["line"] for row in page["rows"]], [6, 7, 8])
         found = self.ask(file, contains="MALLOC")

@@ -77,7 +77,8 @@ class Sums(TestCase):
         """Without a standard library: of every site, the function; and its library."""
         sites = self.server.data("totals", by="site")
         for by, key in (("requester", lambda row: (row["key"], row["library"], row["source"])),
-                        ("requester_library", lambda row: row["library"])):
+                        ("requester_library", lambda row: row["library"]),
+                        ("requester_line", lambda row: (row["key"], row["library"], row["source"], row["line"]))):
             answer, sums = self.server.data("totals", by=by), {}
             for row in sites["rows"]:
                 if key(row) is not None:
@@ -185,7 +186,7 @@ class Sums(TestCase):
 
     def test_series_are_rows_of_totals(self):
         """Under each kind of frames a series ends at what the row of the same name has live at the end."""
-        for by in ("function", "library", "source", "line", "site", "requester", "requester_library"):
+        for by in ("function", "library", "source", "line", "site", "requester", "requester_library", "requester_line"):
             def key(row):
                 return row["key"], row.get("library"), row.get("source") if "line" in row else None, row.get("line")
             wanted = collections.Counter()

@@ -8,10 +8,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { axe, get, launch, open, rowsAre, serve, settled } from "./browser.mjs";
+import { commands } from "./command.mjs";
 import { criteria } from "./criteria.mjs";
 import { dumps } from "./dumps.mjs";
 import { failures } from "./failures.mjs";
 import { keys } from "./keys.mjs";
+import { lines } from "./lines.mjs";
 import { looks } from "./looks.mjs";
 import { moments } from "./moments.mjs";
 import { numbers } from "./numbers.mjs";
@@ -344,7 +346,7 @@ page("functions: the table, its search, and one function between callers and cal
 });
 
 page("layers over time add up to the heap", async (page, go) => {
-  const timeline = await data("timeline?width=600"), kinds = { library: "requester_library", function: "requester", line: "site", thread: "thread" };
+  const timeline = await data("timeline?width=600"), kinds = { library: "requester_library", function: "requester", line: "requester_line", thread: "thread" };
   for (const [by, asked] of Object.entries(kinds)) {
     await go(view("timeline", "ui.layers=" + by));
     const layers = page.locator(`[data-layers=${asked}]`);
@@ -774,6 +776,8 @@ keys({ page, view, programs });
 looks({ page, view, programs });
 moments({ page, view, programs });
 places({ page, view, programs, inFolder, browser: () => browser, record: recordSource });
+commands({ view, inFolder, browser: () => browser });
+lines({ view, programs, inFolder, browser: () => browser, record: recordSource });
 criteria({ page, view, count, programs, command, browser: () => browser, environment: process.env });
 
 test("the command beside a view says the same", async () => {

@@ -22,7 +22,7 @@ try {
   const files = (await server.json(`/data/${trace.id}/totals?by=source&sort_by=total.allocated.bytes&order=dsc&count=40`)).rows.map((row) => row.key);
   const answers = await Promise.all(files.map((file) => server.json(`/data/${trace.id}/source?file=${encodeURIComponent(file)}&count=1`)));
   const file = encodeURIComponent(files[Math.max(0, answers.findIndex((answer) => !answer.absence))] ?? "none.c");
-  const [library] = (await server.json(`/data/${trace.id}/totals?by=site&cost=peak&sort_by=self.peak.bytes&order=dsc&count=1`)).rows.map((row) => row.library);
+  const [library] = (await server.json(`/data/${trace.id}/totals?by=requester_line&cost=peak&sort_by=self.peak.bytes&order=dsc&count=1`)).rows.map((row) => row.library);
   const views = {
     traces: "#/", overview: "overview", flame: "flame", zoomed: "flame?ui.zoom=0.0.0&ui.sel=0.0.0.0.0.0&ui.search=eval", up: "flame?ui.up=1&cost=allocated&ui.inverted=1",
     changed: "flame?split=thread&collapse_recursion=true&merge_library=libc.so.6&merge_function=%5Emain%24", requesters: "functions?by=requester",

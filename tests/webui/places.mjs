@@ -63,7 +63,7 @@ export function places({ page, view, programs, inFolder, browser, record }) {
         await page.goto(`${server.address}/${view("source", query, id)}`);
         await settled(page);
       };
-      await to("cost=allocated&file=" + encodeURIComponent(name));
+      await to("cost=allocated&ui.line=1&file=" + encodeURIComponent(name));
       const wanted = text.split("\n");
       const first = (await lines(page)).map((cells) => cells.at(-1));
       assert.ok(first.length > 15);
@@ -120,7 +120,7 @@ export function places({ page, view, programs, inFolder, browser, record }) {
     const parts = () => page.$$eval("[data-of]", (all) => all.map((one) => [one.querySelector("td").textContent, Number(one.dataset.size), Number(one.dataset.count)]));
     for (const cost of COSTS) {
       await go(cpp("treemap", `cost=${cost}`));
-      const { rows, sum } = await data(`totals?by=site&cost=${cost}&sort_by=self.${cost}.bytes&order=dsc`), sums = new Map();
+      const { rows, sum } = await data(`totals?by=requester_line&cost=${cost}&sort_by=self.${cost}.bytes&order=dsc`), sums = new Map();
       for (const row of rows) {
         const one = sums.get(row.library) ?? [0, 0];
         sums.set(row.library, [one[0] + row.self[cost][0], one[1] + row.self[cost][1]]);
@@ -132,10 +132,10 @@ export function places({ page, view, programs, inFolder, browser, record }) {
       assert.ok(Number(await page.getAttribute(".treemap svg", "data-boxes")) < 500);
     }
     await go(cpp("treemap", "cost=allocated"));
-    const { rows } = await data("totals?by=site&cost=allocated&sort_by=self.allocated.bytes&order=dsc");
+    const { rows } = await data("totals?by=requester_line&cost=allocated&sort_by=self.allocated.bytes&order=dsc");
     const whole = await page.locator(".treemap > div > svg").evaluate((svg) => svg.clientWidth * svg.clientHeight);
     const box = await page.locator(".treemap a", { has: page.locator("title", { hasText: /^program:/ }) }).first().evaluate((one) => one.querySelector("rect").getBoundingClientRect().toJSON());
-    const own = rows.filter((row) => row.library === "program").reduce((sum, row) => sum + row.self.allocated[0], 0), all = (await data("totals?by=site&cost=allocated")).sum.allocated[0];
+    const own = rows.filter((row) => row.library === "program").reduce((sum, row) => sum + row.self.allocated[0], 0), all = (await data("totals?by=requester_line&cost=allocated")).sum.allocated[0];
     assert.ok(Math.abs(box.width * box.height / whole - own / all) < 0.02, `${box.width * box.height / whole} of ${own / all}`);
     // In, to a function, to its line, and back again.
     await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2); // a box within it

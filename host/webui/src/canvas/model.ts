@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A tree of functions as arrays. Children of a node follow each other, the largest first.
 import type { TreeColumns } from "../data/types";
+import { type Place, placeName } from "../text/format";
 
 export interface Model {
   count: number;
@@ -55,9 +56,14 @@ export function libraryOf(model: Model, node: number): string {
   return library < 0 ? "" : model.columns.strings[library]!;
 }
 
+export function placeOf(model: Model, node: number): Place | undefined {
+  const source = model.columns.source[node]!;
+  return source < 0 ? undefined : { file: model.columns.strings[source]!, line: model.columns.line[node]! };
+}
+
 export function sourceOf(model: Model, node: number): string {
-  const source = model.columns.source[node]!, line = model.columns.line[node]!;
-  return source < 0 ? "" : model.columns.strings[source]! + (line ? ":" + line : "");
+  const place = placeOf(model, node);
+  return place ? placeName(place) : "";
 }
 
 // The path of a node: the indexes of children from the root on.

@@ -44,10 +44,15 @@ function note(more: 1 | -1): void {
   document.body.dataset.open = String(open);
 }
 
-export async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
+// A request that changes something; it is sent once, and never repeated by the page itself.
+export function command<T>(path: string): Promise<T> {
+  return ask<T>(path, new AbortController().signal, { method: "POST" });
+}
+
+export async function ask<T>(path: string, signal: AbortSignal, how: RequestInit = {}): Promise<T> {
   note(1);
   try {
-    return await (report ? askReport<T>(report, path) : askServer<T>(path, signal));
+    return await (report ? askReport<T>(report, path) : askServer<T>(path, signal, how));
   } finally {
     note(-1);
   }
@@ -61,10 +66,10 @@ async function askReport<T>(one: NonNullable<typeof report>, path: string): Prom
   return path === "/list" ? (all as { id: string }[]).filter((row) => row.id === one.about.trace) as T : all;
 }
 
-async function askServer<T>(path: string, signal: AbortSignal): Promise<T> {
+async function askServer<T>(path: string, signal: AbortSignal, how: RequestInit): Promise<T> {
   await turn(signal);
   try {
-    const answer = await fetch(path, { signal, headers: { Accept: "application/json" }, credentials: "same-origin" });
+    const answer = await fetch(path, { ...how, signal, headers: { Accept: "application/json" }, credentials: "same-origin" });
     const text = await answer.text();
     if (answer.status === 401)
       doubt(path);

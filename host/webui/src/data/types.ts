@@ -91,8 +91,10 @@ export interface Totals { by: string; total_count: number; sum: Partial<Record<C
 export interface SourceLine { line: number; text: string | null; cut: boolean; self: TotalsRow["self"]; total: TotalsRow["total"] }
 
 export interface Source {
-  file: string; absence: string | null; modified_ns: number | null; total_count: number; sum: Totals["sum"]; rows: SourceLine[];
+  file: string; absence: string | null; modified_ns: number | null; total_count: number; sum: Totals["sum"]; costliest: Totals["sum"]; rows: SourceLine[];
 }
+
+export interface ControlState { allowed: boolean; absence: string | null; recording: boolean | null; answer: string | null }
 
 export interface ThreadMatrixAnswer {
   threads: { thread: number; name: string }[]; other_threads: number; bytes: number; count: number;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The actions for a function, in all parts of the page.
-import { libraryOf, type Model, nameOf, pathOf, sourceOf, stackOf } from "../canvas/model";
+import { libraryOf, type Model, nameOf, pathOf, placeOf, stackOf } from "../canvas/model";
 import { changed, exactly, go, type Route, toView, type Transform, transformed } from "../state/route";
-import { baseName, isUnnamed } from "../text/format";
+import { baseName, isUnnamed, type Place } from "../text/format";
 import { copy, type MenuItem } from "./menu";
 
 export function functionActions(route: Route, name: string): MenuItem[] {
@@ -18,21 +18,20 @@ export function partActions(route: Route, by: string, name: string): MenuItem[] 
   const filter = (negative: string): Record<string, string> => by === "library" ? { [negative + "library"]: name } : { [negative + "source_regex"]: exactly(name) };
   return [
     { name: "What calls it, and what it calls", run: () => go(toView(route, "functions", { by, function: name })) },
-    ...(by === "source" ? linesOf(route, name) : []),
+    ...(by === "source" ? linesOf(route, { file: name }) : []),
     { name: "Only stacks through it", group: "Filter", run: () => go(changed(route, filter(""))) },
     { name: "Without stacks through it", group: "Filter", run: () => go(changed(route, filter("negative_"))) },
     { name: "Copy the name", group: "Copy", run: () => copy(name) },
   ];
 }
 
-// The lines of a source file, which may be given with a line: "FILE:LINE".
-export function toLines(route: Route, source: string): Route {
-  const [, file = source, line] = /^(.*):(\d+)$/s.exec(source) ?? [];
-  return toView(route, "source", { file, "ui.line": line });
+// The lines of a source file, at one of them if it is known.
+export function toLines(route: Route, { file, line }: Place): Route {
+  return toView(route, "source", { file, "ui.line": line ? String(line) : undefined });
 }
 
-export function linesOf(route: Route, source: string | null | undefined): MenuItem[] {
-  return source ? [{ name: "Show the lines of its file", key: "v", run: () => go(toLines(route, source)) }] : [];
+export function linesOf(route: Route, place: Place | undefined): MenuItem[] {
+  return place ? [{ name: "Show the lines of its file", key: "v", run: () => go(toLines(route, place)) }] : [];
 }
 
 function throughIt(route: Route, name: string): MenuItem[] {
@@ -61,7 +60,7 @@ export function transformActions(route: Route, model: Model, node: number): Menu
 export function nodeActions(route: Route) {
   return (model: Model, node: number): MenuItem[] => [
     { name: "Zoom in", key: "F", run: () => go(changed(route, { "ui.zoom": pathOf(model, node).join(".") || undefined })) },
-    ...(node ? [...functionActions(route, nameOf(model, node)), ...linesOf(route, sourceOf(model, node)), ...transformActions(route, model, node)] : []),
+    ...(node ? [...functionActions(route, nameOf(model, node)), ...linesOf(route, placeOf(model, node)), ...transformActions(route, model, node)] : []),
     { name: "Copy the stack", group: "Copy", run: () => copy(stackOf(model, node).join("\n") + "\n") },
     { name: "Copy a link", group: "Copy", run: () => copy(location.href) },
   ];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The selected box beside the picture: its numbers, its stack and its actions. A click on a frame selects its box.
-import { leftOutOf, libraryOf, type Model, nameOf, pathOf, selfOf, sourceOf, valueOf } from "../canvas/model";
+import { leftOutOf, libraryOf, type Model, nameOf, pathOf, placeOf, selfOf, sourceOf, valueOf } from "../canvas/model";
 import type { Speech } from "../canvas/flame";
 import { useAnswer } from "../data/ask";
 import type { Timeline } from "../data/types";
 import { address, changed, exactly, go, narrowed, question, type Route } from "../state/route";
-import { baseName, bytes, counted, duration, exactBytes, isUnnamed, plain, share, shortName } from "../text/format";
+import { baseName, bytes, counted, duration, exactBytes, isUnnamed, placeName, plain, share, shortName } from "../text/format";
 import { nodeActions, toLines } from "./actions";
 import { hovers, useHover } from "./hover";
 import { grouped } from "./menu";
@@ -18,6 +18,7 @@ export function Inspector({ route, model, node, speech, whole, overTime }: Props
   const frames: number[] = [];
   for (let at = node; at > 0; at = model.columns.parent[at]!)
     frames.push(at);
+  const place = placeOf(model, node);
   const value = valueOf(model, node, speech.unit), own = selfOf(model, node, speech.unit), left = leftOutOf(model, node, speech.unit);
   const choose = (to: string | undefined): void => go(changed(route, { "ui.sel": to }));
   return (
@@ -30,7 +31,7 @@ export function Inspector({ route, model, node, speech, whole, overTime }: Props
         {left > 0 && <tr><th scope="row">left out of its callees</th><td>{speech.value(left)}</td><td /></tr>}
         {speech.thing === "blocks" && <tr><th scope="row">exactly</th><td colSpan={2}>{exactBytes(model.columns.size[node]!)} in {counted(model.columns.count[node]!, "blocks")}</td></tr>}
         {libraryOf(model, node) && <tr><th scope="row">library</th><td colSpan={2}>{baseName(libraryOf(model, node))}</td></tr>}
-        {sourceOf(model, node) && <tr><th scope="row">source</th><td colSpan={2}><a href={address(toLines(route, sourceOf(model, node)))}>{plain(sourceOf(model, node))}</a></td></tr>}
+        {place && <tr><th scope="row">source</th><td colSpan={2}><a href={address(toLines(route, place))}>{plain(placeName(place))}</a></td></tr>}
       </tbody></table>
       {overTime && node > 0 && !isUnnamed(nameOf(model, node)) && <OverTime route={route} name={nameOf(model, node)} />}
       <dl class="actions">{grouped(nodeActions(route)(model, node)).map(({ group, items }) => <div key={group}><dt>{group}</dt>

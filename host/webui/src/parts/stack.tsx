@@ -63,7 +63,7 @@ export function Stack({ route, id, title }: { route: Route; id: number; title: s
               {frames.map((frame, i) => <li key={i} class={(frame.is_inline ? "inlined" : "") + (frame.function && frame.function === hovered ? " hovered" : "")} {...hovers(frame.function)}>
                 {frame.function ? <a href={address(toView(route, "functions", { function: frame.function }))} title={plain(frame.function)}>{shortName(frame.function)}</a>
                   : <span>{frameText(frame)}</span>}
-                <span class="faint"> {frame.library && baseName(frame.library)} {frame.source && <a title={plain(frame.source)} href={address(toLines(route, `${frame.source}:${frame.line ?? 0}`))}>{baseName(frame.source)}{frame.line ? ":" + frame.line : ""}</a>}</span>
+                <span class="faint"> {frame.library && baseName(frame.library)} {frame.source && <a title={plain(frame.source)} href={address(toLines(route, { file: frame.source, line: frame.line }))}>{baseName(frame.source)}{frame.line ? ":" + frame.line : ""}</a>}</span>
               </li>)}
             </ol>
           </>;

@@ -18,10 +18,10 @@ const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00
 
 const BY = [{ value: "library", name: "Libraries" }, { value: "function", name: "Functions" }, { value: "line", name: "Lines" }, { value: "thread", name: "Threads" }];
 // Who requested the memory, as in the overview; functions of allocators and of the standard library say nothing.
-const ASKED: Record<string, string> = { library: "requester_library", function: "requester", line: "site", thread: "thread" };
+const ASKED: Record<string, string> = { library: "requester_library", function: "requester", line: "requester_line", thread: "thread" };
 
 function nameOf(by: string, series: Series): string {
-  return by === "thread" ? `${plain(series.key) || "thread"} ${series.thread ?? ""}` : by === "site" && series.source ? `${baseName(series.source)}:${series.line} ${shortName(series.key)}` : shortName(series.key);
+  return by === "thread" ? `${plain(series.key) || "thread"} ${series.thread ?? ""}` : by === "requester_line" && series.source ? `${baseName(series.source)}:${series.line} ${shortName(series.key)}` : shortName(series.key);
 }
 
 function filterFor(route: Route, by: string, series: Series): string {

@@ -73,7 +73,7 @@ export function Table<Row>(props: Props<Row>) {
 
   const total = got?.total, pages = got?.pages ?? new Map<number, Row[]>(), fresh = got?.of === whole;
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     setTop(0);
     setAt(0);
     if (pane.current)
@@ -142,14 +142,19 @@ export function Table<Row>(props: Props<Row>) {
 
   const rows = total ?? 0, real = rows * HIGH, space = Math.min(real, MOST_HIGH);
   const scale = real > space ? (real - visible * HIGH) / Math.max(1, space - visible * HIGH) : 1;
-  const goTo = (row: number): void => {
-    const to = Math.max(0, Math.min(rows - 1, row));
-    setAt(to);
-    if (to >= top && to < top + visible - 2)
-      return;
-    const begin = Math.max(0, Math.min(rows - visible + 1, to < top ? to : to - visible + 3));
+  const stays = useRef<number | undefined>(undefined);
+  const moved = (): void => { stays.current = undefined; };
+  const scrollTo = (row: number): void => {
+    const begin = Math.max(0, Math.min(rows - visible + 1, row));
     setTop(begin);
     pane.current!.scrollTop = begin * HIGH / scale;
+  };
+  const goTo = (row: number): void => {
+    moved();
+    const to = Math.max(0, Math.min(rows - 1, row));
+    setAt(to);
+    if (to < top || to >= top + visible - 2)
+      scrollTo(to < top ? to : to - visible + 3);
   };
   const scrolled = (): void => {
     const now = Math.round(pane.current!.scrollTop * scale / HIGH);
@@ -158,15 +163,24 @@ export function Table<Row>(props: Props<Row>) {
     else if (scale === 1)
       setTop(now);
   };
-  useEffect(() => {
-    if (fresh && props.start !== undefined && visible > 2)
-      goTo(props.start);
+  // In the middle, where it was not visible. The table gets its height while other parts of the page are drawn: until
+  // someone moves in it, the row stays visible.
+  useLayoutEffect(() => {
+    stays.current = fresh && props.start !== undefined && props.start < rows ? props.start : undefined;
+    if (stays.current !== undefined)
+      setAt(stays.current);
   }, [whole, fresh, props.start]);
+  useLayoutEffect(() => {
+    const row = stays.current;
+    if (row !== undefined && visible > 2 && (row < top || row >= top + visible - 2))
+      scrollTo(row - Math.floor(visible / 2));
+  }, [whole, fresh, props.start, visible]);
   // With rows of another height, the first row stays the first.
   useLayoutEffect(() => {
     pane.current!.scrollTop = top * HIGH / scale;
   }, [HIGH]);
   const key = (event: KeyboardEvent): void => {
+    moved();
     const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: visible - 2, PageUp: 2 - visible, Home: -rows, End: rows };
     const row = pages.get(Math.floor(at / PAGE))?.[at % PAGE];
     if (event.key in steps && event.target === pane.current)
@@ -212,7 +226,7 @@ export function Table<Row>(props: Props<Row>) {
       {!problem && (!fresh || seen.length > 0) && <Working since={whole + seen.join()} cancel={() => (abortAll(), setProblem(new Refusal(-1, "Cancelled.")))} />}
       {problem && <div class="problem" role="alert"><p>{problem.message}</p>
         <button type="button" onClick={() => again(round + 1)}>Retry</button></div>}
-      <div class="table-pane" ref={pane} tabIndex={0} role="group" aria-label={props.label} onScroll={scrolled} onKeyDown={key}>
+      <div class="table-pane" ref={pane} tabIndex={0} role="group" aria-label={props.label} onScroll={scrolled} onKeyDown={key} onWheel={moved} onPointerDown={moved} onTouchMove={moved}>
         <table aria-rowcount={total === undefined ? -1 : total + 1}>
           <thead>
             <tr aria-rowindex={1}>{props.columns.map((column, i) => <th class={column.number ? "number" : column.wide ? "wide" : ""} key={column.name} scope="col"

@@ -98,3 +98,10 @@ export function halves(name: string): [string, string] {
 export function baseName(path: string): string {
   return plain(path.slice(path.lastIndexOf("/") + 1));
 }
+
+// A line of a source file. Names of files may end like one with a line, so they are joined for people only.
+export interface Place { file: string; line?: number | null }
+
+export function placeName({ file, line }: Place): string {
+  return line ? `${file}:${line}` : file;
+}

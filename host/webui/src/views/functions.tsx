@@ -53,7 +53,7 @@ function List({ route, summary }: ViewProps) {
       title: COSTS[one].explained + ", of it and its callees", cell: (row) => <span class={faintZero(row.total[one])} title={row.total[one] && `${exactBytes(row.total[one]![0])} in ${counted(row.total[one]![1], "blocks")}`}>{speech.value(pick(row.total[one]))}</span> })) : []),
   ];
   const open = (row: TotalsRow): void =>
-    by === "line" ? go(toLines(route, `${row.key}:${row.line}`)) : ofFunctions ? go(changed(route, { function: row.key, by: undefined }))
+    by === "line" ? go(toLines(route, { file: row.key, line: row.line })) : ofFunctions ? go(changed(route, { function: row.key, by: undefined }))
       : go(changed(route, ofLibraries ? { library: row.key, by: undefined } : { source_regex: exactly(row.key), by: undefined }));
   return (
     <>
@@ -74,7 +74,7 @@ function List({ route, summary }: ViewProps) {
         onSort={(sort_by, next) => go(changed(route, { sort_by, order: next }))}
         functionOf={ofFunctions ? (row) => row.key : undefined} onOpen={open} onMenu={by === "line" ? undefined : (row, x, y) => setMenu({ row, x, y })}
         empty={contains ? `No name contains \u201c${plain(contains)}\u201d.` : "Nothing matches the filter."} />
-      {menu && <Menu x={menu.x} y={menu.y} title={menu.row.key} items={ofFunctions ? [...functionActions(changed(route, { by: undefined }), menu.row.key), ...linesOf(route, menu.row.source)] : partActions(route, ofLibraries ? "library" : by, menu.row.key)} close={() => setMenu(undefined)} />}
+      {menu && <Menu x={menu.x} y={menu.y} title={menu.row.key} items={ofFunctions ? [...functionActions(changed(route, { by: undefined }), menu.row.key), ...linesOf(route, menu.row.source ? { file: menu.row.source } : undefined)] : partActions(route, ofLibraries ? "library" : by, menu.row.key)} close={() => setMenu(undefined)} />}
     </>
   );
 }

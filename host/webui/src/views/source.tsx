@@ -78,7 +78,7 @@ function Files(props: ViewProps) {
           setSum(totals.sum);
           return { rows: totals.rows, total: totals.total_count };
         }}
-        onOpen={(row) => go(toLines(route, row.key))} onMenu={(row, x, y) => setMenu({ row, x, y })}
+        onOpen={(row) => go(toLines(route, { file: row.key }))} onMenu={(row, x, y) => setMenu({ row, x, y })}
         empty={contains ? `No file name contains \u201c${plain(contains)}\u201d.` : "No source file is known for what matches. The view Recording names the files with debug information that are missing."} />
       {menu && <Menu x={menu.x} y={menu.y} title={menu.row.key} items={partActions(route, "source", menu.row.key)} close={() => setMenu(undefined)} />}
     </>
@@ -102,7 +102,9 @@ function Lines(props: ViewProps) {
     ...useAmounts<SourceLine>(props, whole),
     { name: "Text", wide: true, cell: (row) => row.text === null ? <span class="faint">{known?.absence ? "not shown" : "not in the file"}</span> : <code class="line-text" title={textOfLine(row)}>{textOfLine(row)}</code> },
   ];
-  const all = sort === "line" && route.parameters.get("ui.lines") !== "costly" && !contains;
+  const all = sort === "line" && order === "asc" && route.parameters.get("ui.lines") !== "costly" && !contains;
+  // Without a line in the address, the one with the most cost.
+  const costliest = sort === "line" && !contains ? known?.costliest[cost]?.[speech.unit === "bytes" ? 0 : 1] : undefined;
   return (
     <>
       <div class="bar">
@@ -126,7 +128,7 @@ function Lines(props: ViewProps) {
           mark((before) => source.rows.find((row) => row.line === line) ?? before);
           return { rows: source.rows, total: source.total_count };
         }}
-        start={all && line > 0 && known && !known.absence ? line - 1 : undefined} isOpen={(row) => row.line === line}
+        start={line <= 0 ? costliest : all && known && !known.absence ? line - 1 : undefined} isOpen={(row) => row.line === line}
         onOpen={(row) => (mark(row), go(changed(route, { "ui.line": String(row.line) }), true))} onMenu={(row, x, y) => setMenu({ row, x, y })}
         empty={contains ? `No line contains \u201c${plain(contains)}\u201d.` : "Nothing that matches was allocated in this file."} /></div>
       {menu && <Menu x={menu.x} y={menu.y} title={`${baseName(file)}:${menu.row.line}`} close={() => setMenu(undefined)} items={[

@@ -17,15 +17,17 @@ import { save } from "../table/text";
 import { baseName, count, counted, exactBytes, plain, share, shortName } from "../text/format";
 import type { ViewProps } from "./view";
 
-// Call sites that are asked for, and boxes that are drawn.
-const MOST = 2000, BOXES = 450, LABEL = 18, LEAST = 3, TARGET = 24;
+// Call sites that are asked for, rows of the table, and boxes that are drawn.
+const MOST = 2000, ROWS = 1000, BOXES = 450, LABEL = 18, LEAST = 3, TARGET = 24;
 
 export function treemapQuestion(route: Route, summary: Summary): string {
   const { events, cost, speech } = lookedAt(route, summary);
-  return question(route, "totals", { by: "site", cost, sort_by: `self.${cost}.${speech.unit}`, order: "dsc", count: MOST, events: events.name === "heap" ? undefined : events.name });
+  return question(route, "totals", { by: "requester_line", cost, sort_by: `self.${cost}.${speech.unit}`, order: "dsc", count: MOST, events: events.name === "heap" ? undefined : events.name });
 }
 
 type Level = "all" | "library" | "function" | "site" | "rest";
+
+const PARTS: Partial<Record<Level, string>> = { all: "libraries", library: "functions", function: "lines" };
 
 interface Part { level: Level; key: string; name: string; library: string; bytes: number; count: number; parts: Part[]; row?: TotalsRow }
 
@@ -100,13 +102,13 @@ function insideOf(route: Route, one: Part): Route | undefined {
     return changed(route, { "ui.library": one.key, "ui.function": undefined });
   if (one.level === "function")
     return changed(route, { "ui.library": keyOf(one.library), "ui.function": one.key });
-  return one.row?.source ? toLines(route, `${one.row.source}:${one.row.line}`) : one.row ? toView(route, "functions", { function: one.row.key }) : undefined;
+  return one.row?.source ? toLines(route, { file: one.row.source, line: one.row.line }) : one.row ? toView(route, "functions", { function: one.row.key }) : undefined;
 }
 
 function actionsOf(route: Route, one: Part): MenuItem[] {
   if (one.level === "library" && one.library)
     return partActions(route, "library", one.library);
-  return one.level === "function" ? functionActions(route, one.name) : one.row ? [...functionActions(route, one.row.key), ...linesOf(route, one.row.source && `${one.row.source}:${one.row.line}`)] : [];
+  return one.level === "function" ? functionActions(route, one.name) : one.row ? [...functionActions(route, one.row.key), ...linesOf(route, one.row.source ? { file: one.row.source, line: one.row.line } : undefined)] : [];
 }
 
 const shown = (one: Part): string => one.level === "function" ? shortName(one.name) : plain(one.name);
@@ -132,7 +134,9 @@ export function TreemapView({ route, summary }: ViewProps) {
           <p class="total" data-bytes={top === all ? all.bytes : undefined} data-part={top.bytes} data-blocks={top.count}><b>{speech.value(value(top))}</b>{top !== all && <>, {share(value(top), value(all))} of everything</>}; {exactly(top)}</p>
           <Boxes route={route} top={top} unit={speech.unit} caption={captionOf(route, summary)} said={(one) => `${shown(one)}: ${speech.value(value(one))}, ${share(value(one), value(all))}`}
             onMenu={(of, x, y) => actionsOf(route, of).length && setMenu({ of, x, y })} />
-          <PlainTable<Part> route={route} label="The boxes as a table" id="treemap" rows={top.parts.slice(0, 1000)} keyOf={(one) => one.level + one.key} data={(one) => ({ "data-of": one.level, "data-size": one.bytes, "data-count": one.count })} columns={[
+          {top.parts.length > ROWS && <p class="note">These are the {count(ROWS)} {PARTS[top.level]} with the most, of {count(top.parts.length)}.</p>}
+          {top !== all && answer.data!.total_count > answer.data!.rows.length && <p class="note">Only the {count(answer.data!.rows.length)} lines that requested the most are added up, of {count(answer.data!.total_count)}.</p>}
+          <PlainTable<Part> route={route} label="The boxes as a table" id="treemap" rows={top.parts.slice(0, ROWS)} keyOf={(one) => one.level + one.key} data={(one) => ({ "data-of": one.level, "data-size": one.bytes, "data-count": one.count })} columns={[
             { name: top === all ? "Library" : top.level === "library" ? "Function" : "Line", of: (one) => one.name, wide: true,
               cell: (one) => { const to = insideOf(route, one); return to ? <a href={address(to)} title={plain(one.name)}>{shown(one)}</a> : shown(one); } },
             { name: "Requested", number: true, of: value, cell: (one) => <span title={exactly(one)}>{speech.value(value(one))}</span> },

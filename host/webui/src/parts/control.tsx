@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Commands to the process that writes the trace, if the server was started with --control.
+import { useState } from "preact/hooks";
+import { command, Refusal, useAnswer } from "../data/ask";
+import type { ControlState } from "../data/types";
+import { question, type Route } from "../state/route";
+import { plain } from "../text/format";
+
+type Action = "start" | "stop" | "mark" | "flush";
+
+const DONE: Record<Action, string> = {
+  start: "The process is recorded again", stop: "Recording is stopped; the process goes on", mark: "The trace is marked", flush: "What was recorded is written",
+};
+
+export function Control({ route }: { route: Route }) {
+  const path = (own: Record<string, string> = {}): string => question(route, "control", own, false);
+  const answer = useAnswer<ControlState>(path());
+  const [later, setLater] = useState<ControlState | undefined>();
+  const [text, setText] = useState("");
+  const [busy, setBusy] = useState<Action | undefined>();
+  const [said, setSaid] = useState<{ text: string; wrong: boolean } | undefined>();
+  const [answered, setAnswered] = useState(0);
+  const now = later ?? answer.data;
+  // What a command changes is in the trace when the recorder has written it.
+  const flush = async (): Promise<string | undefined> => {
+    try {
+      await command(path({ action: "flush" }));
+      return undefined;
+    } catch (problem) {
+      return problem instanceof Refusal ? problem.message : String(problem);
+    }
+  };
+  const send = async (action: Action): Promise<void> => {
+    setBusy(action);
+    setSaid(undefined);
+    try {
+      setLater(await command<ControlState>(path(action === "mark" ? { action, text } : { action })));
+      if (action === "mark")
+        setText("");
+      const late = action === "flush" ? undefined : await flush();
+      setSaid({ text: `${DONE[action]}. ${late === undefined ? "Refresh shows it." : `The trace shows it later: ${late}`}`, wrong: false });
+    } catch (problem) {
+      setSaid({ text: problem instanceof Refusal ? problem.message : String(problem), wrong: true });
+    }
+    setAnswered((before) => before + 1);
+    setBusy(undefined);
+  };
+  if (answer.problem)
+    return <p class="problem" role="alert">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></p>;
+  if (!now?.allowed)
+    return null;
+  if (now.absence !== null)
+    return <p class="control faint">It cannot be commanded from here: {plain(now.absence)}. <button type="button" onClick={answer.retry}>Ask again</button></p>;
+  return (
+    <form class="control" aria-label="Commands to the process" aria-busy={!!busy} data-answered={answered} onSubmit={(event) => (event.preventDefault(), void send("mark"))}>
+      <input type="text" placeholder="What happens now" aria-label="Text of the mark" maxLength={100} required value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      <button type="submit" disabled={!!busy} title="write this text into the trace, at this instant">Mark</button>
+      <button type="button" disabled={!!busy} onClick={() => void send(now.recording ? "stop" : "start")}
+        title={now.recording ? "the process goes on without being recorded" : "record the process again"}>{now.recording ? "Stop recording" : "Start recording"}</button>
+      <button type="button" disabled={!!busy} onClick={() => void send("flush")} title="write what the recorder still holds back">Flush</button>
+      <span role={said?.wrong ? "alert" : "status"} class={said?.wrong ? "wrong" : ""}>{said && plain(said.text)}</span>
+    </form>
+  );
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Commands to a recorded process from the page: a mark, stop, start and flush, where the server allows them.
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+import { axe, open, serve, settled } from "./browser.mjs";
+
+// Says that it runs, and waits until nobody speaks to it any more.
+const PROGRAM = `#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+    void *volatile block = malloc(12345);
+    puts("ready");
+    fflush(stdout);
+    while (getchar() != EOF)
+        ;
+    free(block);
+}
+`;
+
+const again = () => new Promise((resolve) => setTimeout(resolve, 50));
+
+export function commands({ view, inFolder, browser }) {
+  test("a recorded process is marked, stopped, started and flushed from the page", async () => {
+    const { HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_SHIM: shim } = process.env;
+    const binary = inFolder("listening"), trace = inFolder("listening.dat"), servers = [];
+    writeFileSync(binary + ".c", PROGRAM);
+    execFileSync("gcc", ["-g", binary + ".c", "-o", binary]);
+    const program = spawn(binary, [], { stdio: ["pipe", "pipe", "inherit"], env: { ...process.env, LD_PRELOAD: shim, HEAPSONDE_OUTPUT: trace, HEAPSONDE_ENABLE_SERVER: "1" } });
+    const ended = once(program, "exit");
+    let context;
+    try {
+      await once(createInterface({ input: program.stdout }), "line");
+      const isReadable = () => {
+        try {
+          return execFileSync(command, ["report", "--json", trace], { stdio: ["ignore", "pipe", "ignore"] });
+        } catch {
+          return undefined;
+        }
+      };
+      while (!isReadable())
+        await again();
+      for (const words of [["--control"], []])
+        servers.push(await serve(...words, trace));
+      const [server, silent] = servers, [{ id }] = await server.json("/list"), ask = (what) => server.json(`/data/${id}/${what}`);
+      while ((await ask("control")).absence)
+        await again();
+
+      const opened = await open(browser(), server, { refused: [409, 503, 504] }), { page, wrong } = opened;
+      context = opened.context;
+      const form = page.locator("form.control");
+      // The connection to a process ends when one side says nothing for seconds: a command that was not carried out is
+      // given again.
+      const until = async (act, wanted) => {
+        const others = [];
+        while (others.length < 100) {
+          const before = Number(await form.getAttribute("data-answered"));
+          await act();
+          const [said, failed] = await (await page.waitForFunction((number) => {
+            const one = document.querySelector("form.control");
+            return Number(one?.dataset.answered) > number && [one.querySelector("[role=status], [role=alert]").textContent, !!one.querySelector("[role=alert]")];
+          }, before)).jsonValue();
+          if (wanted.test(said))
+            return;
+          others.push(said);
+          if (!failed)
+            break;
+        }
+        assert.fail(`${wanted}: ${others.join("; ")}`);
+      };
+      const press = (name, wanted) => until(() => form.getByRole("button", { name }).click(), wanted);
+      const isRecording = async () => {
+        for (;;) {
+          const { absence, recording } = await ask("control");
+          if (!absence)
+            return recording;
+        }
+      };
+      await page.goto(`${server.address}/${view("overview", "", id)}`);
+      await settled(page);
+      // A process that gets no processor for seconds does not answer.
+      while (!await form.count()) {
+        await page.getByRole("button", { name: "Ask again" }).click();
+        await settled(page);
+      }
+      await page.evaluate(readFileSync(axe(), "utf8"));
+      assert.deepEqual((await page.evaluate(() => axe.run())).violations.map(({ id: rule, nodes }) => rule + nodes[0].html), []);
+      // A mark is a text; without one nothing is sent.
+      await form.getByRole("button", { name: "Mark" }).click();
+      await until(async () => {
+        await form.getByRole("textbox").fill("<b>now</b> & here");
+        await page.keyboard.press("Enter");
+      }, /^The trace is marked\. /);
+      await press("Stop recording", /^Recording is stopped/);
+      assert.equal(await isRecording(), false);
+      await press("Start recording", /is recorded again/);
+      assert.equal(await isRecording(), true);
+      await press("Flush", /^What was recorded is written/);
+      const wanted = ["mark <b>now</b> & here", "stop ", "start "];
+      const marks = async () => (await ask("summary")).marks.map(({ kind, text }) => `${kind} ${text}`);
+      let found = await marks();
+      while (!found.includes("start "))
+        await again(), found = await marks();
+      assert.deepEqual([...new Set(found)], wanted);
+      await page.goto(`${server.address}/${view("generations", "size_min=1", id)}`);
+      await page.reload();
+      await settled(page);
+      assert.match(await page.locator("main").innerText(), /\d marks/);
+      // Where nothing may be commanded, nothing is offered.
+      const plain = await context.newPage();
+      await plain.goto(`${silent.address}/${view("overview", "", id)}`);
+      await settled(plain);
+      assert.equal(await plain.getByRole("button", { name: "Pause" }).count(), 1);
+      assert.equal(await plain.locator(".control").count(), 0);
+      // The process ends.
+      program.stdin.end();
+      await ended;
+      await press("Stop recording", /does not run on this machine/);
+      assert.deepEqual(wrong, []);
+    } finally {
+      program.kill("SIGKILL");
+      await context?.close();
+      await Promise.all(servers.map((server) => server.stop()));
+    }
+  });
+}
