@@ -4,6 +4,7 @@
 // leave no frame behind. An allocator that brings its own operators (tcmalloc, mimalloc, jemalloc) is recorded here.
 //
 // The real operator new may throw, through this frame: nothing is left to undo when it does.
+#include "runtime/text.h"
 #include "shims/common/operators.h"
 #include "shims/common/real.h"
 #include "shims/common/symbols.h"
@@ -56,11 +57,27 @@ static bool is_of_allocator(const void *real)
 
 hs_operator_function *_Atomic hs_operator__library_new;
 
-// A library's own operator may do more than to call malloc.
+HS_EXPORT void *malloc(size_t size);
+HS_EXPORT hs_operator_function _ZdlPv, _ZdaPv;
+
+static bool is_ours(const void *function)
+{
+    return hs_real__same_module(function, (const void *)is_ours);
+}
+
+// A library's own operator may do more than to call malloc or free. So may what the program or a library that was
+// loaded before this one has in place of the functions that the C++ library's operators call.
+static bool only_calls_ours(const void *real)
+{
+    const char *file = hs_text__base_name(hs_symbols__file_of(real));
+    return (hs_text__starts_with(file, "libstdc++") || hs_text__starts_with(file, "libc++")) &&
+           is_ours((const void *)malloc) && is_ours((const void *)_ZdlPv) && is_ours((const void *)_ZdaPv);
+}
+
 static hs_operator_function *shortest(const struct operator* operator, hs_operator_function * real)
 {
     hs_operator_function *direct = hs_operator__directly[operator->kind];
-    if (!direct || !hs_symbols__find_beside((void *)real, "__cxa_throw"))
+    if (!direct || !only_calls_ours((const void *)real))
         return real;
     if (operator->kind == HS_OPERATOR_NEW)
         atomic_store(&hs_operator__library_new, real);

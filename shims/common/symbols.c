@@ -234,3 +234,9 @@ uintptr_t hs_symbols__module_of(const void *address)
     const struct link_map *module = module_of(address);
     return module ? module->l_addr : 0;
 }
+
+const char *hs_symbols__file_of(const void *address)
+{
+    const struct link_map *module = module_of(address);
+    return module && module->l_name ? module->l_name : "";
+}

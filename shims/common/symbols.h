@@ -19,4 +19,7 @@ void *hs_symbols__find_beside(const void *address, const char *name);
 // The load address of the module that `address` lies in, 0 when unknown.
 uintptr_t hs_symbols__module_of(const void *address);
 
+// The path of that module, empty when unknown and for the program.
+const char *hs_symbols__file_of(const void *address);
+
 #endif

@@ -107,7 +107,8 @@ HS_EXPORT void free(void *block)
 
 // ---- operators of the C++ library -----------------------------------------------------------------------------------
 
-// More than the usable size of a block exceeds what was asked for.
+// With the size itself, more than the usable size of a block exceeds it: blocks that are rounded up to whole pages have
+// at least a page.
 enum { EXCESS = 8192 };
 
 // The stack of a sample has the C++ library's operator in it, so that one makes the sample. It also does what there is
@@ -116,7 +117,7 @@ static void *make_directly(uintptr_t size, uintptr_t second, uintptr_t third, st
 {
     (void)second, (void)third, (void)operator;
     const struct hs_sampler_thread *thread = hs_sampler_self;
-    if (HS_UNLIKELY(thread->allocated + size + EXCESS >= thread->next))
+    if (HS_UNLIKELY(thread->allocated + 2 * (uint64_t)size + EXCESS >= thread->next))
         return hs_operator__library_new(size, 0, 0, NULL);
     void *block = hs_prof_quick_malloc(size);
     if (HS_UNLIKELY(!block))
