@@ -60,18 +60,19 @@ hs_operator_function *_Atomic hs_operator__library_new;
 HS_EXPORT void *malloc(size_t size);
 HS_EXPORT hs_operator_function _ZdlPv, _ZdaPv;
 
-static bool is_ours(const void *function)
+static bool leads_to(const void *library, const void *bound, const char *name)
 {
-    return hs_real__same_module(function, (const void *)is_ours);
+    return hs_real__same_module(bound, (const void *)leads_to) && hs_real__same_module(hs_real__find(name), library);
 }
 
-// A library's own operator may do more than to call malloc or free. So may what the program or a library that was
-// loaded before this one has in place of the functions that the C++ library's operators call.
+// A library's own operator may do more than to call malloc or free. So may what anybody has in place of the functions
+// that the C++ library's operators call.
 static bool only_calls_ours(const void *real)
 {
     const char *file = hs_text__base_name(hs_symbols__file_of(real));
     return (hs_text__starts_with(file, "libstdc++") || hs_text__starts_with(file, "libc++")) &&
-           is_ours((const void *)malloc) && is_ours((const void *)_ZdlPv) && is_ours((const void *)_ZdaPv);
+           hs_real__same_module((const void *)malloc, (const void *)leads_to) &&
+           leads_to(real, (const void *)_ZdlPv, "_ZdlPv") && leads_to(real, (const void *)_ZdaPv, "_ZdaPv");
 }
 
 static hs_operator_function *shortest(const struct operator* operator, hs_operator_function * real)

@@ -31,7 +31,9 @@ __attribute__((visibility("default"))) void operator delete(void *block) noexcep
     std::free(block);
 }
 
+#ifndef OWN_NEW_BASIC // the C++ library's calls the one above
 __attribute__((visibility("default"))) void operator delete(void *block, std::size_t) noexcept
 {
     operator delete(block);
 }
+#endif
