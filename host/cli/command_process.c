@@ -3,35 +3,33 @@
 
 #include "host/ctl/listening.h"
 #include "host/gather/control.h"
+#include "host/report/text.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-// Numbers of processes are used again: only the id says that it is the one that writes the trace.
-static bool is_of_trace(const struct hs_device *device, const char *id)
+static int refuse(const struct hs_control_answer *answer, struct hs_error *error)
 {
-    uint64_t words[2];
-    char text[33];
-    memcpy(words, device->trace_id, sizeof(words));
-    snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, words[0], words[1]);
-    return !strcmp(text, id);
+    hs_text__clean(answer->text);
+    return hs_error__set(error, EREMOTEIO, "the process refuses: %s",
+                         *answer->text ? answer->text : strerror((int)answer->status));
 }
 
-static int ask_address(const struct hs_address *address, const struct hs_shared_key *key, const char *id,
-                       const char *request, char **text, struct hs_error *error)
+static int ask_address(const struct hs_address *address, const struct hs_shared_key *key, const char *request,
+                       const struct hs_control_limits *limits, char **text, struct hs_error *error)
 {
     struct hs_control_answer answer = {0};
-    int result = hs_control__ask(address, 1, key, request, &answer, error);
+    int result = hs_control__ask(address, 1, key, request, limits, &answer, error);
     size_t length = answer.text ? answer.length : 0;
     while (length && answer.text[length - 1] == '\n')
         answer.text[--length] = 0;
-    if (!result && !is_of_trace(&answer.device, id))
-        result = hs_error__set(error, ESRCH, "the process with this number writes another trace by now");
-    else if (!result && answer.status)
-        result = hs_error__set(error, EREMOTEIO, "the process refuses: %s",
-                               length ? answer.text : strerror((int)answer.status));
+    if (!result && answer.status)
+        result = refuse(&answer, error);
+    if (result == -ESRCH)
+        hs_error__set(error, ESRCH, "the process with this number writes another trace by now");
     free(answer.body);
     if (result)
         free(answer.text);
@@ -40,9 +38,25 @@ static int ask_address(const struct hs_address *address, const struct hs_shared_
     return result;
 }
 
+static bool may_look(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno != EACCES && errno != EPERM;
+    close(fd);
+    return true;
+}
+
 static int find(pid_t pid, struct hs_address *address, struct hs_error *error)
 {
     char text[32];
+    if (!may_look(pid))
+        return hs_error__set(error, ESRCH,
+                             "process %ld belongs to another user, or protects itself; only root can command it from "
+                             "here",
+                             (long)pid);
     if (!hs_listening__is_recorded(pid))
         return hs_error__set(error, ESRCH, "process %ld does not run on this machine any more", (long)pid);
     const unsigned port = hs_listening__port(pid);
@@ -55,21 +69,26 @@ static int find(pid_t pid, struct hs_address *address, struct hs_error *error)
     return count < 0 ? count : 0;
 }
 
-// A command is sent only after the process has said which trace it writes.
-static int ask(void *context, pid_t pid, const char *id, const char *request, char **text, struct hs_error *error)
+// Numbers of processes are used again, and another machine may have one with the same number: the request goes only to
+// the process that says that it writes the trace.
+static int ask(void *context, pid_t pid, const char *id, const char *request, const int *cancel, char **text,
+               struct hs_error *error)
 {
+    const struct hs_control_limits limits = {.trace = id, .cancel = cancel, .text_only = true};
     struct hs_address address;
-    char *status = NULL;
     int result = find(pid, &address, error);
     if (!result)
-        result = ask_address(&address, context, id, "status", &status, error);
-    if (!result && strcmp(request, "status") != 0) {
-        free(status);
-        return ask_address(&address, context, id, request, text, error);
+        result = ask_address(&address, context, request, &limits, text, error);
+    switch (result) {
+    case 0:
+    case -ENOMEM:
+    case -ESRCH:
+    case -EREMOTEIO:
+    case -ECANCELED:
+        return result;
+    default: // Whoever cannot be reached may be reached later: it is no fault of the server.
+        return -ENOTCONN;
     }
-    *text = status;
-    // Whoever cannot be reached may be reached later: it is no fault of the server.
-    return result && result != -ENOMEM && result != -ESRCH && result != -EREMOTEIO ? -ENOTCONN : result;
 }
 
 struct hs_rest_control hs_command_process(struct hs_shared_key *key)

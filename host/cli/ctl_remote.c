@@ -127,11 +127,12 @@ int hs_ctl_remote__ask(const struct hs_arguments *arguments, const char *target,
     struct hs_error error = {.message = ""};
     struct hs_address addresses[MOST_ADDRESSES];
     struct hs_control_answer raw = {0};
+    const struct hs_control_limits none = {0};
     int status = hs_wire_options__key(arguments, &key);
     if (status)
         return status;
     int count = find(arguments, target, &key, addresses, &error);
-    if (!count || hs_control__ask(addresses, count, &key, request, &raw, &error))
+    if (!count || hs_control__ask(addresses, count, &key, request, &none, &raw, &error))
         status = fail(arguments, &error);
     else if (raw.status)
         status = refuse(target, &raw);

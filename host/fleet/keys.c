@@ -44,14 +44,3 @@ uint64_t hs_fleet_key__stack(const struct hs_follow *follow, const struct hs_fol
         key = add(key, hs_fleet_key__place_of(follow, &frames[i]));
     return key;
 }
-
-void hs_fleet_key__build_of_path(const char *path, uint32_t layout, uint8_t build[HS_FLEET_BUILD])
-{
-    uint64_t hash = 0xcbf29ce484222325u ^ layout;
-    for (const char *at = path; *at; at++)
-        hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
-    memset(build, 0, HS_FLEET_BUILD);
-    memcpy(build, "path", 4);
-    for (unsigned i = 0; i < 8; i++)
-        build[8 + i] = (uint8_t)(hash >> 8 * i);
-}

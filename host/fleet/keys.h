@@ -4,6 +4,7 @@
 #ifndef HEAPSONDE_HOST_FLEET_KEYS_H
 #define HEAPSONDE_HOST_FLEET_KEYS_H
 
+#include "host/fleet/build_key.h"
 #include "host/fleet/follow.h"
 
 // The finaliser of SplitMix64, which mixes all bits.
@@ -27,9 +28,6 @@ uint64_t hs_fleet_key__places(const struct hs_fleet_place *places, size_t count)
 // Addresses in no file differ from run to run: all of them are one place. Reasons for a cut are kept.
 struct hs_fleet_place hs_fleet_key__place_of(const struct hs_follow *follow, const struct hs_follow_frame *frame);
 extern const uint8_t hs_fleet_no_build[HS_FLEET_BUILD];
-
-// What stands for the build id of a file without one.
-void hs_fleet_key__build_of_path(const char *path, uint32_t layout, uint8_t build[HS_FLEET_BUILD]);
 
 uint64_t hs_fleet_key__session(const struct hs_file_header *header);
 uint64_t hs_fleet_key__build(const uint8_t build[HS_FLEET_BUILD]);

@@ -5,6 +5,7 @@
 #include "host/gather/link.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
@@ -22,12 +23,13 @@
 
 #define MOST_BODY ((size_t)1 << 30)
 
-enum { REQUEST_NUMBER = 1 };
+enum { REQUEST_NUMBER = 1, LOOK_AGAIN_MS = 100 };
 
 struct asker {
     int socket;
     struct hs_gather_link link;
     const struct hs_shared_key *key;
+    const struct hs_control_limits *limits;
     const char *where;
     struct hs_error *error;
     uint64_t deadline;
@@ -42,35 +44,52 @@ static int milliseconds_until(uint64_t deadline)
 
 // ---- the connection -------------------------------------------------------------------------------------------------
 
-static int dial(const struct hs_address *address, struct hs_error *error)
+static bool is_cancelled(const struct asker *asker)
+{
+    return asker->limits->cancel && __atomic_load_n(asker->limits->cancel, __ATOMIC_RELAXED);
+}
+
+// Waits in pieces, so that it ends soon after it is cancelled.
+static bool is_ready(const struct asker *asker, short events, uint64_t until)
+{
+    struct pollfd waits = {.fd = asker->socket, .events = events};
+    for (;;) {
+        const int left = milliseconds_until(until);
+        if (poll(&waits, 1, left < LOOK_AGAIN_MS ? left : LOOK_AGAIN_MS) > 0)
+            return true;
+        if (!left || is_cancelled(asker))
+            return false;
+    }
+}
+
+static int dial(struct asker *asker, const struct hs_address *address)
 {
     char text[HS_ADDRESS_TEXT];
     int on = 1, problem = 0;
     socklen_t length = sizeof(problem);
     hs_address__text(address, text);
-    int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return hs_error__set(error, errno, "%s: %s", text, strerror(errno));
-    if (connect(fd, &address->any, address->length) && errno != EINPROGRESS)
+    asker->socket = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (asker->socket < 0)
+        return hs_error__set(asker->error, errno, "%s: %s", text, strerror(errno));
+    if (connect(asker->socket, &address->any, address->length) && errno != EINPROGRESS)
         problem = errno;
-    struct pollfd waits = {.fd = fd, .events = POLLOUT};
-    if (!problem && poll(&waits, 1, (int)(CONNECT_WITHIN / HS_MILLISECOND)) < 1)
-        problem = ETIMEDOUT;
+    if (!problem && !is_ready(asker, POLLOUT, hs_clock__now() + CONNECT_WITHIN))
+        problem = is_cancelled(asker) ? ECANCELED : ETIMEDOUT;
     if (!problem)
-        getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &length);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        getsockopt(asker->socket, SOL_SOCKET, SO_ERROR, &problem, &length);
+    setsockopt(asker->socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     if (!problem)
-        return fd;
-    close(fd);
-    return hs_error__set(error, problem, "%s: %s", text, strerror(problem));
+        return 0;
+    close(asker->socket);
+    asker->socket = -1;
+    return hs_error__set(asker->error, problem, "%s: %s", text, strerror(problem));
 }
 
 static int send_all(struct asker *asker, const uint8_t *bytes, size_t length)
 {
     while (length) {
-        struct pollfd waits = {.fd = asker->socket, .events = POLLOUT};
         ssize_t sent = send(asker->socket, bytes, length, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EAGAIN && poll(&waits, 1, milliseconds_until(asker->deadline)) == 1)
+        if (sent < 0 && errno == EAGAIN && is_ready(asker, POLLOUT, asker->deadline))
             continue;
         if (sent < 0)
             return hs_error__set(asker->error, ECONNRESET, "%s: the connection broke", asker->where);
@@ -90,7 +109,6 @@ static int ping(struct asker *asker)
 static int receive(struct asker *asker, uint8_t *bytes, size_t length, bool pings)
 {
     while (length) {
-        struct pollfd waits = {.fd = asker->socket, .events = POLLIN};
         ssize_t got = recv(asker->socket, bytes, length, 0);
         if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
             return hs_error__set(asker->error, ECONNRESET, "%s closed the connection; it may have another key, or %s",
@@ -100,10 +118,13 @@ static int receive(struct asker *asker, uint8_t *bytes, size_t length, bool ping
             length -= (size_t)got;
             continue;
         }
-        int left = milliseconds_until(asker->deadline);
-        if (!left)
+        const uint64_t now = hs_clock__now(), second = now + HS_SECOND;
+        if (is_cancelled(asker))
+            return hs_error__set(asker->error, ECANCELED, "cancelled");
+        if (now >= asker->deadline)
             return hs_error__set(asker->error, ETIMEDOUT, "%s did not answer in time", asker->where);
-        if (!poll(&waits, 1, left < 1000 ? left : 1000) && pings && ping(asker))
+        const bool ready = is_ready(asker, POLLIN, second < asker->deadline ? second : asker->deadline);
+        if (!ready && pings && !is_cancelled(asker) && ping(asker))
             return -ECONNRESET;
     }
     return 0;
@@ -118,16 +139,20 @@ static int prove(struct asker *asker)
 {
     asker->deadline = hs_clock__now() + PROVEN_WITHIN;
     hs_gather_link__begin(&asker->link, asker->key);
-    if (send_all(asker, asker->link.hello, HS_WIRE_HELLO_SIZE) ||
-        receive(asker, asker->frame, HS_WIRE_HELLO_SIZE, false))
-        return -ECONNRESET;
+    int failed = send_all(asker, asker->link.hello, HS_WIRE_HELLO_SIZE);
+    if (!failed)
+        failed = receive(asker, asker->frame, HS_WIRE_HELLO_SIZE, false);
+    if (failed)
+        return failed;
     enum hs_refusal refusal = hs_gather_link__take_hello(&asker->link, asker->key, asker->frame);
     if (refusal)
         return refuse(asker, refusal);
     uint8_t frame[HS_GATHER_LINK_SMALL];
-    if (send_all(asker, frame, hs_gather_link__empty(&asker->link, HS_WIRE_AUTH, frame)) ||
-        receive(asker, asker->frame, hs_gather_link__auth_size(&asker->link), false))
-        return -ECONNRESET;
+    failed = send_all(asker, frame, hs_gather_link__empty(&asker->link, HS_WIRE_AUTH, frame));
+    if (!failed)
+        failed = receive(asker, asker->frame, hs_gather_link__auth_size(&asker->link), false);
+    if (failed)
+        return failed;
     refusal = hs_gather_link__take_auth(&asker->link, asker->frame);
     return refusal ? refuse(asker, refusal) : 0;
 }
@@ -165,6 +190,8 @@ static int receive_frame(struct asker *asker, struct hs_gather_link_frame *frame
 static int take_part(struct asker *asker, struct hs_control_answer *answer, const struct hs_gather_link_frame *frame)
 {
     size_t length = frame->length - 4;
+    if (asker->limits->text_only)
+        return hs_error__set(asker->error, EPROTO, "%s answers with more than a text", asker->where);
     if (length > MOST_BODY - answer->body_length)
         return hs_error__set(asker->error, EFBIG, "%s: the answer is longer than a gigabyte", asker->where);
     uint8_t *body = realloc(answer->body, answer->body_length + length + 1);
@@ -209,18 +236,48 @@ static int receive_answer(struct asker *asker, struct hs_control_answer *answer)
     return 0;
 }
 
+static bool writes(const struct hs_device *device, const char *trace)
+{
+    uint64_t words[2];
+    char text[33];
+    memcpy(words, device->trace_id, sizeof(words));
+    snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, words[0], words[1]);
+    return !strcmp(text, trace);
+}
+
+// A device says which trace it writes before it answers anything.
+static int check_trace(struct asker *asker, struct hs_control_answer *answer)
+{
+    struct hs_gather_link_frame frame;
+    int failed = 0;
+    if (!asker->limits->trace)
+        return 0;
+    asker->deadline = hs_clock__now() + PROVEN_WITHIN;
+    do {
+        failed = receive_frame(asker, &frame);
+        if (!failed)
+            failed = take_other(asker, answer, &frame);
+    } while (!failed && frame.kind != HS_WIRE_STREAM);
+    if (!failed && !writes(&answer->device, asker->limits->trace))
+        return hs_error__set(asker->error, ESRCH, "%s writes another trace", asker->where);
+    return failed;
+}
+
 int hs_control__ask(const struct hs_address *addresses, int count, const struct hs_shared_key *key, const char *request,
-                    struct hs_control_answer *answer, struct hs_error *error)
+                    const struct hs_control_limits *limits, struct hs_control_answer *answer, struct hs_error *error)
 {
     char where[HS_ADDRESS_TEXT];
-    struct asker asker = {.socket = -1, .key = key, .where = where, .error = error};
-    for (int i = 0; i < count && asker.socket < 0; i++) {
-        asker.socket = dial(&addresses[i], error);
+    struct asker asker = {.socket = -1, .key = key, .limits = limits, .where = where, .error = error};
+    int failed = -ENOENT;
+    for (int i = 0; i < count && failed; i++) {
+        failed = dial(&asker, &addresses[i]);
         hs_address__text(&addresses[i], where);
     }
-    if (asker.socket < 0)
-        return asker.socket;
-    int failed = prove(&asker);
+    if (failed)
+        return failed;
+    failed = prove(&asker);
+    if (!failed)
+        failed = check_trace(&asker, answer);
     if (!failed)
         failed = send_request(&asker, request);
     if (!failed)

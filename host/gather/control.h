@@ -15,9 +15,16 @@ struct hs_control_answer {
     struct hs_device device; // the device that answered
 };
 
+// Zeros: without limits.
+struct hs_control_limits {
+    const char *trace; // only the process that writes the trace with this id gets the request, others are -ESRCH
+    const int *cancel; // it ends with -ECANCELED soon after this becomes not 0
+    bool text_only;    // an answer with a body is refused
+};
+
 // Connects to the first address that answers. 0, or a negative errno with the reason in `error`.
 int hs_control__ask(const struct hs_address *addresses, int count, const struct hs_shared_key *key, const char *request,
-                    struct hs_control_answer *answer, struct hs_error *error);
+                    const struct hs_control_limits *limits, struct hs_control_answer *answer, struct hs_error *error);
 
 // Listens at most three seconds for announcements of a device or program of this name. 0, or a negative errno; -EEXIST:
 // there are several.

@@ -25,15 +25,14 @@ const struct hs_rest_parameter hs_control_parameters[] = {
 
 struct control_work {
     char *absence; // why nothing can be commanded; NULL: it can
-    char *status;  // lines "key: value"
     char *answer;  // to a command; NULL: none
+    bool recording;
 };
 
 static void free_control(void *context)
 {
     struct control_work *work = context;
     free(work->absence);
-    free(work->status);
     free(work->answer);
     free(work);
 }
@@ -54,7 +53,27 @@ static int ask(struct hs_question *question, const char *request, char **text)
     if (!control)
         return hs_error__set(&question->error, EPERM, "the server was started without --control");
     return control->ask(control->context, (pid_t)hs_store__summary(question->store)->pid,
-                        hs_rest_trace__id(question->trace), request, text, &question->error);
+                        hs_rest_trace__id(question->trace), request, question->control.cancel, text, &question->error);
+}
+
+static bool says(const char *status, const char *line)
+{
+    const size_t length = strlen(line);
+    for (const char *at = status; at; at = strchr(at, '\n')) {
+        at += *at == '\n';
+        if (!strncmp(at, line, length) && (!at[length] || at[length] == '\n'))
+            return true;
+    }
+    return false;
+}
+
+static int ask_status(struct hs_question *question, struct control_work *work)
+{
+    char *status = NULL; // lines "key: value"
+    const int result = ask(question, "status", &status);
+    work->recording = says(status, "recording: yes");
+    free(status);
+    return result;
 }
 
 // What cannot be commanded is an answer, too.
@@ -63,8 +82,9 @@ int hs_prepare__control(struct hs_question *question)
     struct control_work *work = make_work(question);
     if (!work)
         return -ENOMEM;
-    if (!ask(question, "status", &work->status))
-        return 0;
+    const int result = ask_status(question, work);
+    if (!result || result == -ENOMEM || result == -ECANCELED)
+        return result;
     work->absence = strdup(question->error.message);
     return work->absence ? 0 : hs_error__set(&question->error, ENOMEM, "out of memory");
 }
@@ -87,25 +107,20 @@ int hs_prepare__command(struct hs_question *question)
         return -ENOMEM;
     if (!question->may_change)
         return hs_error__set(&question->error, EPERM,
-                             "this browser does not say whose page asks; start the server with --token");
+                             "this browser does not say whose page asks; start the server with --token, and send the "
+                             "token with the command");
     if (is_mark && (!text || !is_line(text)))
         return hs_error__set(&question->error, EINVAL, "text: a mark is one line of at most %d bytes", LONGEST_MARK);
     if (!is_mark && text)
         return hs_error__set(&question->error, EINVAL, "text: only a mark has a text");
     snprintf(request, sizeof(request), "%s%s%s", action, is_mark ? " " : "", is_mark ? text : "");
-    const int result = ask(question, request, &work->answer);
-    return result ? result : ask(question, "status", &work->status);
-}
-
-static bool says(const char *status, const char *line)
-{
-    const size_t length = strlen(line);
-    for (const char *at = status; at; at = strchr(at, '\n')) {
-        at += *at == '\n';
-        if (!strncmp(at, line, length) && (!at[length] || at[length] == '\n'))
-            return true;
-    }
-    return false;
+    // Nothing that can fail follows the command: an error says that it was not carried out, or that nobody knows.
+    int result = ask_status(question, work);
+    if (!result)
+        result = ask(question, request, &work->answer);
+    if (!strcmp(action, "start") || !strcmp(action, "stop"))
+        work->recording = !strcmp(action, "start");
+    return result;
 }
 
 int hs_answer__control(struct hs_question *question, FILE *out)
@@ -116,10 +131,10 @@ int hs_answer__control(struct hs_question *question, FILE *out)
     hs_json__open_object(&json, NULL);
     hs_json__boolean(&json, "allowed", question->rest->control != NULL);
     hs_json__string(&json, "absence", work->absence);
-    if (work->status)
-        hs_json__boolean(&json, "recording", says(work->status, "recording: yes"));
-    else
+    if (work->absence)
         hs_json__null(&json, "recording");
+    else
+        hs_json__boolean(&json, "recording", work->recording);
     hs_json__string(&json, "answer", work->answer);
     hs_json__close_object(&json);
     return 0;

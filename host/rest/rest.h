@@ -34,8 +34,10 @@ void hs_rest__serve_sources(struct hs_rest *rest, const char *const *folders, si
 // Commands to the process that writes a trace, which clients may give then. Must outlive the server.
 struct hs_rest_control {
     // Sends a request of docs/protocol.md, 2.5, to the process `pid` of this machine if it writes the trace with this
-    // id. The caller frees the answer. 0, or a negative errno with the error set.
-    int (*ask)(void *context, pid_t pid, const char *id, const char *request, char **answer, struct hs_error *error);
+    // id, and to no other. It ends soon after `*cancel` becomes not 0. The caller frees the answer. 0, or a negative
+    // errno with the error set.
+    int (*ask)(void *context, pid_t pid, const char *id, const char *request, const int *cancel, char **answer,
+               struct hs_error *error);
     void *context;
 };
 void hs_rest__control(struct hs_rest *rest, const struct hs_rest_control *control);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/server/http.h"
 
+#include "host/server/caller.h"
 #include "host/server/headers.h"
 #include "host/server/login.h"
 #include "host/server/pack.h"
@@ -74,6 +75,7 @@ struct upload {
     char *bytes;
     size_t length, size;
     bool seen;
+    enum hs_caller_token token;
     bool known; // may ask for everything
     bool too_long;
     bool refused;  // before it was looked at
@@ -248,83 +250,6 @@ static void *watch(void *context)
 
 // ---- who may ask ----------------------------------------------------------------------------------------------------
 
-// Takes the same time wherever they differ.
-static bool same_token(const char *given, const char *token)
-{
-    size_t length = strlen(given);
-    size_t wanted = strlen(token);
-    unsigned difference = length != wanted;
-    for (size_t i = 0; i < length; i++)
-        difference |= (unsigned char)given[i] ^ (unsigned char)token[i % wanted];
-    return !difference;
-}
-
-static bool has_token(const struct hs_http_server *server, struct MHD_Connection *mhd, const struct hs_uri *uri)
-{
-    static const char scheme[] = "Bearer ";
-    const char *header = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
-    const char *parameter = hs_uri__value(uri, "token");
-    if (header && !strncasecmp(header, scheme, sizeof(scheme) - 1))
-        return same_token(header + sizeof(scheme) - 1, server->token);
-    if (parameter)
-        return same_token(parameter, server->token);
-    // Browsers send cookies to all ports of a host, also for pages that are of another one.
-    const char *site = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Site");
-    const char *cookie = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_COOKIE);
-    return (!site || !strcmp(site, "none") || !strcmp(site, "same-origin")) &&
-           hs_login__is_known(cookie, server->token, server->port);
-}
-
-// PORT of HOST[:PORT]: nothing, or a number that a port can have.
-static bool is_port(const char *text)
-{
-    size_t digits = strspn(text, "0123456789");
-    return !text[digits] && digits <= 5 && strtoul(text, NULL, 10) <= UINT16_MAX;
-}
-
-static bool is_loopback_host(const char *host)
-{
-    char name[sizeof("255.255.255.255")];
-    struct in_addr address;
-    size_t length = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
-    if (length > strlen(host) || length >= sizeof(name))
-        return false;
-    if (host[length] && (host[length] != ':' || !is_port(host + length + 1)))
-        return false;
-    memcpy(name, host, length);
-    name[length] = 0;
-    if (!strcasecmp(name, "localhost") || !strcmp(name, "[::1]"))
-        return true;
-    return inet_pton(AF_INET, name, &address) == 1 && ntohl(address.s_addr) >> 24 == IN_LOOPBACKNET;
-}
-
-// Other sites' pages can make a browser on this machine ask, and their names can lead to it. What a target in absolute
-// form names counts in place of the Host header.
-static bool is_own_request(struct MHD_Connection *mhd, const char *authority)
-{
-    const char *header = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
-    const char *host = authority ? authority : header;
-    const char *site = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Site");
-    const char *origin = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN);
-    if (host && !is_loopback_host(host))
-        return false;
-    if (site && strcmp(site, "none") && strcmp(site, "same-origin"))
-        return false;
-    return !origin || (!strncmp(origin, "http://", 7) && is_loopback_host(origin + 7));
-}
-
-// A page of another site can make a browser send a GET or a form. Browsers that are not old say so, and were turned
-// away then; of old ones nothing that such a page can send may change something. Who has the token is no such page.
-static bool may_change(const struct hs_http_server *server, struct MHD_Connection *mhd, const char *method)
-{
-    const char *site = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Site");
-    const char *referer = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_REFERER);
-    const char *agent = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_USER_AGENT);
-    if (!strcmp(method, "HEAD"))
-        return false;
-    return server->token || site || (!referer && (!agent || strncasecmp(agent, "Mozilla/", 8) != 0));
-}
-
 // Whether the request is one that a page is for.
 static bool is_for(const struct hs_http_page *page, struct MHD_Connection *mhd)
 {
@@ -341,7 +266,7 @@ static bool is_open(const struct hs_http_server *server, struct MHD_Connection *
     const char *site = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Site");
     const char *mode = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Mode");
     const char *host = authority ? authority : header;
-    if (!server->token && host && !is_loopback_host(host))
+    if (!server->token && host && !hs_caller__is_loopback(host))
         return false;
     if (site && strcmp(site, "none") && strcmp(site, "same-origin") && (!mode || strcmp(mode, "navigate")))
         return false;
@@ -349,6 +274,15 @@ static bool is_open(const struct hs_http_server *server, struct MHD_Connection *
         if (page->open && is_for(page, mhd) && hs_uri__matches(uri, page->path, values, HS_HTTP_VALUES))
             return true;
     return false;
+}
+
+static bool may_change(const struct hs_http_server *server, struct MHD_Connection *mhd, const char *method,
+                       const struct upload *upload)
+{
+    if (!strcmp(method, "HEAD"))
+        return false;
+    return server->token ? hs_caller__may_change(mhd, upload->authority, upload->token)
+                         : hs_caller__is_no_old_page(mhd);
 }
 
 static enum MHD_Result count_host(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
@@ -508,7 +442,7 @@ static enum MHD_Result serve_page(struct hs_http_server *server, struct MHD_Conn
                                       .uri = &upload->uri,
                                       .body = upload->bytes ? upload->bytes : "",
                                       .body_length = upload->length,
-                                      .may_change = may_change(server, mhd, method),
+                                      .may_change = may_change(server, mhd, method, upload),
                                       .connection = mhd,
                                       .cancel = connection ? &connection->cancel_token->ended : &server->cancel};
     for (const struct hs_http_page *page = server->pages; page->method; page++) {
@@ -533,8 +467,8 @@ static bool may_ask(const struct hs_http_server *server, struct MHD_Connection *
 {
     const struct http_connection *connection = connection_of(mhd);
     if (server->token)
-        return has_token(server, mhd, &upload->uri);
-    return connection && connection->is_own && is_own_request(mhd, upload->authority);
+        return upload->token != HS_CALLER_NO_TOKEN;
+    return connection && connection->is_own && hs_caller__is_own(mhd, upload->authority);
 }
 
 static enum MHD_Result turn_away(struct hs_http_server *server, struct MHD_Connection *mhd)
@@ -617,6 +551,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const c
         return MHD_NO;
     if (!upload->seen) {
         upload->seen = true;
+        if (server->token)
+            upload->token = hs_caller__token(mhd, &upload->uri, upload->authority, server->token, server->port);
         upload->known = may_ask(server, mhd, upload);
         upload->refused = !upload->known && !is_open(server, mhd, &upload->uri, upload->authority);
         upload->hostless = !names_its_host(mhd, version);

@@ -30,9 +30,9 @@ def seeded():
 
 
 class Server:
-    def __init__(self, *arguments, environment=None):
+    def __init__(self, *arguments, environment=None, before=None):
         self.process = subprocess.Popen([COMMAND, "server", "--port", "0", *arguments], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
+                                        stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}, preexec_fn=before)
         line = self.process.stdout.readline().strip()
         if not line.startswith("http://"):
             self.process.wait()

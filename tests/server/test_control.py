@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Commands to the process that writes a trace: only with --control, only to the one that writes this trace."""
+import ctypes
 import glob
 import json
 import os
@@ -9,11 +10,13 @@ import unittest
 
 from client import COMMAND, SHIM, TestCase
 
-# Allocates as many bytes as each line says, and answers; "again" executes the program anew, with another trace.
+# Allocates as many bytes as each line says, and answers; "again" executes the program anew, with another trace; "hide" lets
+# nobody without rights look at the process.
 PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 static char line[4096];
 int main(int count, char **words)
@@ -26,6 +29,8 @@ int main(int count, char **words)
         line[strcspn(line, "\n")] = 0;
         if (!strcmp(line, "again"))
             execv("/proc/self/exe", words);
+        if (!strcmp(line, "hide"))
+            prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
         void *volatile block = malloc(strtoul(line, NULL, 10));
         (void)block;
         puts("done");
@@ -33,6 +38,13 @@ int main(int count, char **words)
     return 0;
 }
 """
+
+
+def without_rights():
+    """Root may look at all processes, but not without these: to trace, to administrate, to measure."""
+    drop_from_bounding_set = 24
+    for right in (19, 21, 38):
+        ctypes.CDLL(None).prctl(drop_from_bounding_set, right, 0, 0, 0)
 
 
 def until(condition):
@@ -133,6 +145,23 @@ class Control(TestCase):
         self.assertEqual(self.command(guarded, "stop", {"Authorization": "Bearer a-token"})[0], 200)
         self.assertFalse(self.listening(server)["recording"])
 
+    def test_a_cookie_is_no_page_of_this_server(self):
+        """Browsers send the cookie also for pages of other ports; what they say about them is not known of old browsers, and of
+        servers on other machines that are reached without HTTPS."""
+        self.start(HEAPSONDE_ENABLE_SERVER="1")
+        server = self.serve("--control", "--token", "a-token", self.trace)
+        cookie = {"Cookie": server.ask("/", {"Accept": "text/html"}, token="a-token")[1]["Set-Cookie"].split(";")[0]}
+        here, board = f"{server.host}:{server.port}", f"board.example:{server.port}"
+        for headers, wanted in (({}, 403), ({"Referer": f"http://{here}/"}, 403), ({"Origin": "null"}, 401), ({"Origin": f"http://{server.host}:1"}, 401),
+                                ({"Origin": f"http://{server.host}"}, 401), ({"Origin": f"http://{here}1"}, 401),
+                                ({"Origin": f"http://{board}"}, 401), ({"Sec-Fetch-Site": "same-site", "Origin": f"http://{here}"}, 401)):
+            self.assertEqual(self.command(server, "stop", {**cookie, **headers})[0], wanted, headers)
+        until(lambda: json.loads(server.ask("/data/last/control", cookie)[2])["recording"])
+        for headers in ({"Origin": f"http://{here}"}, {"Origin": f"http://{board}", "Host": board},
+                        {"Sec-Fetch-Site": "same-origin", "Origin": "https://proxy.example"}):
+            self.assertEqual(self.command(server, "mark", {**cookie, **headers}, text="here")[0], 200, headers)
+        self.assertEqual(self.command(server, "stop", {"Authorization": "Bearer a-token", "User-Agent": "Mozilla/5.0"})[0], 200)
+
     def test_other_machines_need_the_token(self):
         trace = self.random_trace("random.dat", 4, 100)
         refused = subprocess.run([COMMAND, "server", "--control", "--interface", "0.0.0.0", "--port", "0", trace], check=False, capture_output=True,
@@ -152,6 +181,17 @@ class Control(TestCase):
         self.assertIn("does not run", server.data("control")["absence"])
         self.assertEqual(self.command(server, "stop")[0], 409)
 
+    def test_a_process_that_may_not_be_looked_at(self):
+        self.start(HEAPSONDE_ENABLE_SERVER="1")
+        self.say("hide")
+        looks = subprocess.run(["cat", f"/proc/{self.program.pid}/maps"], check=False, capture_output=True, preexec_fn=without_rights)
+        if not looks.returncode:
+            self.skipTest("this user may look at all processes")
+        server = self.serve("--control", self.trace, before=without_rights)
+        self.assertIn("another user", server.data("control")["absence"])
+        status, said = self.command(server, "stop")
+        self.assertEqual((status, "another user" in said), (409, True))
+
     def test_only_the_process_that_writes_the_trace(self):
         """After exec the number of the process and its port are those of another recording."""
         self.start(HEAPSONDE_ENABLE_SERVER="1", HEAPSONDE_TRACK_CHILD_PROCESSES="1")
@@ -162,7 +202,7 @@ class Control(TestCase):
         self.until_readable(other)
         now = self.serve("--control", other)
         self.assertTrue(self.listening(now)["recording"])
-        until(lambda: "another trace" in server.data("control")["absence"])
+        until(lambda: "another trace" in (server.data("control")["absence"] or ""))
         self.assertEqual(self.command(server, "stop")[0], 409)
         self.assertTrue(self.listening(now)["recording"])
 

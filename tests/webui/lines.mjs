@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { after, test } from "node:test";
-import { open, serve, settled } from "./browser.mjs";
+import { get, open, serve, settled } from "./browser.mjs";
 
 const PADDING = 200, TABLE_ROWS = 1000;
 
@@ -150,9 +150,9 @@ export function lines({ view, inFolder, browser, record, programs }) {
   page("a table of more parts than it has rows says so", async (page, go) => {
     const parts = TABLE_ROWS + 234, found = 34567;
     await page.route((url) => url.pathname.endsWith("/totals") && url.search.includes("requester_line"), async (route) => {
-      const response = await route.fetch(), answer = await response.json(), { rows: [row], sum: { allocated } } = answer;
+      const answer = (await get(route.request().url())).json(), { rows: [row], sum: { allocated } } = answer;
       const rows = Array.from({ length: parts }, (_, i) => ({ ...row, key: `part ${i}`, self: { allocated: [1, 1] } }));
-      await route.fulfill({ response, json: { ...answer, sum: { allocated: [allocated[0] + parts, allocated[1] + parts] }, rows, total_count: found } });
+      await route.fulfill({ json: { ...answer, sum: { allocated: [allocated[0] + parts, allocated[1] + parts] }, rows, total_count: found } });
     });
     await go("treemap", "cost=allocated&ui.library=%3Dof-lines.dat");
     assert.deepEqual(await page.locator(".treemap-pane .note").allInnerTexts(),

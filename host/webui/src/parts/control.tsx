@@ -46,11 +46,11 @@ export function Control({ route }: { route: Route }) {
     setBusy(undefined);
   };
   if (answer.problem)
-    return <p class="problem" role="alert">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></p>;
+    return <p class="problem" role="alert">{plain(answer.problem.message)} <button type="button" onClick={answer.retry}>Retry</button></p>;
   if (!now?.allowed)
     return null;
   if (now.absence !== null)
-    return <p class="control faint">It cannot be commanded from here: {plain(now.absence)}. <button type="button" onClick={answer.retry}>Ask again</button></p>;
+    return <p class="control faint">The process cannot be commanded from here: {plain(now.absence)}. <button type="button" onClick={answer.retry}>Ask again</button></p>;
   return (
     <form class="control" aria-label="Commands to the process" aria-busy={!!busy} data-answered={answered} onSubmit={(event) => (event.preventDefault(), void send("mark"))}>
       <input type="text" placeholder="What happens now" aria-label="Text of the mark" maxLength={100} required value={text} onInput={(event) => setText(event.currentTarget.value)} />
