@@ -17,6 +17,7 @@
 
 #define MOST_DUMPS 10000 // each is in memory as a whole
 #define SECOND     ((uint64_t)1000000000)
+#define LATEST     (UINT64_MAX / 2)    // ns since 1970: in 2262
 #define APART      ((uint64_t)1000000) // ns between dumps that claim one time
 
 // ---- finding --------------------------------------------------------------------------------------------------------
@@ -123,6 +124,8 @@ uint64_t hs_dump_series__time_in(const char *text)
     const time_t seconds = rest ? timegm(&parts) : -1;
     if (seconds < 0)
         return 0;
+    if ((uint64_t)seconds > LATEST / SECOND)
+        return LATEST;
     const double fraction = *rest == '.' ? strtod(rest, NULL) : 0;
     return (uint64_t)seconds * SECOND + (uint64_t)(fraction * 1e9);
 }

@@ -142,7 +142,7 @@ static int put_libraries(const struct conditions_writing *writing, const char *i
             return hs_error__set(writing->error, ENOMEM, "out of memory");
         if (!pattern)
             continue;
-        fputs(first ? "match(path, " : " OR match(path, ", writing->out);
+        fputs(first ? "match(hex(path), " : " OR match(hex(path), ", writing->out);
         hs_sql__text(writing->out, pattern);
         fputc(')', writing->out);
         free(pattern);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONNECT_SECONDS = 5, ANSWER_MOST = 1 << 30 };
+enum { CONNECT_SECONDS = 5, ANSWER_MOST = 1 << 30, STATEMENT_MOST = 262144 };
 
 struct hs_database {
     const struct hs_curl_library *lib;
@@ -167,7 +167,13 @@ static int ask(struct hs_database *database, bool named, const char *statement, 
     struct hs_buffer own = {0}, *to = answer ? answer : &own;
     char query[128];
     snprintf(query, sizeof(query), "%s%s", named ? "database=" : "", named ? database->name : "");
-    int failed = post(database, query, statement, strlen(statement), false, to, error);
+    const size_t length = strlen(statement);
+    int failed = post(database, query, statement, length, false, to, error);
+    if (failed == -EREMOTEIO && length > STATEMENT_MOST)
+        hs_error__set(error, EREMOTEIO,
+                      "%s: the server refuses a statement of %zu bytes, such as those of long filters; give fewer or "
+                      "shorter ones. Servers accept 262,144 bytes unless max_query_size is set",
+                      database->address, length);
     if (!failed) {
         hs_buffer__put(to, "", 1);
         to->count -= !to->failed;

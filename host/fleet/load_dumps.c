@@ -415,6 +415,20 @@ static int put_session(struct hs_fleet_dump_files *files, const struct dump_file
     return hs_sender__put_session(files->sender, &session);
 }
 
+// A process that began before its clock was set began when its first dump was written, as far as is known.
+static uint64_t start_of(const struct hs_fleet_dump_files *files, const struct dump_file *file,
+                         const struct hs_dump *dump)
+{
+    const uint64_t since = hs_dump_series__time_in(fact(dump, "since"));
+    const uint32_t *time = files->times.data;
+    uint64_t start = file->time_ns;
+    if (since && (file->clock_ns || since >= NS_2001))
+        return since + file->clock_ns < LAST_TIME ? since + file->clock_ns : file->time_ns;
+    for (size_t i = 0; i < files->times.count; i++)
+        start = time[i] * SECOND < start ? time[i] * SECOND : start;
+    return start;
+}
+
 static int read_dump(struct hs_fleet_dump_files *files, const struct dump_file *file, bool first, bool last,
                      struct hs_fleet_loaded *loaded, struct hs_error *error)
 {
@@ -423,10 +437,8 @@ static int read_dump(struct hs_fleet_dump_files *files, const struct dump_file *
     int failed = hs_dump__open(file->path, &dump, error);
     if (failed)
         return failed;
-    if (first) {
-        const uint64_t since = hs_dump_series__time_in(fact(dump, "since"));
-        files->start_ns = since ? since + file->clock_ns : file->time_ns;
-    }
+    if (first)
+        files->start_ns = start_of(files, file, dump);
     failed = load_dump(files, file, dump, error);
     if (!failed && last && put_session(files, file, dump))
         failed = hs_error__set(error, ENOMEM, "out of memory");

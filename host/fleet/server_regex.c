@@ -5,14 +5,18 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define SPACES "\\t-\\r\\x{85}\\x{180e}\\p{Z}"
 
 struct translation {
     FILE *out;
     const char *at;
-    bool in_class;
+    bool in_class, ignores_case;
 };
 
 static bool begins(const char *text, const char *with)
@@ -20,25 +24,50 @@ static bool begins(const char *text, const char *with)
     return !strncmp(text, with, strlen(with));
 }
 
-// With PCRE2's Unicode properties these are more than ASCII's. NULL: it is the same in both.
+// With PCRE2's Unicode properties these are more than ASCII's. NULL: it is the same in both, or cannot be said.
 static const char *class_of(char letter, bool in_class)
 {
     switch (letter) {
     case 'w':
-        return in_class ? "\\p{L}\\p{N}_" : "[\\p{L}\\p{N}_]";
+        return in_class ? "_\\p{L}\\p{N}" : "[_\\p{L}\\p{N}]";
     case 'W':
-        return in_class ? NULL : "[^\\p{L}\\p{N}_]";
+        return in_class ? NULL : "[^_\\p{L}\\p{N}]";
     case 'd':
         return "\\p{Nd}";
     case 'D':
         return "\\P{Nd}";
     case 's':
-        return in_class ? "\\t-\\r\\p{Z}" : "[\\t-\\r\\p{Z}]";
+        return in_class ? SPACES : "[" SPACES "]";
     case 'S':
-        return in_class ? NULL : "[^\\t-\\r\\p{Z}]";
+        return in_class ? NULL : "[^" SPACES "]";
     default:
         return NULL;
     }
+}
+
+// The same of [:alpha:] and others; "": it cannot be said. Those that are left out are ASCII's in both.
+static const char *named_class_of(const char *name, size_t length, bool is_negative)
+{
+    static const struct {
+        const char *name, *class, *negative;
+    } known[] = {
+        {"alpha", "\\p{L}", "\\P{L}"},
+        {"lower", "\\p{Ll}", "\\P{Ll}"},
+        {"upper", "\\p{Lu}", "\\P{Lu}"},
+        {"digit", "\\p{Nd}", "\\P{Nd}"},
+        {"cntrl", "\\p{Cc}", "\\P{Cc}"},
+        {"alnum", "\\p{L}\\p{N}", ""},
+        {"word", "_\\p{L}\\p{N}", ""},
+        {"blank", "\\t\\x{180e}\\p{Zs}", ""},
+        {"space", SPACES, ""},
+        {"punct", "$+<=>\\^`|~\\p{P}", ""},
+        {"graph", "", ""},
+        {"print", "", ""},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (strlen(known[i].name) == length && !strncmp(known[i].name, name, length))
+            return is_negative ? known[i].negative : known[i].class;
+    return NULL;
 }
 
 static void copy(struct translation *translation, size_t length)
@@ -61,10 +90,35 @@ static void quote(struct translation *translation)
     translation->at += length + (end ? 2 : 0);
 }
 
+// Up to two digits; none are 0.
+static void number(struct translation *translation)
+{
+    size_t digits = 0;
+    while (digits < 2 && isxdigit((unsigned char)translation->at[2 + digits]))
+        digits++;
+    fprintf(translation->out, "\\x{%.*s}", digits ? (int)digits : 1, digits ? translation->at + 2 : "0");
+    translation->at += 2 + digits;
+}
+
+// Without regard to case, RE2 takes letters of the other case for those that are asked for, and PCRE2 does not.
+static bool is_of_case(const char *property)
+{
+    return strchr("lut", property[1]) && property[0] == 'L' && property[1];
+}
+
+static bool property(struct translation *translation)
+{
+    const char *at = translation->at + 2;
+    if (translation->ignores_case && *at == '{' && is_of_case(at + 1 + (at[1] == '^')))
+        return false;
+    copy(translation, 2);
+    return true;
+}
+
 static bool escape(struct translation *translation)
 {
-    const char letter = translation->at[1];
-    const char *class = class_of(letter, translation->in_class);
+    const unsigned char letter = (unsigned char)translation->at[1];
+    const char *class = class_of((char)letter, translation->in_class);
     if (class) {
         fputs(class, translation->out);
         translation->at += 2;
@@ -74,10 +128,18 @@ static bool escape(struct translation *translation)
         quote(translation);
         return true;
     }
-    const char *known = translation->in_class ? "fnrtaxpP" : "fnrtaxpPbBAz";
-    if (!ispunct((unsigned char)letter) && !(letter && strchr(known, letter)))
+    if (letter == 'p' || letter == 'P')
+        return property(translation);
+    if (letter == 'x' && translation->at[2] != '{') {
+        number(translation);
+        return true;
+    }
+    const char *known = translation->in_class ? "fnrtax" : "fnrtaxbBAz";
+    if (!letter || (isalnum(letter) && !strchr(known, letter)))
         return false;
-    copy(translation, 2);
+    if (letter >= 0x80)
+        translation->at++;
+    copy(translation, letter < 0x80 ? 2 : 1);
     return true;
 }
 
@@ -93,14 +155,35 @@ static bool open_class(struct translation *translation)
     return true;
 }
 
-static bool in_class(struct translation *translation)
+static bool named_class(struct translation *translation, size_t length)
 {
-    if (begins(translation->at, "[:")) {
-        const char *end = strstr(translation->at, ":]");
-        copy(translation, end ? (size_t)(end - translation->at) + 2 : 1);
+    const bool is_negative = translation->at[2] == '^';
+    const char *name = translation->at + 2 + is_negative;
+    const char *class = named_class_of(name, length, is_negative);
+    if (class && (!*class || (translation->ignores_case && is_of_case(class + 3))))
+        return false;
+    if (!class) {
+        copy(translation, 4 + is_negative + length);
         return true;
     }
-    translation->in_class = *translation->at != ']';
+    fputs(class, translation->out);
+    translation->at = name + length + 2;
+    return true;
+}
+
+static bool in_class(struct translation *translation)
+{
+    const char *at = translation->at;
+    if (begins(at, "[:")) {
+        const char *name = at + 2 + (at[2] == '^');
+        const size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz");
+        if (begins(name + length, ":]"))
+            return named_class(translation, length);
+    }
+    // Here it is a letter.
+    if (*at == '[')
+        fputc('\\', translation->out);
+    translation->in_class = *at != ']';
     copy(translation, 1);
     return true;
 }
@@ -115,6 +198,7 @@ static bool open_group(struct translation *translation)
         size_t flags = strspn(at + 1, "ims-");
         if (!flags || (at[1 + flags] != ':' && at[1 + flags] != ')'))
             return false;
+        translation->ignores_case |= memchr(at + 1, 'i', flags) != NULL;
     }
     copy(translation, 1);
     // So that what follows is not taken for a repetition.
@@ -152,20 +236,22 @@ static bool step(struct translation *translation)
     }
 }
 
+// The server first looks for the letters that a match has to have, and takes no notice of what they are part of. With
+// an alternative, which matches nothing, there are none.
+#define NEVER "|z\\Az"
+
 char *hs_server_regex__of_perl(const char *name, const char *text, struct hs_error *error)
 {
     struct hs_text_stream stream;
     struct translation translation = {.out = hs_text_stream__open(&stream), .at = text};
-    // The server first looks for the letters that a match has to have, and takes no notice of (?i) there. With an
-    // alternative, which matches nothing here, there are none.
-    const bool has_flags = strstr(text, "(?");
     bool good = true;
-    if (translation.out && has_flags)
-        fputs("(?:", translation.out);
+    // The server has the dot match ends of lines.
+    if (translation.out)
+        fputs("(?-s:", translation.out);
     while (translation.out && good && *translation.at)
         good = step(&translation);
-    if (translation.out && has_flags)
-        fputs(")|z\\Az", translation.out);
+    if (translation.out)
+        fputs(")" NEVER, translation.out);
     char *result = hs_text_stream__close(&stream);
     if (good && !result)
         hs_error__set(error, ENOMEM, "%s: out of memory", name);
@@ -180,33 +266,41 @@ char *hs_server_regex__of_perl(const char *name, const char *text, struct hs_err
     return NULL;
 }
 
-// As fnmatch has them. Without an end it is a letter.
-static const char *put_brackets(FILE *out, const char *at, bool of_name)
+// ---- libraries -----------------------------------------------------------------------------------------------------
+//
+// Names are any bytes, and the server matches letters of UTF-8: so these are matched as hexadecimal digits, two a byte.
+
+// Behind the end of a bracket expression, or NULL: it has none, and [ stands for itself.
+static const char *end_of_brackets(const char *at)
 {
-    const bool negative = at[1] == '!' || at[1] == '^';
-    const char *first = at + 1 + negative;
-    const char *end = *first ? strchr(first + 1, ']') : NULL;
-    if (!end) {
-        fputs("\\[", out);
-        return at + 1;
+    at++;
+    at += *at == '!' || *at == '^';
+    at += *at == ']';
+    while (*at && *at != ']') {
+        const char close[] = {at[1], ']', 0};
+        const char *end = *at == '[' && at[1] && strchr(":.=", at[1]) ? strstr(at + 2, close) : NULL;
+        if (end)
+            at = end + 2;
+        else
+            at += *at == '\\' && at[1] ? 2 : 1;
     }
-    fputs(negative ? of_name ? "[^/" : "[^" : "[", out);
-    for (at = first; at < end; at++) {
-        if (strchr("\\[]^", *at))
-            fputc('\\', out);
-        fputc(*at, out);
-    }
-    fputc(']', out);
-    return end + 1;
+    return *at ? at + 1 : NULL;
 }
 
-static const char *put_letter(FILE *out, const char *at)
+// What it matches is what fnmatch says of each byte.
+static void put_brackets(FILE *out, const char *at, const char *end, bool of_name)
 {
-    at += *at == '\\' && at[1];
-    if (ispunct((unsigned char)*at))
-        fputc('\\', out);
-    fputc(*at, out);
-    return at + 1;
+    char *brackets = strndup(at, (size_t)(end - at));
+    const char *between = "(?:";
+    for (unsigned byte = 1; byte <= UINT8_MAX && brackets; byte++) {
+        const char name[] = {(char)byte, 0};
+        if ((of_name && byte == '/') || fnmatch(brackets, name, 0))
+            continue;
+        fprintf(out, "%s%02X", between, byte);
+        between = "|";
+    }
+    fputs(*between == '|' ? ")" : "z", out);
+    free(brackets);
 }
 
 char *hs_server_regex__of_library(const char *text)
@@ -214,19 +308,27 @@ char *hs_server_regex__of_library(const char *text)
     struct hs_text_stream stream;
     FILE *out = hs_text_stream__open(&stream);
     const bool of_name = !strchr(text, '/');
+    const char *any = of_name ? "(?:[013-9A-F].|2[0-9A-E])" : "(?:..)";
     if (out)
-        fputs(of_name ? "^(?:.*/)?" : "^", out);
+        fputs(of_name ? "^(?:(?:..)*2F)?" : "^", out);
     while (out && *text) {
-        if (*text == '[') {
-            text = put_brackets(out, text, of_name);
+        const char *end = *text == '[' ? end_of_brackets(text) : NULL;
+        if (end) {
+            put_brackets(out, text, end, of_name);
+            text = end;
         } else if (*text == '*' || *text == '?') {
-            fprintf(out, "%s%s", of_name ? "[^/]" : "(?s:.)", *text == '*' ? "*" : "");
+            fprintf(out, "%s%s", any, *text == '*' ? "*" : "");
             text++;
         } else {
-            text = put_letter(out, text);
+            const bool is_escape = *text == '\\';
+            text += is_escape;
+            if (*text)
+                fprintf(out, "%02X", (uint8_t)*text++);
+            else
+                fputc('z', out); // fnmatch wants something behind it
         }
     }
     if (out)
-        fputc('$', out);
+        fputs("$" NEVER, out);
     return hs_text_stream__close(&stream);
 }

@@ -363,7 +363,13 @@ def check_dumps(database):
     expect(len(set(states.values())) == 1 and states['folder'].count('\t0\t0') >= 1, f'{states}')
     with open(path, encoding='utf-8') as file:
         text = file.read()
-    for name, year in (('unset', 1970), ('beyond', 2900)):
+    # The clock was set after the process had begun.
+    with open(f'{work}/began', 'w', encoding='utf-8') as file:
+        file.write(re.sub(r'^(# since: )\d{4}', r'\g<1>1970', text, flags=re.MULTILINE))
+    run('fleet', 'load', database.address, f'{work}/began', '--device', 'began')
+    times = database.ask("SELECT toUInt32(start), toUInt32(seen) FROM session WHERE device = 'began'").split()
+    expect(times[0] == times[1], f'the time of the first dump: {times}')
+    for name, year in (('unset', 1970), ('beyond', 2900), ('far', 9999)):
         with open(f'{work}/{name}', 'w', encoding='utf-8') as file:
             file.write(re.sub(r'^(# (time|since): )\d{4}', lambda match: f'{match[1]}{year}', text, flags=re.MULTILINE))
     before = int(database.ask('SELECT toUInt32(now())'))
@@ -372,7 +378,8 @@ def check_dumps(database):
     times = database.ask("SELECT toUInt32(seen), toInt64(toUInt32(seen)) - toInt64(toUInt32(start)) FROM session WHERE device = 'unset'").split()
     expect(int(times[0]) == before and abs(int(times[1])) < 400 * 86400, f'the time of the file: {times}')
     check('unset', path)
-    expect('2106' in run('fleet', 'load', database.address, f'{work}/beyond', status=1), 'no such time')
+    for name in ('beyond', 'far'):
+        expect('2106' in run('fleet', 'load', database.address, f'{work}/{name}', status=1), 'no such time')
     refused = f'{work}/dumps/named.collapsed'
     with open(refused, 'w', encoding='utf-8') as file:
         file.write('main;leak 100\n')
@@ -478,6 +485,8 @@ def events():
     expect([row['devices'] for row in rows] == [2] and function_of(database, rows[0]['stack']) == 'grower_lose', f'the same stack: {rows}')
     check_filters(database, {'gw-1': trace, 'gw-2': with_sums})
     check_refused_filters(database, trace)
+    check_names(database)
+    check_libraries(database)
 
 
 # Filters that single blocks need are for traces of events alone.
@@ -523,6 +532,57 @@ def check_filters(database, traces):
     expect('grower_lose' not in run('fleet', 'sql', database.address, 'stacks', '--function', 'grower_lose'), 'as digits')
 
 
+NAMES = ('Abc', '41bc', 'abcL', 'xLy', 'a_b', 'a-b', 'aéb', 'É', 'é', 'a\x85b', '\u180e', '٣', 'a]', '_]', 'a[', 'operator[]', 'a{,3}', 'a|b', 'x:y', '\udcffab')
+PATTERNS = (r'\x41bc', r'\x4', r'\pL', r'[[:alpha:]_]]', r'^[[:alpha:]]+$', r'^[[:^alpha:]]+$', r'a[[:space:]]b', r'a\sb', r'^\s$', r'^[[:digit:]]$',
+            r'[[:upper:]]', r'[[:punct:]]', r'^[^[:lower:]]+$', 'a.b', '^[\\w-]+$', r'[a[]$', r'[[:x]y', r'a\|b', r'a{,3}', '(?i)É', r'^[\QA-L\E]', r'a\éb', r'[]]', '')
+
+
+def check_names(database):
+    """Regular expressions have one meaning, whatever is in names and however they are written."""
+    with open(f'{work}/names.collapsed', 'wb') as file:
+        for i, name in enumerate(NAMES):
+            file.write(os.fsencode(name) + f' {1 << i}\n'.encode())
+    names = ', '.join(f"(unhex('{os.fsencode(name).hex()}'), {1 << i})" for i, name in enumerate(NAMES))
+    sums, reported = [], []
+    for pattern in PATTERNS:
+        reported.append(json.loads(run('report', '--json', '--function', pattern, f'{work}/names.collapsed'))['live_bytes'])
+        statement = run('fleet', 'sql', database.address, 'stacks', '--function', pattern)
+        sums.append('sum(row.2 * match(row.1, ' + re.search(r"match\(function, (unhex\('[0-9a-f]*'\))", statement)[1] + '))')
+    found = database.ask(f'SELECT {", ".join(sums)} FROM (SELECT arrayJoin([{names}]) AS row) FORMAT TabSeparated').split()
+    for pattern, bits, expected in zip(PATTERNS, found, reported):
+        expect(int(bits) == expected, f'{pattern}: {int(bits):b} {expected:b}')
+    expect(len(set(reported)) >= 15, f'{reported}')
+    # The dot does not match the end of a line, which no file of stacks can hold.
+    for pattern, matches in (('a.b', '0'), ('(?s)a.b', '1')):
+        statement = run('fleet', 'sql', database.address, 'stacks', '--function', pattern)
+        condition = re.search(r"match\(function, (unhex\('[0-9a-f]*'\))", statement)[1]
+        expect(database.ask(f"SELECT match('a\\nb', {condition})") == matches, pattern)
+
+
+LIBRARIES = ('/lib/libd5.so', '/lib/a]b', '/lib/lib\udcff.so', '/lib/é.so', '/lib/a[b', '/l/a-b', '/l/a\\b', 'plain', '/l/a/')
+
+
+def check_libraries(database):
+    """So do names of libraries, which may be any bytes."""
+    with open(f'{work}/libraries.heap', 'wb') as file:
+        file.write(b'heap profile: 1: 1 [ 1: 1] @ heapprofile\n')
+        for i in range(len(LIBRARIES)):
+            file.write(f'1: {1 << i} [1: {1 << i}] @ {0x7f0000000500 + (i << 32):#x}\n'.encode())
+        file.write(b'\nMAPPED_LIBRARIES:\n')
+        for i, path in enumerate(LIBRARIES):
+            start = 0x7f0000000000 + (i << 32)
+            file.write(f'{start:x}-{start + 4096:x} r-xp 00000000 00:00 {i + 1} '.encode() + os.fsencode(path) + b'\n')
+    run('fleet', 'load', database.address, f'{work}/libraries.heap', '--device', 'libraries')
+    seen = set()
+    for value in ('libd[[:digit:]].so', 'a[]\\]]b', 'a[\\]]b', 'lib?.so', '??.so', '*.so', 'a[+--]b', '*/*', '*[!a-z]', 'a\\', 'a[!/]b'):
+        report = json.loads(run('report', '--json', '--library', value, f'{work}/libraries.heap'))['live_bytes']
+        stacks = asked('stacks', database.address, '--device', 'libraries', '--library', value)
+        found = sum(row['in_use_bytes'] for row in stacks)
+        expect(found == report, f'{value}: {found:b} {report:b}')
+        seen.add(found)
+    expect(len(seen) >= 8, f'{seen}')
+
+
 def check_refused_filters(database, trace):
     """What sums cannot answer is refused by its name."""
     for name, value in (('size-min', '1'), ('max-size', '1'), ('thread', 'x'), ('from', '1'), ('to', '1'), ('lifetime-min', '1'),
@@ -530,9 +590,11 @@ def check_refused_filters(database, trace):
                         ('mmaped', 'yes'), ('arena', 'main'), ('jemalloc', 'yes'), ('marker', '1'), ('group-interval-min', '1'),
                         ('group-max-total-usage-first-seen-min', '1'), ('chain-length-min', '1'), ('alive-at-2', '1'), ('alive-at', '10%'),
                         ('from-map', '1'), ('group-leaked-allocations-min', '1.0001%'), ('function', '(?=x)'), ('function', 'a++'),
-                        ('source-regex', r'(a)\1'), ('negative-function-regex', r'\R'), ('function-regex', '(?<a>b)')):
+                        ('source-regex', r'(a)\1'), ('negative-function-regex', r'\R'), ('function', '[[:print:]]'), ('function', r'(?i)\p{Lu}'), ('function', '(?i)[[:lower:]]'), ('function-regex', '(?<a>b)')):
         text = run('fleet', 'stacks', database.address, f'--{name}', value, status=2)
         expect(name.split('-')[0 if name == 'function' else -1] in text and len(text) > 60, f'{name}: {text}')
+    libraries = [text for i in range(2000) for text in ('--library', f'library-number-{i}.so')]
+    expect('max_query_size' in run('fleet', 'stacks', database.address, *libraries, status=1), 'a long statement')
     for where in ('size>=1', 'not thread=main', 'alive_at=1'):
         run('fleet', 'stacks', database.address, '--where', where, status=2)
     expect('rollup' in run('fleet', 'growth', database.address, '--group-allocations-min', '2', status=2), 'growth')
