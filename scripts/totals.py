@@ -27,13 +27,13 @@ def add(path, build):
     global passed
     try:
         suite = ElementTree.parse(path).getroot()
-    except (OSError, ElementTree.ParseError) as error:
+        cases = [(case, float(case.get("time") or 0)) for case in suite.iter("testcase")]
+    except (OSError, LookupError, ValueError, ElementTree.ParseError) as error:
         failures.append((f"{path} cannot be read: {error}", ""))
         return
-    for case in suite.iter("testcase"):
-        status, name = case.get("status"), case.get("name")
+    for case, took in cases:
+        status, name = case.get("status"), case.get("name") or "(a test without a name)"
         output = case.findtext("system-out") or ""
-        took = float(case.get("time") or 0)
         seconds[build] += took
         slowest.append((took, name, build))
         if status == "run":
@@ -47,6 +47,8 @@ def add(path, build):
             failures.append((f"{name} ({build})", "\n".join(failed_lines(output))))
 
 
+# What the terminal's encoding lacks does not end this before the last line.
+sys.stdout.reconfigure(errors="backslashreplace")
 for path in sys.argv[1:]:
     add(path, os.path.basename(path).removeprefix("tests-").removesuffix(".xml"))
 

@@ -28,6 +28,7 @@ enum { UNIT = 4, X1 = 1, X15 = 15, X16, X17, X29 = 29, X30, ZERO };
 
 enum {
     SYSTEM_CALL = 0xd4000001,
+    NOP = 0xd503201f,
     RETURN = 0xd65f03c0,
     JUMP_X16 = 0xd61f0200,
     CALL_X16 = 0xd63f0200,
@@ -352,8 +353,33 @@ static bool branches(enum kind kind)
     return kind == JUMP || kind == CONDITIONAL || kind == TEST;
 }
 
-// Of a function whose size is not known: it ends with an instruction that leads elsewhere, where no earlier one jumps
-// further.
+// brk, hlt, udf: compilers put them where nothing comes by.
+static bool traps(uint32_t word)
+{
+    return (word & 0xffe0001f) == 0xd4200000 || (word & 0xffe0001f) == 0xd4400000 || !(word >> 16);
+}
+
+// Not directly behind a call that returns: the register of the return address then leads to here.
+static bool saves_return(uint32_t word)
+{
+    return is_signing(word) || (word & 0xffc07fff) == 0xa9807bfd; // stp x29, x30, [sp, #-size]!
+}
+
+// Whether another function may begin behind a call, or behind filler after it.
+static bool is_followed_by_another(uint64_t function, const uint8_t *bytes, uint64_t length, uint64_t offset)
+{
+    enum { ALIGNMENT = 16 };
+    uint64_t first = offset;
+    if (offset + UNIT <= length && saves_return(word_at(bytes, offset)))
+        return true;
+    for (; (function + offset) % ALIGNMENT; offset += UNIT)
+        if (offset + UNIT > length || (word_at(bytes, offset) != NOP && word_at(bytes, offset)))
+            return false;
+    return offset > first;
+}
+
+// Of a function whose size is not known: it ends with an instruction that leads elsewhere, or with a call that does not
+// return, where no earlier one jumps further.
 static uint64_t size_of(uint64_t function, const uint8_t *bytes, uint64_t length)
 {
     uint64_t last = function, offset = 0;
@@ -364,7 +390,9 @@ static uint64_t size_of(uint64_t function, const uint8_t *bytes, uint64_t length
         offset += UNIT;
         if (target > last && target < function + length)
             last = target;
-        if ((kind == JUMP || kind == INDIRECT) && function + offset > last)
+        if (function + offset > last &&
+            (kind == JUMP || kind == INDIRECT || traps(word) ||
+             ((kind == CALL || kind == INDIRECT_CALL) && is_followed_by_another(function, bytes, length, offset))))
             break;
     }
     return offset;

@@ -222,6 +222,19 @@ static bool leaves(const struct instruction *instruction)
            (opcode == 0xc3 || opcode == 0xc2 || (opcode == 0xff && (extension == 4 || extension == 5)));
 }
 
+// ud2, hlt, int3: compilers put them where nothing comes by.
+static bool traps(const struct instruction *instruction)
+{
+    uint8_t opcode = instruction->parts.opcode;
+    return (instruction->is_second && opcode == 0x0b) || (instruction->is_main && (opcode == 0xf4 || opcode == 0xcc));
+}
+
+static bool is_filler(const struct instruction *instruction)
+{
+    uint8_t opcode = instruction->parts.opcode;
+    return (instruction->is_second && opcode == 0x1f) || (instruction->is_main && (opcode == 0x90 || opcode == 0xcc));
+}
+
 static bool is_relative(const struct instruction *instruction)
 {
     return instruction->parts.has_modrm && instruction->parts.is_memory && (instruction->parts.modrm & 0xc7) == 5;
@@ -309,7 +322,23 @@ struct extent {
     size_t size;   // of the function; 0: not known
 };
 
-// The size of a function: it ends with an instruction that leads elsewhere, where no earlier one jumps further.
+// Whether another function may begin behind filler.
+static bool is_followed_by_another(const struct extent *extent, size_t at)
+{
+    enum { ALIGNMENT = 16 };
+    struct instruction instruction;
+    size_t first = at;
+    while ((extent->function + at) % ALIGNMENT) {
+        if (!take(&instruction, extent->code + at, extent->length - at, extent->function + at) ||
+            !is_filler(&instruction))
+            return false;
+        at += instruction.parts.at;
+    }
+    return at > first;
+}
+
+// The size of a function: it ends with an instruction that leads elsewhere, or with a call that does not return, where
+// no earlier one jumps further.
 static size_t size_of(const struct extent *extent)
 {
     struct instruction instruction;
@@ -323,7 +352,9 @@ static size_t size_of(const struct extent *extent)
         if (branches(&instruction) && instruction.target > last &&
             instruction.target < extent->function + extent->length)
             last = instruction.target;
-        if ((is_jump(&instruction) || leaves(&instruction)) && extent->function + at > last)
+        if (extent->function + at > last &&
+            (is_jump(&instruction) || leaves(&instruction) || traps(&instruction) ||
+             ((is_direct_call(&instruction) || is_indirect_call(&instruction)) && is_followed_by_another(extent, at))))
             return at;
     }
     return extent->length;

@@ -182,8 +182,7 @@ static uint8_t *read_code(const struct hs_hooks *hooks, const struct hs_function
 {
     *length = !function->size ? LOOKED_AT : function->size < MOST_LOOKED_AT ? function->size + UNIT : MOST_LOOKED_AT;
     uint8_t *code = malloc(*length);
-    while (code && *length >= UNIT && hs_inject_target__read(hooks->target, function->address, code, *length))
-        *length /= 2;
+    *length = code ? hs_inject_target__read_some(hooks->target, function->address, code, *length) : 0;
     if (*length >= UNIT)
         return code;
     free(code);

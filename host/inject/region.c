@@ -159,10 +159,7 @@ static bool is_inside(const struct hs_region *region, uint64_t address)
 static bool returns_inside(const struct hs_region *region, const struct hs_inject_target *target, uint64_t sp)
 {
     uint64_t words[STACK_LOOKED_AT / sizeof(uint64_t)];
-    uint64_t from = sp & ~(uint64_t)7;
-    size_t length = sizeof words;
-    while (length >= sizeof *words && hs_inject_target__read(target, from, words, length))
-        length /= 2;
+    size_t length = hs_inject_target__read_some(target, sp & ~(uint64_t)7, words, sizeof words);
     for (size_t i = 0; i < length / sizeof *words; i++)
         if (is_inside(region, words[i]))
             return true;

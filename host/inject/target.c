@@ -188,6 +188,12 @@ bool hs_inject_target__is_gone(const struct hs_inject_target *target)
     return target->mapping_count > 0;
 }
 
+size_t hs_inject_target__read_some(const struct hs_inject_target *target, uint64_t at, void *bytes, size_t length)
+{
+    ssize_t done = pread(target->memory, bytes, length, (off_t)at);
+    return done < 0 ? 0 : (size_t)done;
+}
+
 int hs_inject_target__read(const struct hs_inject_target *target, uint64_t at, void *bytes, size_t length)
 {
     ssize_t done = pread(target->memory, bytes, length, (off_t)at);

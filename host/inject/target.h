@@ -48,6 +48,8 @@ int hs_inject_target__read_mappings(struct hs_inject_target *target, struct hs_e
 // Whether the program whose memory was opened has ended, or its process has executed another one.
 bool hs_inject_target__is_gone(const struct hs_inject_target *target);
 
+// How many of the bytes from `at` on can be read, up to memory that cannot.
+size_t hs_inject_target__read_some(const struct hs_inject_target *target, uint64_t at, void *bytes, size_t length);
 // 0 or a negative errno; a part counts as nothing.
 int hs_inject_target__read(const struct hs_inject_target *target, uint64_t at, void *bytes, size_t length);
 int hs_inject_target__write(const struct hs_inject_target *target, uint64_t at, const void *bytes, size_t length);

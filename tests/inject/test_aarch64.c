@@ -284,6 +284,40 @@ START_TEST(test_others)
 }
 END_TEST
 
+// How a function may end whose size is not known. The next one calls it as above.
+static const struct {
+    uint32_t words[5];
+    unsigned count;
+    bool ends;
+} endings[] = {
+    {{OTHER}, 1, true},
+    {{0xd4207d00}, 1, true},                                                 // brk #1000
+    {{0xd4400000}, 1, true},                                                 // hlt
+    {{0}, 1, true},                                                          // udf
+    {{0x91000400, 0x94000010, 0xd503201f, 0xd503201f, 0xd503201f}, 5, true}, // add; bl; nop up to a multiple of 16
+    {{0x91000400, 0x94000010, 0, 0, 0}, 5, true},                            // add; bl; udf
+    {{0x91000400, 0x94000010, 0xd503201f}, 3, false},                        // add; bl; less filler
+    {{0x94000010, 0xa9be7bfd}, 2, true},                                     // bl; stp x29, x30, [sp, #-32]!
+    {{0x94000010, PACIASP}, 2, true},                                        // bl; paciasp
+    {{0x94000010, 0xa9be4ff4}, 2, false},                                    // bl; stp x20, x19, [sp, #-32]!
+    {{0x94000010}, 1, false},                                                // bl
+    {{0xd503201f, 0xd503201f}, 2, false},                                    // nop
+    {{0xd4000001}, 1, false},                                                // svc
+};
+
+START_TEST(test_endings)
+{
+    uint32_t words[16] = {0x91000400, 0xb4000040, 0x91000400};
+    unsigned count = 3 + endings[_i].count;
+    struct hs_moved_code moved = {.may_call = false};
+    memcpy(words + 3, endings[_i].words, sizeof endings[_i].words);
+    words[count++] = 0xaa0103e0;
+    words[count] = 0x14000000 | (-count & 0x3ffffff);
+    bool done = hs_inject_aarch64.move(&moved, FUNCTION, (const uint8_t *)words, sizeof words, 0, PLACE);
+    ck_assert_int_eq(done, endings[_i].ends);
+}
+END_TEST
+
 START_TEST(test_reach)
 {
     struct hs_moved_code moved = {.may_call = false};
@@ -413,6 +447,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, test_beginnings);
     tcase_add_test(tests, test_loops);
     tcase_add_test(tests, test_others);
+    tcase_add_loop_test(tests, test_endings, 0, sizeof endings / sizeof *endings);
     tcase_add_test(tests, test_reach);
     tcase_add_test(tests, test_islands);
     tcase_add_test(tests, test_library);

@@ -189,6 +189,40 @@ START_TEST(test_other)
 }
 END_TEST
 
+// How a function may end whose size is not known. The next one calls it as above.
+static const struct {
+    uint8_t bytes[8];
+    size_t length;
+    bool ends;
+} endings[] = {
+    {{0xc3}, 1, true},                               // ret
+    {{0xf4}, 1, true},                               // hlt
+    {{0x0f, 0x0b}, 2, true},                         // ud2
+    {{0xcc}, 1, true},                               // int3
+    {{0xe8, 0, 0, 0, 0, 0x66, 0x90}, 7, true},       // call; filler up to a multiple of 16
+    {{0xff, 0xd0, 0x0f, 0x1f, 0x44, 0, 0}, 7, true}, // call *%rax; filler
+    {{0xe8, 0, 0, 0, 0, 0xcc, 0xcc}, 7, true},       // call; int3
+    {{0xe8, 0, 0, 0, 0, 0x90}, 6, false},            // call; less filler
+    {{0xe8, 0, 0, 0, 0}, 5, false},                  // call
+    {{0x0f, 0x1f, 0x80, 0, 0, 0, 0}, 7, false},      // filler
+};
+
+START_TEST(test_endings)
+{
+    static const uint8_t beginning[] = {0x48, 0x89, 0xf8, 0x74, 4, 0x48, 0x83, 0xc0, 1},
+                         next[] = {0x48, 0x89, 0xf7, 0xeb};
+    uint8_t bytes[32];
+    struct hs_moved_code moved;
+    size_t length = sizeof beginning + endings[_i].length;
+    memset(bytes, 0xcc, sizeof bytes);
+    memcpy(bytes, beginning, sizeof beginning);
+    memcpy(bytes + sizeof beginning, endings[_i].bytes, endings[_i].length);
+    memcpy(bytes + length, next, sizeof next);
+    bytes[length + sizeof next] = (uint8_t) - (int)(length + sizeof next + 1);
+    ck_assert_pstr_eq(move(&moved, bytes, sizeof bytes, 0), endings[_i].ends ? NULL : LOOPS);
+}
+END_TEST
+
 // ---- a whole library -----------------------------------------------------------------------------------------------
 
 static const uint8_t *code_at(const struct hs_elf_file *file, uint64_t address, uint64_t size)
@@ -261,6 +295,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tests, test_made_up, 0, sizeof made_up / sizeof *made_up);
     tcase_add_test(tests, test_long);
     tcase_add_test(tests, test_other);
+    tcase_add_loop_test(tests, test_endings, 0, sizeof endings / sizeof *endings);
     tcase_add_test(tests, test_library);
     suite_add_tcase(suite, tests);
     int failed = run_suite(suite);

@@ -138,6 +138,27 @@ class Totals(unittest.TestCase):
         self.assertIn('    | not ok 1 - breaks 1\n', done.stdout)
         self.assertEqual(done.stdout.splitlines()[-1], '1 passed, 1 failed')
 
+    def test_last_line(self):
+        """Whatever a file has, or a terminal cannot show."""
+        case = '<testsuite><testcase name="a" status="fail" time="1"><system-out>\u2716 \u00e9</system-out></testcase></testsuite>'
+        for content, last in (
+                (case, '0 passed, 1 failed'),
+                ('', '0 passed, 1 failed'),
+                (case[:40], '0 passed, 1 failed'),
+                ('\0\1', '0 passed, 1 failed'),
+                (case.replace('"1"', '"soon"'), '0 passed, 1 failed'),
+                ('<?xml version="1.0" encoding="none"?>' + case, '0 passed, 1 failed'),
+                ('<a><testcase status="run"/><testcase name="b" status="run"/><testcase/></a>', '2 passed, 1 failed'),
+                ('<a><testcase status="notrun"><skipped/></testcase></a>', '0 passed, 0 failed, 1 skipped')):
+            with tempfile.TemporaryDirectory(prefix='heapsonde-') as folder:
+                path = os.path.join(folder, 'tests-host.xml')
+                with open(path, 'w', encoding='utf-8') as file:
+                    file.write(content)
+                done = subprocess.run(['/usr/bin/python3', TOTALS, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                      env={**os.environ, 'PYTHONIOENCODING': 'ascii'}, check=False)
+            self.assertEqual(done.stdout.splitlines()[-1:], [last], (content, done.stderr))
+            self.assertEqual(done.returncode, 'passed, 0' not in last, content)
+
     def test_long_output(self):
         """What fails at the end of megabytes is in the file of a row, whole."""
         with tempfile.TemporaryDirectory(prefix='heapsonde-') as folder:
