@@ -662,11 +662,12 @@ export function criteria({ page, view, count, programs, command, environment, br
         const table = tables.nth(i), heads = await table.locator("th").count();
         assert.equal(await table.locator("th a.sort").count(), heads, name);
         for (let column = 0; column < heads; column++) {
+          const before = await page.evaluate(() => document.body.dataset.address);
           await table.locator("th a.sort").nth(column).click();
-          await table.locator("th").nth(column).and(page.locator("[aria-sort]")).waitFor();
-          await settled(page);
-          const sizes = await table.locator("tbody tr").evaluateAll((all, at) => all.map((row) => Number(/^([\d,]+) bytes?$/.exec(row.cells[at].querySelector("[title]")?.title ?? "")?.[1].replace(/,/g, ""))), column);
-          const way = await table.locator("th").nth(column).getAttribute("aria-sort") === "ascending" ? 1 : -1;
+          await page.waitForFunction((old) => document.body.dataset.address !== old && document.body.dataset.address === location.hash, before);
+          const [order, sizes] = await table.evaluate((one, at) => [one.querySelectorAll("th")[at].getAttribute("aria-sort"), [...one.querySelectorAll("tbody tr")].map((row) =>
+            Number(/^([\d,]+) bytes?$/.exec(row.cells[at].querySelector("[title]")?.title ?? "")?.[1].replace(/,/g, "")))], column), way = order === "ascending" ? 1 : -1;
+          assert.ok(order, `${name} ${column}`);
           if (sizes.every((size) => size >= 0))
             assert.deepEqual(sizes, [...sizes].sort((a, b) => way * (a - b)), name);
         }
