@@ -127,6 +127,13 @@ export async function settled(page) {
   } while (!await page.evaluate(isSettled));
 }
 
+// One box further down in the flame graph that has the focus; the next key begins there.
+export async function boxBelow(page, level) {
+  await page.keyboard.press("ArrowDown");
+  await page.waitForFunction((wanted) => new URLSearchParams(location.hash.split("?")[1]).get("ui.sel")?.split(".").length === wanted &&
+    document.body.dataset.address === location.hash, level);
+}
+
 // Until the table has this number of rows, and not one that begins with it.
 export function rowsAre(page, text) {
   return page.waitForFunction((wanted) => new RegExp(`of ${wanted}(?![\\d,])`).test(document.querySelector(".table .foot").textContent), text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Keys for what is selected and for instants, and the density of rows.
 import assert from "node:assert/strict";
-import { drawn, settled } from "./browser.mjs";
+import { boxBelow, settled } from "./browser.mjs";
 
 export function keys({ page, view, programs }) {
   const of = () => programs.server, cpp = (name, query) => view(name, query, programs.cpp);
@@ -27,11 +27,8 @@ export function keys({ page, view, programs }) {
         return;
       }
       await page.focus(".flame-pane");
-      for (let i = 0; i < 20 && !/^main:/.test(await page.locator(".said").innerText()); i++) {
-        await page.keyboard.press("ArrowDown");
-        await page.waitForFunction((levels) => new URLSearchParams(location.hash.split("?")[1]).get("ui.sel")?.split(".").length === levels, i + 1);
-        await drawn(page);
-      }
+      for (let i = 0; i < 20 && !/^main:/.test(await page.locator(".said").innerText()); i++)
+        await boxBelow(page, i + 1);
     };
     for (const name of ["flame", "tree"]) {
       await chosen(name);

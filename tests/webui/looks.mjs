@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // How views look: what they are is said, and no number is half covered.
 import assert from "node:assert/strict";
+import { drawn } from "./browser.mjs";
 
 export function looks({ page, view, programs }) {
   const of = () => programs.server, cpp = (name, query) => view(name, query, programs.cpp);
@@ -40,6 +41,20 @@ export function looks({ page, view, programs }) {
     await page.getByRole("link", { name: "Turn over" }).click();
     await page.waitForFunction(() => !location.hash.includes("ui.up"));
   }, { of });
+
+  page("the picture stays as wide as it is, however long the name under the mouse", async (page, go) => {
+    await go(view("flame", "cost=live", programs.hostileId));
+    const canvas = page.locator(".flame canvas"), box = await canvas.boundingBox();
+    let longest = 0;
+    for (let row = 0; row < 8; row++)
+      for (const part of [0.25, 0.75]) {
+        await page.mouse.move(box.x + part * box.width, box.y + row * 20 + 10);
+        await drawn(page);
+        longest = Math.max(longest, await page.locator(".said").evaluate((one) => one.textContent.length));
+        assert.equal((await canvas.boundingBox()).width, box.width);
+      }
+    assert.ok(longest > 10000, `${longest} letters`);
+  }, { of: () => programs.hostile });
 
   page("the row of what is open is marked, and one column says that it sorts", async (page, go) => {
     await go(cpp("stacks"));
