@@ -31,6 +31,7 @@ static struct {
     uint32_t nameless;           // in `now`
     uint32_t known_at;           // in `now`, of the running scan: what lies before it comes before its last piece
     uint32_t added, left_out;    // by the last scan: new pieces, and pieces for which there was no room
+    uint32_t names_left_out;     // those of the latter that have a name
     uint32_t most;               // entries of each table
     uint32_t unseen;             // pages of unknown code since the last scan
     uintptr_t last_unknown_page; // code that no scan explains is not scanned for again at once
@@ -212,6 +213,7 @@ static bool collect(void)
     bool known = is_known(&code);
     if (!known && !has_room(&code)) {
         modules.left_out++;
+        modules.names_left_out += code.named;
         return true;
     }
     if (!reserve(next, next->count + 1))
@@ -294,7 +296,7 @@ static bool read_maps(void)
 {
     modules.unseen = 0;
     modules.next.count = 0;
-    modules.known_at = modules.added = modules.left_out = 0;
+    modules.known_at = modules.added = modules.left_out = modules.names_left_out = 0;
     if (reserve(&modules.now, 1) && reserve(&modules.next, 1) && scan(collect) &&
         reserve(&modules.next, modules.now.count + modules.added))
         return true;
@@ -307,8 +309,8 @@ static bool read_maps(void)
 static void count_left_out(void)
 {
     uint64_t *most = &hs_output__live()->dropped[HS_DROP_MODULES];
-    if (*most < modules.left_out)
-        hs_shared_word__add(most, modules.left_out - *most);
+    if (*most < modules.names_left_out)
+        hs_shared_word__add(most, modules.names_left_out - *most);
 }
 
 // Any code may be gone if some was left out.

@@ -4,9 +4,10 @@
 // the recorder read /proc/self/maps. The two tables take 64 or 80 bytes for each piece of code, and no more than the
 // limit. While they grow, the smaller ones are there for a moment, too.
 //
-// At the limit, new code is left out: it gets no module, and the largest number of pieces that were left out at a time
-// is counted (HS_DROP_MODULES). Code without a name gets at most half of the tables. Nobody knows when code that was
-// left out ends: as long as there is some, all code counts as gone when some is unloaded.
+// At the limit, new code is left out: it gets no module, and the largest number of pieces with a name that were left
+// out at a time is counted (HS_DROP_MODULES). Code without a name gets no module anyway, and at most half of the
+// tables. Nobody knows when code that was left out ends: as long as there is some, all code counts as gone when some is
+// unloaded.
 #ifndef HEAPSONDE_RUNTIME_MODULES_H
 #define HEAPSONDE_RUNTIME_MODULES_H
 
