@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/attach_names.h"
 #include "host/cli/attach_sample.h"
 #include "host/cli/commands.h"
 #include "host/cli/find_trace.h"
 #include "host/cli/library.h"
 #include "host/cli/recording_options.h"
 #include "host/inject/inject.h"
+#include "host/inject/said.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -53,11 +55,6 @@ static bool collect_variables(struct hs_inject_request *request)
     return true;
 }
 
-static double milliseconds(uint64_t ns)
-{
-    return (double)ns / 1e6;
-}
-
 // The caller frees the result; NULL: it is not in sight.
 static char *find_trace(const char *pattern, pid_t pid, const struct timespec *since)
 {
@@ -68,29 +65,16 @@ static char *find_trace(const char *pattern, pid_t pid, const struct timespec *s
     return path;
 }
 
-static void say_recorded(const struct hs_inject_request *request, const struct hs_inject_result *result,
-                         const char *trace, const char *pattern)
-{
-    fprintf(stderr,
-            "heapsonde: process %d is recorded: %u functions of %s; %u %s stopped for %.2f ms\n"
-            "heapsonde: the trace is %s; it does not contain blocks that are older\n",
-            (int)request->pid, result->patches, result->allocator, result->threads,
-            result->threads == 1 ? "thread was" : "threads were", milliseconds(result->pause_ns),
-            trace ? trace : pattern);
-}
-
 static void say_attached(const struct hs_inject_request *request, const struct hs_inject_result *result,
                          const char *trace, const char *pattern)
 {
-    const char *done = request->samples ? "sampled" : "recorded";
+    hs_said__attached(request, result);
     if (request->samples)
-        hs_attach_sample__say(request, result);
+        hs_attach_sample__say(request);
     else
-        say_recorded(request, result, trace, pattern);
-    if (strcmp(result->allocators, "malloc") != 0)
-        fprintf(stderr, "heapsonde: %s allocators: %s\n", done, result->allocators);
-    if (result->unpatched[0])
-        fprintf(stderr, "heapsonde: not %s, because they cannot be patched: %s\n", done, result->unpatched);
+        fprintf(stderr, "heapsonde: the trace is %s; it does not contain blocks that are older\n",
+                trace ? trace : pattern);
+    hs_said__allocators(request, result);
 }
 
 static void do_nothing(int signal)
@@ -119,14 +103,15 @@ static void wait_for_end(pid_t pid, uint64_t ns)
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-static int end_recording(const struct hs_arguments *arguments, pid_t pid, bool quiet)
+static int end_recording(const struct hs_arguments *arguments, pid_t pid, bool quiet, struct hs_attach_names *names)
 {
     struct hs_inject_result result;
     struct hs_error error = {.message = ""};
     int failed = hs_inject__detach(pid, &result, &error);
+    hs_attach_names__take(names, arguments->command);
     if (failed == -ESRCH && kill(pid, 0) && errno == ESRCH) {
         if (!quiet)
-            fprintf(stderr, "heapsonde: process %d has ended\n", (int)pid);
+            hs_said__ended(pid);
         return HS_EXIT_OK;
     }
     if (failed) {
@@ -134,9 +119,7 @@ static int end_recording(const struct hs_arguments *arguments, pid_t pid, bool q
         return HS_EXIT_FAILURE;
     }
     if (!quiet)
-        fprintf(stderr, "heapsonde: process %d is not %s any more; %u %s stopped for %.2f ms\n", (int)pid,
-                result.samples ? "sampled" : "recorded", result.threads,
-                result.threads == 1 ? "thread was" : "threads were", milliseconds(result.pause_ns));
+        hs_said__detached(pid, &result);
     return HS_EXIT_OK;
 }
 
@@ -152,13 +135,16 @@ static int record(const struct hs_arguments *arguments, struct hs_inject_request
         hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_FAILURE;
     }
+    struct hs_attach_names names;
+    if (duration)
+        hs_attach_names__look(&names, request->pid);
     char *trace = request->samples ? NULL : find_trace(pattern, request->pid, &since);
     if (!quiet)
         say_attached(request, &result, trace, pattern);
     int status = HS_EXIT_OK;
     if (duration) {
         wait_for_end(request->pid, duration);
-        status = end_recording(arguments, request->pid, quiet);
+        status = end_recording(arguments, request->pid, quiet, &names);
     } else if (!quiet) {
         fprintf(stderr, "heapsonde: 'heapsonde detach %d' ends the %s\n", (int)request->pid,
                 request->samples ? "sampling" : "recording");
@@ -293,8 +279,12 @@ const struct hs_command hs_command_attach = {
 
 static int run_detach(const struct hs_arguments *arguments)
 {
+    struct hs_attach_names names;
     pid_t pid = process_number(arguments);
-    return pid ? end_recording(arguments, pid, hs_arguments__flag(arguments, "quiet")) : HS_EXIT_USAGE;
+    if (!pid)
+        return HS_EXIT_USAGE;
+    hs_attach_names__look(&names, pid);
+    return end_recording(arguments, pid, hs_arguments__flag(arguments, "quiet"), &names);
 }
 
 static const struct hs_option detach_options[] = {

@@ -103,12 +103,8 @@ static void say_whether_controlled(pid_t pid)
                         "MALLOC_CONF says\n");
 }
 
-void hs_attach_sample__say(const struct hs_inject_request *request, const struct hs_inject_result *result)
+void hs_attach_sample__say(const struct hs_inject_request *request)
 {
-    fprintf(stderr,
-            "heapsonde: process %d is sampled: %u functions of %s; %u %s stopped for %.2f ms\n"
-            "heapsonde: dumps do not contain blocks that are older\n",
-            (int)request->pid, result->patches, result->allocator, result->threads,
-            result->threads == 1 ? "thread was" : "threads were", (double)result->pause_ns / 1e6);
+    fprintf(stderr, "heapsonde: dumps do not contain blocks that are older\n");
     say_whether_controlled(request->pid);
 }

@@ -17,6 +17,6 @@ bool hs_attach_sample__set_options(const struct hs_arguments *arguments, const c
 // Where the process keeps its control socket, as NAME=VALUE, which the caller frees. NULL: at the usual place.
 char *hs_attach_sample__place(pid_t pid);
 
-void hs_attach_sample__say(const struct hs_inject_request *request, const struct hs_inject_result *result);
+void hs_attach_sample__say(const struct hs_inject_request *request);
 
 #endif

@@ -2,13 +2,9 @@
 #include "host/cli/jit_files.h"
 
 #include "format/chunk.h"
-#include "host/base/buffer.h"
-#include "host/base/path.h"
-#include "host/symbols/jit_dump.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -20,9 +16,6 @@
 #include <unistd.h>
 
 #define SECOND 1000000000u // ns
-#define TICK   20000000u   // ns: file systems stamp with the coarse clock, which may lag by a tick
-
-enum { STEP = 1 << 20 };
 
 struct jit_trace {
     int fd;
@@ -154,117 +147,13 @@ static int append(struct jit_trace *trace, const struct hs_buffer *payload)
 
 // ---- files ---------------------------------------------------------------------------------------------------------
 
-static uint64_t ns_of(const struct timespec *time)
+static int take_one(void *context, const struct hs_buffer *file, bool is_cut)
 {
-    return (uint64_t)time->tv_sec * SECOND + (uint64_t)time->tv_nsec;
-}
-
-// Anybody may have put a file there.
-static bool is_of_process(const struct jit_trace *trace, const struct stat *file, uint64_t began)
-{
-    return S_ISREG(file->st_mode) && file->st_nlink == 1 &&
-           (file->st_uid == trace->status.st_uid || file->st_uid == geteuid()) && ns_of(&file->st_mtim) + TICK >= began;
-}
-
-// Up to the end of the last line that fits.
-static int read_map(int fd, struct hs_buffer *to, size_t most)
-{
-    const size_t start = to->count;
-    ssize_t got = 1;
-    while (got > 0 && to->count - start < most) {
-        const size_t left = most - (to->count - start), step = left < STEP ? left : STEP;
-        if (!hs_buffer__reserve(to, step))
-            return -ENOMEM;
-        got = read(fd, to->bytes + to->count, step);
-        if (got < 0)
-            return -errno;
-        to->count += (size_t)got;
-    }
-    if (!got)
-        return 0;
-    const uint8_t *end = memrchr(to->bytes + start, '\n', to->count - start);
-    to->count = end ? (size_t)(end + 1 - to->bytes) : start;
-    return -EFBIG;
-}
-
-static void take_contents(struct jit_trace *trace, const char *path, int fd)
-{
-    struct hs_jit_taken *taken = trace->taken;
-    struct hs_buffer payload = {0};
-    uint8_t start[64];
-    hs_buffer__put(&payload, path, strlen(path) + 1);
-    const size_t name = payload.count, most = HS_CHUNK_MAX_LENGTH - name;
-    ssize_t got = pread(fd, start, sizeof(start), 0);
-    int result = payload.failed                                        ? -ENOMEM
-                 : got < 0                                             ? -errno
-                 : hs_jit_dump__is(start, (size_t)(got < 0 ? 0 : got)) ? hs_jit_dump__condense(fd, &payload, most)
-                                                                       : read_map(fd, &payload, most);
-    bool is_cut = result == -EFBIG || result == -EBADMSG;
-    if (is_cut)
-        result = 0;
-    if (!result && payload.count > name) {
-        result = append(trace, &payload);
-        taken->files += !result;
-        taken->cut += !result && is_cut;
-    }
-    taken->problem = result ? result : taken->problem;
-    hs_buffer__free(&payload);
-}
-
-// Of a process that began at `began`. False: there is no such file of this process.
-static bool take_file(struct jit_trace *trace, const char *path, uint64_t began)
-{
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0) {
-        trace->taken->refused += errno == ELOOP;
-        return false;
-    }
-    bool is_good = !fstat(fd, &status) && is_of_process(trace, &status, began);
-    if (is_good)
-        take_contents(trace, path, fd);
-    else
-        trace->taken->refused++;
-    close(fd);
-    return is_good;
-}
-
-static bool take_map(struct jit_trace *trace, uint32_t pid, uint64_t began)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
-    return take_file(trace, path, began);
-}
-
-// LLVM, and so Julia, makes a folder for each process.
-static void take_of_llvm(struct jit_trace *trace)
-{
-    const char *top = getenv("JITDUMPDIR");
-    char pattern[PATH_MAX];
-    glob_t found = {0};
-    if (!top || !*top)
-        top = getenv("HOME");
-    if (!top || snprintf(pattern, sizeof(pattern), "%s/.debug/jit/*/jit-%u.dump", top, trace->header.pid) >=
-                    (int)sizeof(pattern))
-        return;
-    glob(pattern, 0, NULL, &found);
-    for (size_t i = 0; i < found.gl_pathc; i++)
-        take_file(trace, found.gl_pathv[i], trace->header.start_realtime_ns);
-    globfree(&found);
-}
-
-static void take_dumps(struct jit_trace *trace)
-{
-    const uint64_t began = trace->header.start_realtime_ns;
-    char path[PATH_MAX + 32], here[PATH_MAX];
-    snprintf(path, sizeof(path), "/tmp/jit-%u.dump", trace->header.pid);
-    if (take_file(trace, path, began))
-        return;
-    if (!getcwd(here, sizeof(here)))
-        *here = '\0';
-    snprintf(path, sizeof(path), "%s/jit-%u.dump", here, trace->header.pid);
-    if (!*here || !take_file(trace, path, began))
-        take_of_llvm(trace);
+    struct jit_trace *trace = context;
+    int result = append(trace, file);
+    trace->taken->files += !result;
+    trace->taken->cut += !result && is_cut;
+    return result;
 }
 
 // The recorder writes no index of the chunks, in which a new one would have to be. A program that executed another one
@@ -278,30 +167,104 @@ static bool is_usable(struct jit_trace *trace)
            trace->header.live.state != HS_STATE_EXEC && trace->header.start_realtime_ns >= trace->run_began;
 }
 
-static void take_files(struct jit_trace *trace)
+// Then a write beyond the limit of a file's size is an error that can be told.
+static void ignore_limit(bool on)
 {
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
-    // Then a write beyond the limit of a file's size is an error that can be told.
-    sigaction(SIGXFSZ, &ignore, &before);
+    static struct sigaction before;
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigaction(SIGXFSZ, on ? &ignore : &before, on ? &before : NULL);
+}
+
+static void look(struct jit_trace *trace, const struct hs_jit_process *process)
+{
+    struct hs_jit_source source = {.take = take_one, .context = trace};
+    struct hs_jit_process parent = *process;
+    parent.pid = trace->header.parent_pid;
+    parent.began = trace->run_began ? trace->run_began : process->began;
     // The parent's map may be from before the fork.
-    if (!take_map(trace, trace->header.pid, trace->header.start_realtime_ns) && trace->header.forked_at)
-        take_map(trace, trace->header.parent_pid, trace->run_began);
-    take_dumps(trace);
-    sigaction(SIGXFSZ, &before, NULL);
+    if (!hs_jit_source__map(&source, process) && trace->header.forked_at)
+        hs_jit_source__map(&source, &parent);
+    hs_jit_source__dump(&source, process);
+    trace->taken->refused += source.refused;
+    trace->taken->problem = source.problem ? source.problem : trace->taken->problem;
+}
+
+static bool open_trace(struct jit_trace *trace, const char *path)
+{
+    const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    trace->fd = open(path, O_RDWR | flags);
+    if (trace->fd < 0) {
+        trace->read_only = -errno;
+        trace->fd = open(path, O_RDONLY | flags);
+    }
+    if (trace->fd >= 0 && is_usable(trace))
+        return true;
+    if (trace->fd >= 0)
+        close(trace->fd);
+    return false;
 }
 
 void hs_jit_files__take(const char *path, const struct timespec *run_began, struct hs_jit_taken *taken)
 {
-    const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    struct jit_trace trace = {.taken = taken, .run_began = ns_of(run_began)};
-    trace.fd = open(path, O_RDWR | flags);
-    if (trace.fd < 0) {
-        trace.read_only = -errno;
-        trace.fd = open(path, O_RDONLY | flags);
-    }
-    if (trace.fd < 0)
+    struct jit_trace trace = {.taken = taken,
+                              .run_began = (uint64_t)run_began->tv_sec * SECOND + (uint64_t)run_began->tv_nsec};
+    const char *top = getenv("JITDUMPDIR");
+    char here[PATH_MAX];
+    if (!open_trace(&trace, path))
         return;
-    if (is_usable(&trace))
-        take_files(&trace);
+    const struct hs_jit_process process = {.pid = trace.header.pid,
+                                           .root = AT_FDCWD,
+                                           .mounts = -1,
+                                           .folder = AT_FDCWD,
+                                           .here = getcwd(here, sizeof(here)),
+                                           .home = top && *top ? (char *)(uintptr_t)top : getenv("HOME"),
+                                           .user = trace.status.st_uid,
+                                           .began = trace.header.start_realtime_ns};
+    ignore_limit(true);
+    look(&trace, &process);
+    ignore_limit(false);
     close(trace.fd);
+}
+
+void hs_jit_files__take_of(const char *path, const struct hs_jit_process *process, struct hs_jit_taken *taken)
+{
+    struct jit_trace trace = {.taken = taken};
+    if (!open_trace(&trace, path))
+        return;
+    ignore_limit(true);
+    if (trace.header.pid == process->pid)
+        look(&trace, process);
+    ignore_limit(false);
+    close(trace.fd);
+}
+
+void hs_jit_files__add(const char *path, const struct hs_buffer *file, bool is_cut, struct hs_jit_taken *taken)
+{
+    struct jit_trace trace = {.taken = taken};
+    if (!open_trace(&trace, path))
+        return;
+    ignore_limit(true);
+    int result = take_one(&trace, file, is_cut);
+    taken->problem = result ? result : taken->problem;
+    ignore_limit(false);
+    close(trace.fd);
+}
+
+void hs_jit_taken__say(const struct hs_jit_taken *taken, const struct hs_command *command, bool wanted)
+{
+    if (taken->problem)
+        hs_complain(command, "names of run-time code could not be put into the trace: %s", strerror(-taken->problem));
+    if (taken->cut)
+        hs_complain(
+            command,
+            "%zu of %zu files with names of run-time code are too large or damaged; a part of the names is not in "
+            "the trace",
+            taken->cut, taken->files);
+    if (wanted && taken->refused)
+        hs_complain(command,
+                    "%zu file%s with names of run-time code %s not used; it has to be a regular file of the program's "
+                    "user, and newer than the start of the program",
+                    taken->refused, taken->refused == 1 ? "" : "s", taken->refused == 1 ? "was" : "were");
+    else if (wanted && !taken->files && !taken->problem)
+        hs_complain(command, "no program wrote names of its run-time code; docs/symbols.md says which runtimes do");
 }

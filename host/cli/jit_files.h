@@ -4,6 +4,9 @@
 #ifndef HEAPSONDE_HOST_CLI_JIT_FILES_H
 #define HEAPSONDE_HOST_CLI_JIT_FILES_H
 
+#include "host/cli/command.h"
+#include "host/symbols/jit_source.h"
+
 #include <stddef.h>
 #include <time.h>
 
@@ -20,5 +23,15 @@ struct hs_jit_taken {
 // Links are not followed. A file that the trace contains already is not added again. `run_began`: CLOCK_REALTIME; a
 // trace of a process that began earlier is left as it is.
 void hs_jit_files__take(const char *path, const struct timespec *run_began, struct hs_jit_taken *taken);
+
+// The same for the trace of a process that is not recorded any more, but may run on: `process` says where its files
+// are and when it began.
+void hs_jit_files__take_of(const char *path, const struct hs_jit_process *process, struct hs_jit_taken *taken);
+
+// Adds a file that was read elsewhere (hs_jit_take) to the trace.
+void hs_jit_files__add(const char *path, const struct hs_buffer *file, bool is_cut, struct hs_jit_taken *taken);
+
+// Says what could not be taken. `wanted`: the user has asked for names.
+void hs_jit_taken__say(const struct hs_jit_taken *taken, const struct hs_command *command, bool wanted);
 
 #endif

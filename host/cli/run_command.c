@@ -275,24 +275,7 @@ static void take_names(const struct hs_arguments *arguments, const struct hs_rec
     struct jit_taking taking = {.run_began = &recording->started};
     bool wanted = hs_arguments__flag(arguments, "jit");
     hs_each_ended_trace(recording->pattern, &recording->started, take_jit_files, &taking);
-    const struct hs_jit_taken taken = taking.taken;
-    if (taken.problem)
-        hs_complain(arguments->command, "names of run-time code could not be put into the trace: %s",
-                    strerror(-taken.problem));
-    if (taken.cut)
-        hs_complain(
-            arguments->command,
-            "%zu of %zu files with names of run-time code are too large or damaged; a part of the names is not in "
-            "the trace",
-            taken.cut, taken.files);
-    if (wanted && taken.refused)
-        hs_complain(arguments->command,
-                    "%zu file%s with names of run-time code %s not used; it has to be a regular file of the program's "
-                    "user, and newer than the start of the program",
-                    taken.refused, taken.refused == 1 ? "" : "s", taken.refused == 1 ? "was" : "were");
-    else if (wanted && !taken.files && !taken.problem)
-        hs_complain(arguments->command,
-                    "no program wrote names of its run-time code; docs/symbols.md says which runtimes do");
+    hs_jit_taken__say(&taking.taken, arguments->command, wanted);
 }
 
 static int after_the_end(const struct hs_arguments *arguments, const struct hs_recording *recording)

@@ -7,6 +7,7 @@
 //   held      answers what glibc's allocator holds, then allocates and frees a block
 //   old       frees the blocks that it allocated at its start; answers how many
 //   filter N  from then on system calls go through a filter (seccomp) that lets all pass (0), or all but pwritev (1)
+//   made      makes code, writes what it is called to /tmp/perf-PID.map, and allocates a block of 5000 bytes through it
 //   leave     ends by exit()
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -103,6 +105,41 @@ static long filter(bool forbids)
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
+#if defined __x86_64__
+// push rbp; mov rbp, rsp; call rdi; pop rbp; ret
+static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+#elif defined __aarch64__
+// stp x29, x30, [sp, -16]!; mov x29, sp; blr x0; ldp x29, x30, [sp], 16; ret
+static const unsigned code[] = {0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0};
+#else
+static const unsigned char code[1];
+#endif
+
+static void allocate_below(void)
+{
+    static void *volatile block;
+    block = malloc(5000);
+    free(block);
+}
+
+static long make(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+    char *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    FILE *map = fopen(path, "w");
+    if (memory == MAP_FAILED || !map)
+        return -1;
+    memcpy(memory, code, sizeof code);
+    __builtin___clear_cache(memory, memory + 4096);
+    fprintf(map, "%lx %x made_while_it_runs\n", (unsigned long)memory, (unsigned)sizeof code);
+    fclose(map);
+    void (*function)(void (*)(void));
+    memcpy(&function, &memory, sizeof function);
+    function(allocate_below);
+    return 0;
+}
+
 int main(void)
 {
     char line[64];
@@ -130,6 +167,8 @@ int main(void)
             answer = held();
         } else if (!strncmp(line, "filter ", 7)) {
             answer = filter(line[7] == '1');
+        } else if (!strcmp(line, "made\n")) {
+            answer = make();
         } else if (!strcmp(line, "leave\n")) {
             exit(3);
         }

@@ -24,18 +24,35 @@ ROUNDS = int(os.environ.get('HEAPSONDE_TEST_ROUNDS', '0'))  # scripts/soak has m
 FIRST_ROUNDS = 18  # allocations before the first word
 STRIDE = int(os.environ.get('HEAPSONDE_TEST_STRIDE', '1'))  # of the calls before which a command is killed, every how many-th
 TRACEME, DETACH, SYSCALL, SETOPTIONS, GETREGSET, SEIZE, INTERRUPT = 0, 17, 24, 0x4200, 0x4204, 0x4206, 0x4207
+CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 1 << 14, 1 << 18
 TRACESYSGOOD, EXITKILL, NT_PRSTATUS, CAP_SYS_ADMIN = 1, 1 << 20, 1, 21
 # The register of a system call's number; pwrite64, ptrace.
 NUMBER_AT, CALLS_THAT_CHANGE = (8, (68, 117)) if platform.machine() == 'aarch64' else (15, (18, 101))
 
 
+def hide_tmp():
+    """This process has a /tmp of its own from now on. False: the kernel forbids it."""
+    libc = ctypes.CDLL(None)
+    return libc.unshare(CLONE_NEWNS) == 0 and libc.mount(b'none', b'/', None, MS_REC | MS_PRIVATE, None) == 0 and \
+        libc.mount(b'none', b'/tmp', b'tmpfs', 0, None) == 0
+
+
+def may_hide_tmp():
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if hide_tmp() else 1)
+    return os.waitpid(pid, 0)[1] == 0
+
+
 class Target:
     """A process that answers."""
 
-    def __init__(self, program, folder):
+    def __init__(self, program, folder, with_own_tmp=False):
         self.folder = folder
+        self.hides_tmp = with_own_tmp and may_hide_tmp() and not any(os.path.realpath(path).startswith('/tmp/') for path in (program, folder))
         self.started = time.clock_gettime(time.CLOCK_BOOTTIME) - 1 / os.sysconf('SC_CLK_TCK')
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+                                        preexec_fn=hide_tmp if self.hides_tmp else None)
         self.pid = self.process.pid
         assert self.answer() == 'ready'
 
@@ -272,6 +289,48 @@ def for_a_time(target):
     target.leave()
 
 
+def names_in(path):
+    """Of functions of which it has stacks."""
+    done = subprocess.run([COMMAND, 'export', '--format', 'collapsed', '--cost', 'allocated', path], stdout=subprocess.PIPE, text=True,
+                          check=True)
+    return done.stdout
+
+
+def names(target):
+    """The names of code that was made at run time are in the trace after a detach, also of a second recording. A map that is a
+    link is not followed."""
+    map_file = f'/tmp/perf-{target.pid}.map'
+    for turn in range(2):
+        trace = target.attach(f't{turn}.dat')
+        assert target.ask('made') == 0
+        target.detach()
+        assert 'made_while_it_runs;allocate_below' in names_in(trace), names_in(trace)
+    trace = target.attach('l.dat')
+    assert target.ask('made') == 0
+    os.rename(map_file, os.path.join(target.folder, 'map'))
+    os.symlink(os.path.join(target.folder, 'map'), map_file)
+    target.detach()
+    os.remove(map_file)
+    assert 'made_while_it_runs' not in names_in(trace), names_in(trace)
+    target.leave()
+
+
+def names_at_end(target):
+    """The same where --for ends it, here because the process has ended, in a /tmp of its own that is gone then."""
+    trace = os.path.join(target.folder, 't.dat')
+    command = subprocess.Popen([COMMAND, 'attach', str(target.pid), '-o', trace, '--for', '1h'], stderr=subprocess.PIPE, text=True)
+    while 'the trace is' not in command.stderr.readline():
+        assert command.poll() is None
+    assert target.ask('made') == 0
+    assert target.hides_tmp != os.path.exists(f'/tmp/perf-{target.pid}.map')
+    target.leave()
+    said = command.communicate()[1]
+    assert command.returncode == 0, said
+    if not target.hides_tmp:
+        os.remove(f'/tmp/perf-{target.pid}.map')
+    assert 'made_while_it_runs;allocate_below' in names_in(trace), names_in(trace)
+
+
 def refused(target):
     """With a sentence, and nothing is touched."""
     before = target.state()
@@ -308,7 +367,8 @@ def filtered(target):
     target.leave()
 
 
-CASES = {case.__name__: case for case in (counts, exits, busy, killed, killed_at_each_call, stopped, at_once, filtered, for_a_time, refused)}
+CASES = {case.__name__: case for case in (counts, exits, busy, killed, killed_at_each_call, stopped, at_once, filtered, for_a_time, names,
+                                           names_at_end, refused)}
 
 
 def without_sections(program, path):
@@ -379,8 +439,9 @@ def is_allowed(target):
 
 def carry_out(case, program):
     """Returns an exit status."""
-    with tempfile.TemporaryDirectory(prefix='heapsonde-attach-') as folder:
-        target = Target(program, folder)
+    with_own_tmp = case == 'names_at_end'
+    with tempfile.TemporaryDirectory(prefix='heapsonde-attach-', dir='/var/tmp' if with_own_tmp else None) as folder:
+        target = Target(program, folder, with_own_tmp)
         try:
             if not is_allowed(target):
                 return SKIPPED
