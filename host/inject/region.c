@@ -56,7 +56,7 @@ int hs_region__write(const struct hs_region *region, const struct hs_inject_targ
 int hs_region__start(struct hs_region *region, struct hs_inject_target *target, uint64_t function,
                      struct hs_error *error)
 {
-    static const uint8_t zeros[HS_REGION_LOCAL];
+    static uint8_t zeros[HS_REGION_LOCAL]; // not const: then it takes no room in the file
     uint64_t pointer = region->local + HS_REGION_LOCAL / 2;
     uint64_t top = region->local + HS_REGION_LOCAL + HS_REGION_STACK - TOP_OF_STACK;
     uint32_t done = 0;

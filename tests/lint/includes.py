@@ -18,7 +18,7 @@ LAYERS = {
              ('host/base',), ('host/wire',), ('host/store',), ('host/symbols',), ('host/unwind',), ('host/query',), ('host/import',),
              ('host/filter',), ('host/report',), ('host/findings',), ('host/export',), ('host/dump',), ('host/convert',), ('host/server',), ('host/webui',),
              ('host/rest',), ('host/ctl',), ('host/shims',), ('host/board',), ('host/doctor',), ('host/gather',), ('host/fleet',),
-             ('host/inject',), ('host/cli',)),
+             ('host/inject',), ('host/onboard',), ('host/cli',)),
 }
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+[<"]([^>"]+)[>"]', re.M)
 

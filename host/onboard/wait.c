@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/onboard/wait.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+enum { LOOK_NS = 200000000 }; // where the kernel does not tell the end of a process (before 5.3)
+
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static volatile sig_atomic_t has_come;
+
+static void note(int signal)
+{
+    has_come = signal;
+}
+
+void hs_wait__begin(struct hs_wait *wait)
+{
+    const struct sigaction action = {.sa_handler = note};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        sigaddset(&set, ends[i]);
+        sigaction(ends[i], &action, NULL);
+    }
+    sigprocmask(SIG_BLOCK, &set, &wait->before);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static bool has_ended(pid_t pid)
+{
+    char path[64], line[1024] = "";
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return true;
+    line[fread(line, 1, sizeof(line) - 1, file)] = 0;
+    fclose(file);
+    const char *state = strrchr(line, ')');
+    return !state || strchr("ZX", state[1] == ' ' ? state[2] : 'X');
+}
+
+// What comes is not used.
+static bool input_has_ended(void)
+{
+    char bytes[256];
+    ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes));
+    return got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
+}
+
+void hs_wait__for_end(const struct hs_wait *wait)
+{
+    struct pollfd files[] = {{.fd = (int)syscall(SYS_pidfd_open, wait->pid, 0), .events = POLLIN},
+                             {.fd = wait->until_input_ends ? STDIN_FILENO : -1, .events = POLLIN}};
+    const uint64_t end = wait->ns ? now_ns() + wait->ns : UINT64_MAX;
+    bool is_over = false;
+    while (!is_over && !has_come) {
+        const uint64_t now = now_ns();
+        uint64_t left = end > now ? end - now : 0;
+        if (files[0].fd < 0 && left > LOOK_NS)
+            left = LOOK_NS;
+        const struct timespec time = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
+        int count = ppoll(files, 2, end == UINT64_MAX && files[0].fd >= 0 ? NULL : &time, &wait->before);
+        is_over = (count > 0 && files[0].revents) || (count > 0 && files[1].revents && input_has_ended()) ||
+                  now_ns() >= end || has_ended(wait->pid);
+    }
+    if (files[0].fd >= 0)
+        close(files[0].fd);
+}
