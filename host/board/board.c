@@ -12,7 +12,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { ROOM_KIB = 512, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
+enum { ROOM_KIB = 512, ROOM_TO_ATTACH_KIB = 1536, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
 // ---- connecting ----------------------------------------------------------------------------------------------------
 
@@ -99,6 +99,7 @@ static void take_refused(struct hs_board *board, char *value)
                                              {"absent", "does not exist"},
                                              {"read-only", "is not writable"},
                                              {"full", "is full"},
+                                             {"unseen", "is not seen by the process, which has others"},
                                              {"noexec", "does not allow programs (noexec)"}};
     size_t used = strlen(board->refused), room = sizeof(board->refused) - used;
     char *to = board->refused + used, *why = strrchr(value, ' ');
@@ -180,9 +181,9 @@ static bool is_usable(const char *folder)
     return *folder == '/' && is_plain(folder);
 }
 
-int hs_board__open(struct hs_board *board, const char *address, const char *program, const char *folder,
-                   struct hs_error *error)
+static int open_board(struct hs_board *board, const char *address, struct hs_board_wish wish, struct hs_error *error)
 {
+    const char *folder = wish.folder;
     *board = (struct hs_board){.keeper = {.input = -1, .output = -1}, .errors = -1};
     if (folder && !is_usable(folder))
         return hs_error__set(error, EINVAL,
@@ -193,7 +194,7 @@ int hs_board__open(struct hs_board *board, const char *address, const char *prog
         result = hs_board_address__read(&board->address, address, error);
     if (result)
         return result;
-    const struct hs_board_wish wish = {program, folder, board->nonce, ROOM_KIB};
+    wish.nonce = board->nonce;
     result = hs_board__start(board, &board->keeper, hs_board_script__keep(&wish), HS_SESSION_FIRST, HS_SESSION_PIPE,
                              HS_SESSION_PIPE, -1);
     board->words = result ? NULL : fdopen(board->keeper.output, "r");
@@ -201,6 +202,20 @@ int hs_board__open(struct hs_board *board, const char *address, const char *prog
         return hs_error__set(error, ENOMEM, "%s cannot be reached: %s", address, strerror(result ? -result : errno));
     board->keeper.output = -1;
     return look(board) || !is_plain(board->folder) ? no_connection(board, error) : 0;
+}
+
+int hs_board__open(struct hs_board *board, const char *address, const char *program, const char *folder,
+                   struct hs_error *error)
+{
+    const struct hs_board_wish wish = {.program = program, .folder = folder, .need_kib = ROOM_KIB};
+    return open_board(board, address, wish, error);
+}
+
+int hs_board__open_process(struct hs_board *board, const char *address, pid_t pid, const char *folder,
+                           struct hs_error *error)
+{
+    const struct hs_board_wish wish = {.pid = pid, .folder = folder, .need_kib = ROOM_TO_ATTACH_KIB};
+    return open_board(board, address, wish, error);
 }
 
 // ---- the program ---------------------------------------------------------------------------------------------------
@@ -283,12 +298,35 @@ int hs_board__check_program(struct hs_board *board, const char *name, struct hs_
     return EXIT_CANNOT_RUN;
 }
 
+int hs_board__check_process(struct hs_board *board, pid_t pid, enum hs_shim shim, struct hs_error *error)
+{
+    char buffer[32];
+    struct hs_error reason = {.message = ""};
+    const struct hs_probe *probe = &board->probe;
+    if (!strcmp(board->program_state, "missing"))
+        return hs_error__set(error, ESRCH, "there is no process %d on %s", (int)pid, board->address.text);
+    if (strcmp(board->program_state, "good") != 0 || probe->kind != HS_PROBE_ELF)
+        return hs_error__set(error, EACCES,
+                             "user %s cannot read the program of process %d on %s: the process is another user's, or a "
+                             "thread of the kernel; log in as its user or as root",
+                             board->user, (int)pid, board->address.text);
+    board->abi = hs_abi__of(probe);
+    if (!board->abi)
+        return hs_error__set(error, ENOEXEC,
+                             "process %d is a %d-bit %s program, for which there is no recording library; "
+                             "'heapsonde shims' lists the available ones",
+                             (int)pid, probe->pointer_size * 8, hs_machine_name(probe->machine, buffer));
+    if (hs_shim__find(board->abi, shim, board->library, sizeof(board->library), &reason))
+        return hs_error__set(error, ENOENT, "process %d cannot be attached to: %s", (int)pid, reason.message);
+    return 0;
+}
+
 // ---- the library ---------------------------------------------------------------------------------------------------
 
-static int open_library(const struct hs_board *board, size_t *size, struct hs_error *error)
+static int open_file(const struct hs_board *board, const char *path, size_t *size, struct hs_error *error)
 {
     if (*board->folder)
-        return hs_stripped__open(board->library, size, error);
+        return hs_stripped__open(path, size, error);
     return hs_error__set(error, ENOSPC,
                          "the recording library cannot be put on %s: %s; name another folder with --board-folder",
                          board->address.text, *board->refused ? board->refused : "no suitable folder exists");
@@ -302,23 +340,34 @@ static int not_sent(const struct hs_board *board, struct hs_error *error)
                          board->address.text, *text ? text : "the connection ended");
 }
 
-int hs_board__send_library(struct hs_board *board, struct hs_error *error)
+static int send(struct hs_board *board, const char *path, const char *name, struct hs_error *error)
 {
     struct hs_session session;
     size_t size = 0;
-    int fd = open_library(board, &size, error);
+    int fd = open_file(board, path, &size, error);
     if (fd < 0)
         return fd;
-    int result = hs_board__start(board, &session, hs_board_script__send(board->folder, size), HS_SESSION_OTHER, fd,
-                                 HS_SESSION_NOTHING, -1);
+    int result = hs_board__start(board, &session, hs_board_script__send(board->folder, name, size), HS_SESSION_OTHER,
+                                 fd, HS_SESSION_NOTHING, -1);
     close(fd);
     return !result && hs_session__wait(&session) == 0 ? 0 : not_sent(board, error);
+}
+
+int hs_board__send_library(struct hs_board *board, struct hs_error *error)
+{
+    return send(board, board->library, HS_BOARD_LIBRARY, error);
+}
+
+int hs_board__send_attach(struct hs_board *board, struct hs_error *error)
+{
+    int result = hs_shim__find(board->abi, HS_SHIM_ATTACH, board->attach, sizeof(board->attach), error);
+    return result ? result : send(board, board->attach, HS_BOARD_ATTACH, error);
 }
 
 int hs_board__start_receiver(struct hs_board *board, struct hs_session *session, struct hs_error *error)
 {
     size_t size = 0;
-    int fd = open_library(board, &size, error);
+    int fd = open_file(board, board->library, &size, error);
     if (fd < 0)
         return fd;
     int result = hs_board__start(board, session, hs_board_script__trace(board->folder, size), HS_SESSION_OTHER, fd,

@@ -18,6 +18,7 @@ struct hs_board {
     FILE *words;            // output of the keeper
     int errors;             // local file with the standard error of the sessions
     char library[PATH_MAX]; // local path of the library for the program's ABI
+    char attach[PATH_MAX];  // of heapsonde-attach
     const struct hs_abi *abi;
     // what the keeper reports
     char kernel[160], machine[64], user[32];
@@ -40,6 +41,15 @@ int hs_board__open(struct hs_board *board, const char *address, const char *prog
 // Checks whether the program can be recorded there, and finds the library for it. 0, or an exit status as a shell would
 // give it, with the reason in `error`.
 int hs_board__check_program(struct hs_board *board, const char *name, struct hs_error *error);
+
+// The same for a process that runs there: the folder is one that it sees.
+int hs_board__open_process(struct hs_board *board, const char *address, pid_t pid, const char *folder,
+                           struct hs_error *error);
+// Whether it can be attached to with this library, as far as its file shows that. 0 or a negative errno.
+int hs_board__check_process(struct hs_board *board, pid_t pid, enum hs_shim shim, struct hs_error *error);
+
+// Finds heapsonde-attach for the machine's ABI and sends it. 0 or a negative errno.
+int hs_board__send_attach(struct hs_board *board, struct hs_error *error);
 
 // Sends the library, stripped to what a loader maps. 0 or a negative errno.
 int hs_board__send_library(struct hs_board *board, struct hs_error *error);

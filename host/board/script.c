@@ -50,6 +50,11 @@ static const char look_at_program[] = "say program \"$p\"\n"
                                       "elif [ ! -r \"$i\" ]; then say state unreadable\n"
                                       "else say state good; fi\n";
 
+static const char look_at_process[] = "if [ ! -d \"/proc/$pid\" ]; then say state missing\n"
+                                      "elif [ ! -r \"$p\" ]; then say state unreadable\n"
+                                      "else say state good; fi\n"
+                                      "i=$p\n";
+
 // Running a small script shows whether the file system is mounted noexec. A folder without named pipes is taken only if
 // there is no other; there the traces go into a file.
 static const char make_folder[] =
@@ -62,6 +67,8 @@ static const char make_folder[] =
     "  if [ ! -d \"$c\" ]; then no \"$c\" absent; continue; fi\n"
     "  if ! mkdir \"$c/$nonce\" 2>/dev/null; then no \"$c\" read-only; continue; fi\n"
     "  t=$c/$nonce\n"
+    "  if [ -n \"$pid\" ] && [ -d \"/proc/$pid/root/.\" ] && [ ! -d \"/proc/$pid/root$t\" ]; then\n"
+    "    no \"$c\" unseen; continue; fi\n"
     "  if ! { printf \"#!%s\\nexit 0\\n\" \"$(command -v sh)\" >\"$t/x\"; } 2>/dev/null || [ ! -s \"$t/x\" ]; then\n"
     "    no \"$c\" full; continue; fi\n"
     "  chmod 700 \"$t/x\"\n"
@@ -102,8 +109,10 @@ char *hs_board_script__keep(const struct hs_board_wish *wish)
     if (!out)
         return NULL;
     fputs(greeting, out);
-    fputs("p=", out);
+    fputs("pid= p=", out);
     hs_words__quote(out, wish->program ? wish->program : "");
+    if (wish->pid)
+        fprintf(out, "\npid=%d p=/proc/%d/exe", (int)wish->pid, (int)wish->pid);
     fprintf(out, "\nneed=%u nonce=heapsonde-%s\nset -- ", wish->need_kib, wish->nonce);
     if (wish->folder)
         hs_words__quote(out, wish->folder);
@@ -115,8 +124,10 @@ char *hs_board_script__keep(const struct hs_board_wish *wish)
         fputs(find_interpreter, out);
         fputs(look_at_program, out);
     }
+    if (wish->pid)
+        fputs(look_at_process, out);
     fputs(make_folder, out);
-    if (wish->program)
+    if (wish->program || wish->pid)
         fputs(show_program, out);
     fputs(let_go, out);
     return hs_text_stream__close(&stream);
@@ -124,12 +135,11 @@ char *hs_board_script__keep(const struct hs_board_wish *wish)
 
 // ---- the others ----------------------------------------------------------------------------------------------------
 
-char *hs_board_script__send(const char *folder, size_t size)
+char *hs_board_script__send(const char *folder, const char *name, size_t size)
 {
     char *text = NULL;
-    int length = asprintf(
-        &text, "umask 077; cd '%s' && cat >" HS_BOARD_LIBRARY " && [ \"$(($(wc -c <" HS_BOARD_LIBRARY ")))\" -eq %zu ]",
-        folder, size);
+    int length = asprintf(&text, "umask 077; cd '%s' && cat >%s && [ \"$(($(wc -c <%s)))\" -eq %zu ] && chmod 700 %s",
+                          folder, name, name, size, name);
     return length < 0 ? NULL : text;
 }
 
@@ -144,7 +154,7 @@ static const char read_file[] = "while [ -e " HS_BOARD_LIBRARY " ]; do\n"
 // The program's shell waits until the pipe is opened here, and does not start the program if the library is not there.
 char *hs_board_script__trace(const char *folder, size_t size)
 {
-    char *sending = hs_board_script__send(folder, size), *text = NULL;
+    char *sending = hs_board_script__send(folder, HS_BOARD_LIBRARY, size), *text = NULL;
     int length = sending ? asprintf(&text,
                                     "{ %s; } || { rm -f " HS_BOARD_LIBRARY "; : <>trace; : >go; exit 1; }\n"
                                     ": >go; echo ready; if [ -p trace ]; then %s; else %s; fi",
@@ -174,7 +184,8 @@ static char *with_quiet_shell(char *script)
 // the reader if the program was never started. If the shell is the first process of a namespace, or the first one's
 // only child, the kernel ends all others with it: it waits until the rest of the traces was read. 8 is the pipe that
 // says so.
-char *hs_board_script__run(const char *folder, char *const *variables, char *const *words, size_t program)
+char *hs_board_script__run(const char *folder, char *const *variables, const char *more, char *const *words,
+                           size_t program)
 {
     struct hs_text_stream stream;
     FILE *out = hs_text_stream__open(&stream);
@@ -198,6 +209,7 @@ char *hs_board_script__run(const char *folder, char *const *variables, char *con
         putc(' ', out);
         hs_words__quote(out, variables[i]);
     }
+    fputs(more, out);
     fputs(" \"LD_PRELOAD=$d/" HS_BOARD_LIBRARY "${LD_PRELOAD:+:$LD_PRELOAD}\"", out);
     for (size_t i = program; words[i]; i++) {
         putc(' ', out);
@@ -207,6 +219,70 @@ char *hs_board_script__run(const char *folder, char *const *variables, char *con
           "if [ -p \"$d/end\" ] && { [ $$ -eq 1 ] || [ \"$PPID\" -eq 1 ]; }; then read -r x <&8; fi\nexit $s\n",
           out);
     return with_quiet_shell(hs_text_stream__close(&stream));
+}
+
+static void put_words(FILE *out, char *const *words)
+{
+    for (size_t i = 0; words[i]; i++) {
+        putc(' ', out);
+        hs_words__quote(out, words[i]);
+    }
+}
+
+// What reads the pipe waits for a process number, which is known here, and for the end of the recording: 9 is open
+// until then.
+char *hs_board_script__attach(const char *folder, char *const *variables, char *const *words)
+{
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
+    if (!out)
+        return NULL;
+    fprintf(out,
+            "d='%s'\n"
+            "[ -p \"$d/end\" ] || while [ -d \"$d\" ] && [ ! -e \"$d/go\" ]; do sleep 1; done\n"
+            "umask 077; : >\"$d/pid\" && exec 9>>\"$d/trace\" && [ -e \"$d/" HS_BOARD_LIBRARY "\" ] || exit 126\n"
+            "env",
+            folder);
+    put_words(out, variables);
+    fputs(" \"$d/" HS_BOARD_ATTACH "\" --pipe \"$d/trace\" --library \"$d/" HS_BOARD_LIBRARY "\" --until-input-ends",
+          out);
+    put_words(out, words);
+    fputs(" 2>&3 3>&- 9>&-\ns=$?\necho $s >\"$d/status\"\nexit $s\n", out);
+    return with_quiet_shell(hs_text_stream__close(&stream));
+}
+
+char *hs_board_script__detach(const char *folder, char *const *words)
+{
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
+    if (!out)
+        return NULL;
+    fprintf(out, "exec '%s/" HS_BOARD_ATTACH "' --detach", folder);
+    put_words(out, words);
+    return hs_text_stream__close(&stream);
+}
+
+char *hs_board_script__look(const pid_t *pids, size_t count)
+{
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
+    if (!out)
+        return NULL;
+    fputs("for p in", out);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, " %d", (int)pids[i]);
+    fprintf(out,
+            "; do for f in /tmp/perf-$p.map /tmp/jit-$p.dump ./jit-$p.dump "
+            "\"${JITDUMPDIR:-$HOME}\"/.debug/jit/*/jit-$p.dump; do\n"
+            "[ ! -e \"$f\" ] || exit 0; done; done; exit %d",
+            HS_BOARD_HAS_NONE);
+    return hs_text_stream__close(&stream);
+}
+
+char *hs_board_script__names(const char *folder, const char *list)
+{
+    char *text = NULL;
+    return asprintf(&text, "exec '%s/" HS_BOARD_ATTACH "' --names '%s'", folder, list) < 0 ? NULL : text;
 }
 
 char *hs_board_script__signal(const char *folder, int signal)

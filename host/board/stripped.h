@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Strips a library, of any machine, to what a loader maps: no section headers, no debug information, no other symbols.
+// Strips a library, of any machine, to what a loader maps: no debug information, no symbols but those
+// that are exported, which an injector finds by their sections.
 #ifndef HEAPSONDE_HOST_BOARD_STRIPPED_H
 #define HEAPSONDE_HOST_BOARD_STRIPPED_H
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/attach_names.h"
+#include "host/cli/attach_on.h"
 #include "host/cli/attach_sample.h"
 #include "host/cli/commands.h"
 #include "host/cli/find_trace.h"
@@ -194,6 +195,16 @@ static int sample(const struct hs_arguments *arguments, struct hs_inject_request
     return status;
 }
 
+static int attach_on_board(const struct hs_arguments *arguments, pid_t pid)
+{
+    char *pattern = hs_recording_options__absolute_pattern(hs_recording_options__output(arguments));
+    int status = HS_EXIT_FAILURE;
+    if (pattern && !hs_recording_options__check_output(arguments->command, pattern))
+        status = hs_attach_on(arguments, pid, pattern);
+    free(pattern);
+    return status;
+}
+
 static int run_attach(const struct hs_arguments *arguments)
 {
     char library[PATH_MAX];
@@ -211,6 +222,10 @@ static int run_attach(const struct hs_arguments *arguments)
     if (!request.pid || !hs_recording_options__are_right(arguments) ||
         (request.samples && !hs_attach_sample__options_are_right(arguments)))
         return HS_EXIT_USAGE;
+    if (hs_arguments__flag(arguments, "on")) {
+        hs_recording_options__set(arguments);
+        return hs_recording_options__key_is_good(arguments) ? attach_on_board(arguments, request.pid) : HS_EXIT_FAILURE;
+    }
     if (request.samples ? hs_library__find_sampler(library, sizeof library, &error)
                         : hs_library__find(library, sizeof library, &error)) {
         hs_complain(arguments->command, "%s", error.message);
@@ -221,6 +236,18 @@ static int run_attach(const struct hs_arguments *arguments)
         return HS_EXIT_FAILURE;
     return request.samples ? sample(arguments, &request) : record_all(arguments, &request);
 }
+
+#define HS_BOARD_OPTIONS                                                                                               \
+    {.name = "on",                                                                                                     \
+     .kind = HS_OPTION_TEXT,                                                                                           \
+     .argument = "MACHINE",                                                                                            \
+     .help = "PID is a process of another machine: ssh://USER@HOST:PORT, adb:SERIAL, docker:NAME, podman:NAME, or "    \
+             "'exec:COMMAND {}', where {} is replaced by a script for sh; see docs/boards.md"},                        \
+    {                                                                                                                  \
+        .name = "board-folder", .kind = HS_OPTION_TEXT, .argument = "DIR",                                             \
+        .help = "with --on, the folder on that machine for what is sent there; default the first usable one of "       \
+                "$TMPDIR, /tmp and others that the process sees, too"                                                  \
+    }
 
 static const struct hs_option attach_options[] = {
     {.name = "sample",
@@ -246,7 +273,13 @@ static const struct hs_option attach_options[] = {
      .argument = "TIME",
      .help =
          "end the recording after this time, or when this command is interrupted; without it the recording continues "
-         "until 'heapsonde detach' or the end of the process"},
+         "until 'heapsonde detach' or the end of the process. With --on, the command waits in any case"},
+    HS_BOARD_OPTIONS,
+    {.name = "fetch-binaries",
+     .kind = HS_OPTION_FILE,
+     .argument = "DIR",
+     .help =
+         "with --on, copy the program and its libraries from there into this folder at the end, for report --sysroot"},
     {.name = "force",
      .help =
          "attach although the process has a filter of system calls (seccomp) that cannot be read; if the filter ends "
@@ -283,11 +316,14 @@ static int run_detach(const struct hs_arguments *arguments)
     pid_t pid = process_number(arguments);
     if (!pid)
         return HS_EXIT_USAGE;
+    if (hs_arguments__flag(arguments, "on"))
+        return hs_detach_on(arguments, pid);
     hs_attach_names__look(&names, pid);
     return end_recording(arguments, pid, hs_arguments__flag(arguments, "quiet"), &names);
 }
 
 static const struct hs_option detach_options[] = {
+    HS_BOARD_OPTIONS,
     {.name = "quiet", .letter = 'q', .help = "print nothing but errors"},
     {0},
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/jit_files.h"
 
-#include "format/chunk.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -236,6 +234,16 @@ void hs_jit_files__take_of(const char *path, const struct hs_jit_process *proces
         look(&trace, process);
     ignore_limit(false);
     close(trace.fd);
+}
+
+bool hs_jit_files__header(const char *path, struct hs_file_header *header)
+{
+    struct jit_trace trace = {.taken = NULL};
+    if (!open_trace(&trace, path))
+        return false;
+    *header = trace.header;
+    close(trace.fd);
+    return true;
 }
 
 void hs_jit_files__add(const char *path, const struct hs_buffer *file, bool is_cut, struct hs_jit_taken *taken)

@@ -4,6 +4,7 @@
 #ifndef HEAPSONDE_HOST_CLI_JIT_FILES_H
 #define HEAPSONDE_HOST_CLI_JIT_FILES_H
 
+#include "format/chunk.h"
 #include "host/cli/command.h"
 #include "host/symbols/jit_source.h"
 
@@ -27,6 +28,9 @@ void hs_jit_files__take(const char *path, const struct timespec *run_began, stru
 // The same for the trace of a process that is not recorded any more, but may run on: `process` says where its files
 // are and when it began.
 void hs_jit_files__take_of(const char *path, const struct hs_jit_process *process, struct hs_jit_taken *taken);
+
+// The header of a trace to which names can be added. False: it is none.
+bool hs_jit_files__header(const char *path, struct hs_file_header *header);
 
 // Adds a file that was read elsewhere (hs_jit_take) to the trace.
 void hs_jit_files__add(const char *path, const struct hs_buffer *file, bool is_cut, struct hs_jit_taken *taken);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/jit_variables.h"
 
+#include "host/base/text_stream.h"
+#include "host/shims/shims.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,24 +12,23 @@
 
 struct jit_variable {
     const char *name, *value;
-    bool is_list; // options, separated by blanks
+    bool is_list;     // options, separated by blanks
+    const char *abis; // only on these; NULL: on all
 };
 
 // Ruby has no variable that is safe: RUBYOPT=--yjit-perf ends versions that do not know the option.
 static const struct jit_variable variables[] = {
-    {"NODE_OPTIONS", "--perf-basic-prof --interpreted-frames-native-stack", true},
+    {"NODE_OPTIONS", "--perf-basic-prof --interpreted-frames-native-stack", true, NULL},
     // HotSpot before version 17 cannot write a map and ends with an error without the first option.
     {"JAVA_TOOL_OPTIONS",
      "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions -XX:+PreserveFramePointer "
      "-XX:+DumpPerfMapAtExit",
-     true},
-    {"PYTHONPERFSUPPORT", "1", false},
-    {"DOTNET_PerfMapEnabled", "1", false},
-    {"ENABLE_JITPROFILING", "1", false}, // Julia
-#if defined(__x86_64__) || defined(__aarch64__)
+     true, NULL},
+    {"PYTHONPERFSUPPORT", "1", false, NULL},
+    {"DOTNET_PerfMapEnabled", "1", false, NULL},
+    {"ENABLE_JITPROFILING", "1", false, NULL}, // Julia
     // Without a compiler, Erlang does not start with this option.
-    {"ERL_FLAGS", "+JPperf true", true},
-#endif
+    {"ERL_FLAGS", "+JPperf true", true, "amd64 aarch64"},
 };
 
 static int set(const struct jit_variable *variable)
@@ -44,10 +46,33 @@ static int set(const struct jit_variable *variable)
     return result;
 }
 
+static bool is_for(const struct jit_variable *variable, const char *abi)
+{
+    return !variable->abis || strstr(variable->abis, abi);
+}
+
 int hs_jit_variables__set(void)
 {
+    const struct hs_abi *here = hs_abi__of_this_machine();
     int result = 0;
     for (size_t i = 0; !result && i < sizeof(variables) / sizeof(variables[0]); i++)
-        result = set(&variables[i]);
+        if (is_for(&variables[i], here ? here->name : "none"))
+            result = set(&variables[i]);
     return result;
+}
+
+char *hs_jit_variables__for_shell(const char *abi)
+{
+    struct hs_text_stream stream;
+    FILE *out = hs_text_stream__open(&stream);
+    for (size_t i = 0; out && i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const struct jit_variable *one = &variables[i];
+        if (!is_for(one, abi))
+            continue;
+        if (one->is_list)
+            fprintf(out, " \"%s=${%s:+$%s }%s\"", one->name, one->name, one->name, one->value);
+        else
+            fprintf(out, " \"%s=${%s:-%s}\"", one->name, one->name, one->value);
+    }
+    return out ? hs_text_stream__close(&stream) : NULL;
 }

@@ -6,4 +6,8 @@
 // frame pointers. What the variables contain already is kept. Returns 0 or -ENOMEM.
 int hs_jit_variables__set(void);
 
+// The same for a machine of this ABI: words of a shell there that set the variables as arguments of env. The caller
+// frees the result. NULL: out of memory.
+char *hs_jit_variables__for_shell(const char *abi);
+
 #endif

@@ -408,17 +408,10 @@ static int run_on_board(const struct hs_arguments *arguments)
     return status;
 }
 
-// The files are taken on this machine.
+// On another machine they are set there.
 static bool prepare_jit(const struct hs_arguments *arguments)
 {
-    if (!hs_arguments__flag(arguments, "jit"))
-        return true;
-    if (!hs_arguments__flag(arguments, "on"))
-        return !hs_jit_variables__set();
-    hs_complain(arguments->command,
-                "--jit does not work with --on; copy /tmp/perf-PID.map from the machine, and give it "
-                "to 'heapsonde report --perf-map'");
-    return false;
+    return !hs_arguments__flag(arguments, "jit") || hs_arguments__flag(arguments, "on") || !hs_jit_variables__set();
 }
 
 static int run(const struct hs_arguments *arguments)

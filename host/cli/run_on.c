@@ -3,10 +3,12 @@
 
 #include "host/board/board.h"
 #include "host/board/interrupt.h"
+#include "host/cli/board_names.h"
+#include "host/cli/board_session.h"
 #include "host/cli/board_traces.h"
 #include "host/cli/fetch.h"
+#include "host/cli/jit_variables.h"
 #include "host/cli/program.h"
-#include "host/cli/variables.h"
 #include "host/cli/wrappers.h"
 
 #include <errno.h>
@@ -24,7 +26,7 @@
 
 extern char **environ;
 
-enum { MOST_HEAD = 64, NOTICE_MS = 3000, LOOK_MS = 50 };
+enum { MOST_HEAD = 64, NOTICE_MS = 3000 };
 
 struct run_on_run {
     const struct hs_arguments *arguments;
@@ -44,22 +46,6 @@ struct run_on_run {
 
 // ---- what the program gets -----------------------------------------------------------------------------------------
 
-// Whether this entry of the environment is passed on to the recorder.
-static bool is_for_board(const char *entry)
-{
-    static const char *const prefixes[] = {"HEAPSONDE_", "MEMORY_PROFILER_"};
-    for (size_t i = 0; i < 2; i++) {
-        size_t length = strlen(prefixes[i]);
-        if (strncmp(entry, prefixes[i], length) != 0)
-            continue;
-        const char *name = entry + length;
-        const struct hs_variable *variable = hs_variable__find(name, strcspn(name, "="));
-        return variable && variable->reader == HS_READER_RECORDER && strcmp(variable->name, "OUTPUT") != 0 &&
-               strcmp(variable->name, "CONNECT") != 0;
-    }
-    return false;
-}
-
 // By default the program waits for the connection, so that the trace is complete.
 static char **variables_of_board(char *connect)
 {
@@ -68,7 +54,7 @@ static char **variables_of_board(char *connect)
         count++;
     char **variables = calloc(count + 4, sizeof(*variables));
     for (size_t i = 0; variables && i < count; i++)
-        if (is_for_board(environ[i]))
+        if (hs_board_session__takes(environ[i]))
             variables[kept++] = environ[i];
     if (!variables)
         return NULL;
@@ -110,27 +96,6 @@ static void take_trace(struct run_on_run *run)
 
 // ---- while it runs -------------------------------------------------------------------------------------------------
 
-static const int passed_on[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
-
-static sigset_t watched(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
-        sigaddset(&set, passed_on[i]);
-    return set;
-}
-
-static void end_session(struct hs_session *session)
-{
-    hs_session__close_input(session);
-    hs_session__close_output(session);
-    if (session->pid > 0)
-        kill(session->pid, SIGTERM);
-    hs_session__wait(session);
-}
-
 // Whether it has ended, of a session that does nothing long where the connection is good.
 static bool ends_soon(struct hs_session *session)
 {
@@ -144,16 +109,6 @@ static bool ends_soon(struct hs_session *session)
     return true;
 }
 
-// Signals end the waiting for the board as long as they are not the program's.
-static void signals_end_waiting(bool do_so)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof(hs_interrupt_signals) / sizeof(hs_interrupt_signals[0]); i++)
-        sigaddset(&set, hs_interrupt_signals[i]);
-    sigprocmask(do_so ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
-}
-
 // If the program has a terminal, typed signals already reach it there.
 static void pass_on(struct run_on_run *run, int signal, bool is_typed)
 {
@@ -165,7 +120,7 @@ static void pass_on(struct run_on_run *run, int signal, bool is_typed)
                         HS_SESSION_NOTHING, HS_SESSION_NOTHING, -1))
         return;
     if (!ends_soon(&session)) {
-        end_session(&session);
+        hs_board_session__end(&session);
         run->is_cut = run->is_silent = true;
     } else if (hs_session__wait(&session) == HS_BOARD_HAS_ENDED) {
         run->is_over = true;
@@ -214,25 +169,12 @@ static void watch(struct run_on_run *run)
     }
 }
 
-static bool is_interrupted(void)
-{
-    sigset_t pending;
-    sigpending(&pending);
-    for (size_t i = 0; i < sizeof(hs_interrupt_signals) / sizeof(hs_interrupt_signals[0]); i++)
-        if (sigismember(&pending, hs_interrupt_signals[i]))
-            return true;
-    return false;
-}
-
 // Waits for what the receiver says. The program starts when it has said "ready": a signal that comes later is the
 // program's, also if "ready" was not read yet. One that comes earlier ends the waiting.
 static void wait_for_receiver(void *context)
 {
     struct run_on_run *run = context;
-    struct pollfd file = {.fd = run->trace.output, .events = POLLIN};
-    while (poll(&file, 1, LOOK_MS) <= 0 && !hs_interrupt__came())
-        if (is_interrupted())
-            signals_end_waiting(true);
+    hs_board_session__wait_for(&run->trace);
 }
 
 // Both begin at the same time: on the board, the program's waits for the other one.
@@ -245,7 +187,7 @@ static int start_sessions(struct run_on_run *run, char *script, struct hs_error 
         return result;
     }
     clock_gettime(CLOCK_REALTIME, &run->recording->started);
-    signals_end_waiting(false);
+    hs_board_session__signals_end_waiting(false);
     result = hs_board__start(board, &run->program, script, run->is_at_terminal ? HS_SESSION_TERMINAL : HS_SESSION_OTHER,
                              STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO);
     if (result)
@@ -287,7 +229,11 @@ static int run_sessions(struct run_on_run *run, struct hs_error *error)
     char connect[sizeof(run->board.folder) + 32];
     snprintf(connect, sizeof(connect), "HEAPSONDE_CONNECT=%s/trace", run->board.folder);
     char **variables = variables_of_board(connect), **words = words_there(run, program);
-    char *script = variables && words ? hs_board_script__run(run->board.folder, variables, words, program) : NULL;
+    char *more =
+        hs_arguments__flag(run->arguments, "jit") ? hs_jit_variables__for_shell(run->board.abi->name) : strdup("");
+    char *script =
+        variables && words && more ? hs_board_script__run(run->board.folder, variables, more, words, program) : NULL;
+    free(more);
     free(variables);
     free(words);
     if (!script)
@@ -297,7 +243,7 @@ static int run_sessions(struct run_on_run *run, struct hs_error *error)
     if (!result)
         watch(run);
     run->recording->seconds = seconds_since(&began);
-    signals_end_waiting(true);
+    hs_board_session__signals_end_waiting(true);
     return result;
 }
 
@@ -381,6 +327,14 @@ static void fetch_binaries(struct run_on_run *run)
         run->recording->sysroot = folder;
 }
 
+// Names of code that was made at run time go into the traces.
+static void take_names(struct run_on_run *run)
+{
+    struct hs_jit_taken taken = {0};
+    hs_board_names__fetch(&run->board, &run->traces, &taken);
+    hs_jit_taken__say(&taken, run->arguments->command, hs_arguments__flag(run->arguments, "jit"));
+}
+
 static int run_there(struct run_on_run *run)
 {
     const struct hs_arguments *arguments = run->arguments;
@@ -394,15 +348,17 @@ static int run_there(struct run_on_run *run)
     struct hs_error error = {.message = ""};
     int result = run_sessions(run, &error);
     if (run->is_cut || run->is_over || result)
-        end_session(&run->trace);
+        hs_board_session__end(&run->trace);
     if (run->is_silent || result)
-        end_session(&run->program);
+        hs_board_session__end(&run->program);
     int ended_with = hs_session__wait(&run->program);
     hs_board_traces__close(&run->traces);
-    if (!result && !run->is_cut)
+    if (!result && !run->is_cut) {
+        take_names(run);
         fetch_binaries(run);
+    }
     hs_board__close(&run->board, &status);
-    end_session(&run->trace);
+    hs_board_session__end(&run->trace);
     status = status == -1 && !run->is_cut ? ended_with : status;
     run->recording->status = as_of_waitpid(status);
     return say_how_it_ended(run, &error, status);
@@ -413,13 +369,13 @@ int hs_run_on(const struct hs_arguments *arguments, struct hs_recording *recordi
     struct run_on_run run = {.arguments = arguments,
                              .recording = recording,
                              .traces = {.command = arguments->command, .recording = recording}};
-    sigset_t set = watched(), before;
+    sigset_t set = hs_board_session__signals(), before;
     run.is_at_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     sigprocmask(SIG_BLOCK, &set, &before);
     signal(SIGPIPE, SIG_IGN);
     run.signals = signalfd(-1, &set, SFD_CLOEXEC);
     hs_interrupt__catch(true);
-    signals_end_waiting(true);
+    hs_board_session__signals_end_waiting(true);
     int status = run.signals < 0 ? HS_EXIT_FAILURE : run_there(&run);
     hs_interrupt__catch(false);
     if (run.signals >= 0)

@@ -166,6 +166,20 @@ static bool returns_inside(const struct hs_region *region, const struct hs_injec
     return false;
 }
 
+// The program does not come to the library before the patches are there: whoever is in it, or was called by it, is a
+// thread of its own, which has no thread control block of libc.
+static bool is_librarys(const struct hs_region *region, const struct hs_inject_target *target, uint64_t pc, uint64_t sp)
+{
+    uintptr_t words[STACK_LOOKED_AT / sizeof(uintptr_t)];
+    if (pc >= region->at && pc < region->at + region->size)
+        return true;
+    size_t length = hs_inject_target__read_some(target, sp & ~(uint64_t)7, words, sizeof words);
+    for (size_t i = 0; i < length / sizeof *words; i++)
+        if (words[i] >= region->at && words[i] < region->at + region->size)
+            return true;
+    return false;
+}
+
 static enum hs_region_check check_thread(const struct hs_region *region, const struct hs_inject_target *target,
                                          pid_t tid)
 {
@@ -183,7 +197,7 @@ static enum hs_region_check check_thread(const struct hs_region *region, const s
     if (failed || (word && !region->follows_another) ||
         hs_inject_target__read(target, pointer + (uint64_t)region->words.tid, &number, sizeof number) ||
         number != (uint32_t)hs_inject_target__own_tid(target, tid))
-        return HS_REGION_UNFIT;
+        return is_librarys(region, target, pc, sp) ? HS_REGION_GOOD : HS_REGION_UNFIT;
     return HS_REGION_GOOD;
 }
 

@@ -257,6 +257,12 @@ static int detach(const struct onboard *onboard, pid_t pid)
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d", (int)pid);
     bool has_ended = failed == -ESRCH && access(path, F_OK) != 0;
+    // Another command has ended it.
+    if (failed == -ENOENT && onboard->wait.until_input_ends) {
+        if (!onboard->quiet)
+            fprintf(stderr, "heapsonde: another command has detached process %d\n", (int)pid);
+        return 0;
+    }
     if (failed && !has_ended)
         return complain(FAILURE, "%s", error.message);
     if (!onboard->quiet && has_ended)
@@ -338,6 +344,7 @@ static int attach(struct onboard *onboard, pid_t pid)
 static int act(struct onboard *onboard, pid_t pid)
 {
     onboard->wait.pid = pid;
+    onboard->wait.is_recorded = onboard->wait.until_input_ends ? hs_inject__is_attached : NULL;
     return onboard->detaches ? detach(onboard, pid) : attach(onboard, pid);
 }
 

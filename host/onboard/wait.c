@@ -13,7 +13,8 @@
 #define SYS_pidfd_open 434
 #endif
 
-enum { LOOK_NS = 200000000 }; // where the kernel does not tell the end of a process (before 5.3)
+#define LOOK_NS 200000000u  // where the kernel does not tell the end of a process (before 5.3)
+#define ASK_NS  1000000000u // whether it is recorded
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static volatile sig_atomic_t has_come;
@@ -72,13 +73,15 @@ void hs_wait__for_end(const struct hs_wait *wait)
     bool is_over = false;
     while (!is_over && !has_come) {
         const uint64_t now = now_ns();
+        const uint64_t most = files[0].fd < 0 ? LOOK_NS : wait->is_recorded ? ASK_NS : UINT64_MAX;
         uint64_t left = end > now ? end - now : 0;
-        if (files[0].fd < 0 && left > LOOK_NS)
-            left = LOOK_NS;
+        if (left > most)
+            left = most;
         const struct timespec time = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
-        int count = ppoll(files, 2, end == UINT64_MAX && files[0].fd >= 0 ? NULL : &time, &wait->before);
+        int count = ppoll(files, 2, left > UINT64_MAX / 4 ? NULL : &time, &wait->before);
         is_over = (count > 0 && files[0].revents) || (count > 0 && files[1].revents && input_has_ended()) ||
-                  now_ns() >= end || has_ended(wait->pid);
+                  now_ns() >= end || has_ended(wait->pid) ||
+                  (!count && wait->is_recorded && !wait->is_recorded(wait->pid));
     }
     if (files[0].fd >= 0)
         close(files[0].fd);

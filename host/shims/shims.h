@@ -38,9 +38,9 @@ bool hs_abi__is_musl(const struct hs_probe *probe);
 
 // ---- where they are ------------------------------------------------------------------------------------------------
 
-enum hs_shim { HS_SHIM_TRACE, HS_SHIM_PROF };
+enum hs_shim { HS_SHIM_TRACE, HS_SHIM_PROF, HS_SHIM_ATTACH };
 
-// "libheapsonde-trace.so"
+// "libheapsonde-trace.so", "heapsonde-attach"
 const char *hs_shim_name(enum hs_shim shim);
 
 // Finds the library for an ABI and resolves symbolic links in its path. Files for another ABI are skipped. The order:

@@ -47,12 +47,12 @@ def may_hide_tmp():
 class Target:
     """A process that answers."""
 
-    def __init__(self, program, folder, with_own_tmp=False):
+    def __init__(self, program, folder, with_own_tmp=False, user=None):
         self.folder = folder
         self.hides_tmp = with_own_tmp and may_hide_tmp() and not any(os.path.realpath(path).startswith('/tmp/') for path in (program, folder))
         self.started = time.clock_gettime(time.CLOCK_BOOTTIME) - 1 / os.sysconf('SC_CLK_TCK')
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
-                                        preexec_fn=hide_tmp if self.hides_tmp else None)
+                                        preexec_fn=hide_tmp if self.hides_tmp else None, user=user)
         self.pid = self.process.pid
         assert self.answer() == 'ready'
 

@@ -8,13 +8,14 @@ import signal
 import subprocess
 import unittest
 
+from test_attach_on import Attached
 from test_on import PLAIN, Board
 from running import COMMAND
 
 SSHD = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin")
 
 
-class Ssh(Board):
+class Ssh(Attached, Board):
     way = "ssh://board:2222"
 
     def setUp(self):
@@ -44,10 +45,11 @@ class Ssh(Board):
             file.write(text)
 
     def test_as_on_this_machine(self):
-        """One connection, with three sessions in it: to look and to clean up, for the library and the trace, for the program."""
+        """One connection, with four sessions in it: to look and to clean up, for the library and the trace, for the program, and
+        to look for names of run-time code."""
         self.check_plain()
         with open(self.path("calls"), encoding="ascii") as file:
-            self.assertEqual(file.read(), "x\n" * 3)
+            self.assertEqual(file.read(), "x\n" * 4)
 
     def test_family(self):
         self.check_family()
@@ -118,6 +120,25 @@ class Ssh(Board):
         self.wait_until(lambda: os.path.exists(sign))
         self.wait_until(lambda: not os.listdir(self.there))
         self.report("t.dat")
+
+    def test_attach(self):
+        """One connection, with four sessions in it: to look and to clean up, two for what is sent, one to attach."""
+        target = self.target()
+        self.check_interrupted(target)
+        with open(self.path("calls"), encoding="ascii") as file:
+            self.assertEqual(file.read(), "x\n" * 4)
+        done = self.command("detach", "--on", self.way, str(target.pid))
+        self.assertEqual((done.returncode, "is neither recorded nor sampled" in done.stderr), (1, True), done.stderr)
+        target.leave()
+
+    def test_attach_cut(self):
+        target = self.target()
+        before = target.state()
+        command = self.attach(target)
+        target.ask("work 20")
+        self.wait_for_traces()
+        self.kill_behind(command, self.servers(command.pid))
+        self.check_cut(target, before, command)
 
     def test_refusals(self):
         os.rename(self.path("user.pub"), self.path("other.pub"))
