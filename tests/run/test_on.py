@@ -268,7 +268,7 @@ class Here(Board):
     def test_cut_with_children(self):
         sign = os.path.join(self.folder, "sign")
         program = ("import os, signal, time\nkept = [bytearray(50000) for _ in range(10)]\n"
-                   "os.fork()\nkept = [bytearray(60000) for _ in range(10)]\nprint('up', flush=True)\n"
+                   "os.fork()\nkept = [bytearray(60000) for _ in range(10)]\nos.write(1, b'up\\n')\n"
                    f"while not os.path.exists('{sign}'):\n    time.sleep(0.01)\n")
         process = self.start("/usr/bin/python3", "-c", program)
         self.assertEqual(process.stdout.readline() + process.stdout.readline(), "up\nup\n")
