@@ -247,7 +247,7 @@ char *hs_board_script__attach(const char *folder, char *const *variables, char *
     fputs(" \"$d/" HS_BOARD_ATTACH "\" --pipe \"$d/trace\" --library \"$d/" HS_BOARD_LIBRARY "\" --until-input-ends",
           out);
     put_words(out, words);
-    fputs(" 2>&3 3>&- 9>&-\ns=$?\necho $s >\"$d/status\"\nexit $s\n", out);
+    fputs(" 2>&3 3>&- 9>&-\ns=$?\necho $s >\"$d/status\"\necho done\nread -r x\nexit $s\n", out);
     return with_quiet_shell(hs_text_stream__close(&stream));
 }
 

@@ -9,7 +9,8 @@
 //   trace    as send, then prints a line "ready", a line with the program's process number when that was started, and
 //            then the packets of the traces while they are recorded
 //   run      runs the program
-//   attach   runs heapsonde-attach for the library, until its standard input ends; the process writes to the pipe
+//   attach   runs heapsonde-attach for the library, until a byte comes from its standard input; prints "done" when that
+//            has ended, and ends itself when its input does
 //   detach   has heapsonde-attach end the recording of a process
 //   look     ends with 0 if there are files with names of run-time code of processes that have ended, with
 //            HS_BOARD_HAS_NONE if there are none

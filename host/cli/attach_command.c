@@ -110,7 +110,7 @@ static int end_recording(const struct hs_arguments *arguments, pid_t pid, bool q
     struct hs_error error = {.message = ""};
     int failed = hs_inject__detach(pid, &result, &error);
     hs_attach_names__take(names, arguments->command);
-    if (failed == -ESRCH && kill(pid, 0) && errno == ESRCH) {
+    if (failed && hs_inject__has_ended(pid)) {
         if (!quiet)
             hs_said__ended(pid);
         return HS_EXIT_OK;

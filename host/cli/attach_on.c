@@ -31,9 +31,10 @@ struct attach_on {
     struct hs_board_traces traces;
     struct hs_board_names names; // what heapsonde-attach says
     int signals;
-    bool is_cut;     // the connection was cut
-    bool is_garbled; // because something came that is no trace
-    bool is_over;    // the user does not wait for the rest
+    bool is_interrupted; // by the user, once
+    bool is_cut;         // the connection was cut
+    bool is_garbled;     // because something came that is no trace
+    bool is_over;        // the user does not wait for the rest
 };
 
 // ---- what heapsonde-attach gets ------------------------------------------------------------------------------------
@@ -162,8 +163,18 @@ static void take_signal(struct attach_on *on)
         return;
     if (info.ssi_signo == SIGUSR1 || info.ssi_signo == SIGUSR2)
         return;
-    on->is_over = on->attach.input < 0;
-    hs_session__close_input(&on->attach);
+    on->is_over = on->is_interrupted || on->attach.input < 0;
+    on->is_interrupted = true;
+    if (!on->is_over && write(on->attach.input, "\n", 1) != 1)
+        hs_session__close_input(&on->attach);
+}
+
+// The recorder has opened the pipe when something has come through it. A file comes only at the end.
+static void release(struct attach_on *on)
+{
+    const bool has_begun = on->traces.count || on->traces.problem || !on->names.is_attached || !on->board.streams;
+    if (on->names.is_done && has_begun && on->attach.input >= 0)
+        hs_session__close_input(&on->attach);
 }
 
 static void say_that_it_waits(const struct attach_on *on)
@@ -187,7 +198,8 @@ static void watch(struct attach_on *on)
                                  {.fd = on->trace.output, .events = POLLIN},
                                  {.fd = on->attach.output, .events = POLLIN},
                                  {.fd = fileno(on->board.words), .events = POLLIN}};
-        int count = poll(files, 4, on->attach.pid <= 0 && !said ? NOTICE_MS : -1);
+        const bool is_detached = on->names.is_done || on->attach.pid <= 0;
+        int count = poll(files, 4, is_detached && !said ? NOTICE_MS : -1);
         if (count == 0) {
             said = true;
             say_that_it_waits(on);
@@ -198,6 +210,7 @@ static void watch(struct attach_on *on)
             take_trace(on);
         if (count > 0 && files[2].revents)
             take_words(on);
+        release(on);
         // The keeper prints nothing before it is closed: this is the end of the connection.
         if (count > 0 && files[3].revents)
             on->is_cut = true;

@@ -39,6 +39,8 @@ static void take_line(struct hs_board_names *names)
         names->refused += size;
     else if (!strcmp(names->line, "attached"))
         names->is_attached = true;
+    else if (!strcmp(names->line, "done"))
+        names->is_done = true;
     else
         names->is_wrong = true;
 }

@@ -20,6 +20,7 @@ struct hs_board_names {
     size_t count;
     size_t refused;
     bool is_attached; // it has said so
+    bool is_done;     // and its shell, that it has ended
     bool is_wrong;    // what came is not understood
     char line[128];
     size_t length;

@@ -68,6 +68,9 @@ int hs_inject__detach(pid_t pid, struct hs_inject_result *result, struct hs_erro
 // Whether an attach would be allowed and possible, as far as that is known without changing the process.
 int hs_inject__examine(pid_t pid, bool samples, struct hs_error *error);
 
+// Whether there is no such process, or only what its parent has not waited for.
+bool hs_inject__has_ended(pid_t pid);
+
 // Whether the process is being recorded by an attached library.
 bool hs_inject__is_attached(pid_t pid);
 

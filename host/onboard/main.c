@@ -254,11 +254,9 @@ static int detach(const struct onboard *onboard, pid_t pid)
     struct hs_inject_result result;
     struct hs_error error = {.message = ""};
     int failed = hs_inject__detach(pid, &result, &error);
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-    bool has_ended = failed == -ESRCH && access(path, F_OK) != 0;
+    const bool has_ended = failed && hs_inject__has_ended(pid);
     // Another command has ended it.
-    if (failed == -ENOENT && onboard->wait.until_input_ends) {
+    if (failed == -ENOENT && !has_ended && onboard->wait.until_input_ends) {
         if (!onboard->quiet)
             fprintf(stderr, "heapsonde: another command has detached process %d\n", (int)pid);
         return 0;

@@ -105,6 +105,7 @@ class Here(Attached, Board):
     def test_for_a_time(self):
         target = self.target()
         self.assertIn('is not recorded any more', self.end(self.attach(target, '--for', '1ms')))
+        self.report('t.dat')
         target.leave()
 
     def test_process_ends(self):
@@ -180,6 +181,7 @@ class Here(Attached, Board):
         target = self.target()
         command = self.attach(target, way=f'exec:env -i PATH={tools} TMPDIR={self.there} {tools}/sh -c {{}}')
         allocated = target.ask('work 20')
+        self.wait_until(lambda: any(os.path.getsize(os.path.join(self.there, name, 'trace')) for name in os.listdir(self.there)))
         command.send_signal(signal.SIGINT)
         self.end(command)
         self.assertEqual(self.allocations(), allocated)
