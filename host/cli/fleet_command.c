@@ -67,7 +67,7 @@ struct fleet_loading {
 
 static int note_dump(struct fleet_loading *loading, const char *path, bool given, struct hs_error *error)
 {
-    int failed = hs_fleet_dump_files__add(loading->dump_files, path, error);
+    int failed = hs_fleet_dump_files__add(loading->dump_files, &loading->device, path, error);
     loading->dumps += !failed;
     if (!failed || given || failed == -ENOMEM)
         return failed;
@@ -167,7 +167,7 @@ static int load(struct fleet_job *job)
         .device = {.device = hs_arguments__text(arguments, "device", NULL),
                    .labels = hs_arguments__text(arguments, "labels", NULL),
                    .firmware_label = hs_arguments__text(arguments, "firmware-label", "firmware")}};
-    loading.dump_files = hs_fleet_dump_files__create(loading.sender, job->database, &loading.device);
+    loading.dump_files = hs_fleet_dump_files__create(loading.sender, job->database);
     int failed = load_all(&loading, &error);
     hs_fleet_dump_files__free(loading.dump_files);
     hs_sender__free(loading.sender);

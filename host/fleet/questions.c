@@ -58,7 +58,8 @@ static bool asks_samples(const struct hs_fleet_slice *slice)
 // Names that no aggregate has.
 static void put_samples(FILE *out, const struct hs_fleet_slice *slice)
 {
-    fputs("(SELECT stack, session, time, age AS old, in_use_bytes AS held, in_use_count AS held_count, allocated_count "
+    fputs("(SELECT stack, session, time, instant, age AS old, in_use_bytes AS held, in_use_count AS held_count, "
+          "allocated_count "
           "AS "
           "given FROM sample WHERE 1",
           out);
@@ -80,17 +81,18 @@ static void put_groups(FILE *out, const struct hs_fleet_slice *slice)
 static void put_session_stacks(FILE *out, const struct hs_fleet_slice *slice)
 {
     if (asks_samples(slice)) {
-        fputs("(SELECT stack, session, min(time) AS first, argMin(held, time) AS begin_bytes, argMinIf(held, time, old "
-              ">= "
-              "3600) AS settled, max(old) AS age, argMax(held, time) AS bytes, argMax(held_count, time) AS blocks, "
-              "max(held) AS most, argMax(given, time) AS allocated FROM ",
-              out);
+        fputs(
+            "(SELECT stack, session, min(time) AS first, argMin(held, instant) AS begin_bytes, argMinIf(held, instant, "
+            "old >= 3600) AS settled, max(old) AS age, argMax(held, instant) AS bytes, argMax(held_count, instant) "
+            "AS blocks, max(held) AS most, argMax(given, instant) AS allocated FROM ",
+            out);
         put_samples(out, slice);
         put_groups(out, slice);
     } else {
-        fputs("(SELECT stack, session, minMerge(first_time) AS first, argMinMerge(first_bytes) AS begin_bytes, "
+        fputs("(SELECT stack, session, toDateTime(toUInt32(intDiv(minMerge(first_instant), 4294967296))) AS first, "
+              "argMinMerge(first_bytes) AS begin_bytes, "
               "argMinIfMerge(settled_bytes) AS settled, maxMerge(last_age) AS age, argMaxMerge(last_bytes) AS bytes, "
-              "argMaxMerge(last_count) AS blocks, maxMerge(most_bytes) AS most FROM session_stack WHERE 1",
+              "argMaxMerge(last_count) AS blocks, maxMerge(most_bytes) AS most FROM stack_of_session WHERE 1",
               out);
         put_stacks(out, slice);
         put_sessions(out, slice);
@@ -164,7 +166,7 @@ static void new_stacks(FILE *out, const struct hs_fleet_slice *slice)
 #define SLOPES                                                                                                         \
     "(SELECT session, argMaxMerge(last_bytes) AS bytes, maxMerge(most_bytes) AS most, "                                \
     "(toFloat64(bytes) - toFloat64(argMinMerge(first_bytes))) * 3600 / "                                               \
-    "greatest(1, maxMerge(last_time) - minMerge(first_time)) AS slope FROM session_total GROUP BY session)"
+    "greatest(1, maxMerge(last_time) - minMerge(first_time)) AS slope FROM total_of_session GROUP BY session)"
 
 // The same of some stacks: the states of each become changes, and the changes of all of them together levels.
 static void put_some_slopes(FILE *out, const struct hs_fleet_slice *slice)
@@ -175,15 +177,16 @@ static void put_some_slopes(FILE *out, const struct hs_fleet_slice *slice)
         "greatest(1, ended_at - begun_at) AS slope FROM (SELECT session, arraySort(groupArray((at, change))) AS steps, "
         "arrayCumSum(arrayMap(x -> tupleElement(x, 2), steps)) AS levels FROM (SELECT session, at, sum(delta) AS "
         "change "
-        "FROM (SELECT session, stack, arraySort(groupUniqArray((time, held))) AS states, "
-        "arrayMap(x -> tupleElement(x, 1), states) AS times, arrayMap(x -> toInt64(tupleElement(x, 2)), states) AS "
+        "FROM (SELECT session, stack, arraySort(groupUniqArray((instant, held))) AS states, "
+        "arrayMap(x -> toDateTime(toUInt32(intDiv(tupleElement(x, 1), 4294967296))), states) AS times, arrayMap(x -> "
+        "toInt64(tupleElement(x, 2)), states) AS "
         "amounts, arrayMap((x, i) -> if(i = 1, x, x - amounts[i - 1]), amounts, arrayEnumerate(amounts)) AS deltas, "
-        "argMax(held_count, time) AS blocks, argMax(given, time) AS allocated FROM ",
+        "argMax(held_count, instant) AS blocks, argMax(given, instant) AS allocated FROM ",
         out);
     put_samples(out, slice);
     put_groups(out, slice);
     fputs(") ARRAY JOIN times AS at, deltas AS delta GROUP BY session, at) GROUP BY session) ANY INNER JOIN (SELECT "
-          "session, minMerge(first_time) AS begun_at, maxMerge(last_time) AS ended_at FROM session_total GROUP BY "
+          "session, minMerge(first_time) AS begun_at, maxMerge(last_time) AS ended_at FROM total_of_session GROUP BY "
           "session) "
           "USING session)",
           out);
