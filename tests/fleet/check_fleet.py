@@ -711,6 +711,61 @@ def second():
     expect(ends == [[in_use(dump)] for dump in (gone, gone, last, last)], f'{ends}')
 
 
+def settled(folder):
+    """Its dumps, once each has its name."""
+    while any(name.startswith('.') for name in os.listdir(folder)):
+        time.sleep(0.1)
+    return sorted(os.listdir(folder))
+
+
+def dumps():
+    """Dumps that gather receives become rows while the process runs, each once, however gather and the database end."""
+    database = Database()
+    run('fleet', 'init', database.address)
+    gather = Gather(database, 'traces')
+    device = Device('gw-1', '1.5', LD_PRELOAD=PROF, HEAPSONDE_CONNECT=gather.address,
+                    MALLOC_CONF='prof:true,prof_accum:true,prof_final:true,experimental_hs_sample:512,experimental_hs_interval:300000')
+    device.do('cll')
+    await_rows(database, 1)
+    database.kill()
+    device.do('lltl')
+    device.end()
+    gather.await_event('ended')
+    folder, = (f'{gather.folder}/{name}' for name in os.listdir(gather.folder) if os.path.isdir(f'{gather.folder}/{name}'))
+    names = settled(folder)
+    gather.process.kill()
+    gather.process.wait()
+    expect(len(names) >= 4, f'{names}')
+    while database.process.poll() is not None:
+        database.start()
+    # One gets its name late.
+    os.rename(f'{folder}/{names[2]}', f'{folder}/.heapsonde-new-7')
+    late = Gather(database, 'traces')
+    await_rows(database, len(names) - 1)
+    expect(late.stop() == '', 'nothing to complain about')
+    os.rename(f'{folder}/.heapsonde-new-7', f'{folder}/{names[2]}')
+    third = Gather(database, 'traces')
+    await_rows(database, len(names))
+    expect(third.stop() == '', 'nothing to complain about')
+    run('fleet', 'load', database.address, folder, '--device', 'loaded', '--labels', 'firmware=1.5')
+    expected = states(database, 'loaded')
+    expect(states(database, 'gw-1') == expected, f"{states(database, 'gw-1')} {expected}")
+    labels = database.ask("SELECT any(firmware), any(label_values[indexOf(label_names, 'site')]), any(estimated) FROM session WHERE device = 'gw-1'")
+    expect(labels == '1.5\tlab\t1', labels)
+    # As if it had been killed before it could note what was sent.
+    progress = f'{gather.folder}/.heapsonde-fleet'
+    with open(progress, encoding='ascii') as file:
+        noted = file.read()
+    with open(progress, 'w', encoding='ascii') as file:
+        file.write(re.sub(r'^(\S+) \d+ \w+', r'\1 0 open', noted))
+    fourth = Gather(database, 'traces', '--store-only')
+    while os.path.exists(folder):
+        time.sleep(0.1)
+    expect(fourth.stop() == '', 'nothing to complain about')
+    expect(states(database, 'gw-1') == expected, f"{states(database, 'gw-1')} {expected}")
+    expect(database.ask("SELECT uniqExact(session) FROM session WHERE device = 'gw-1'") == '1', 'one session')
+
+
 def in_place():
     """--store-only: no file stays once its rows are in the database, and none goes before."""
     database = Database()
