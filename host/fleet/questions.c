@@ -44,6 +44,8 @@ static void put_stacks(FILE *out, const struct hs_fleet_slice *slice)
 {
     if (slice->stack)
         fprintf(out, " AND stack = %" PRIu64, slice->stack);
+    if (slice->part)
+        fprintf(out, " AND stack >= %" PRIu64 " AND stack <= %" PRIu64, slice->part->first, slice->part->last);
     if (slice->conditions)
         fputs(slice->conditions->stacks, out);
 }
@@ -111,10 +113,11 @@ static void rollup(FILE *out, const struct hs_fleet_slice *slice)
         out,
         "INSERT INTO growth SELECT app, firmware, stack, uniqExact(device) AS devices, "
         "uniqExactIf(device, grew) AS grown_devices, sumIf(grown, grew) AS grown_bytes, sum(bytes) AS in_use_bytes, "
-        "min(first) AS first_time, now() AS made, uniqExactIf(device, guessed) AS estimated_devices FROM (SELECT app, "
+        "min(first) AS first_time, toDateTime(%" PRIu32
+        ") AS made, uniqExactIf(device, guessed) AS estimated_devices FROM (SELECT app, "
         "firmware, device, stack, bytes, first, guessed, " GROWN " AS grown, grown >= %" PRIu64
         " AND grown * 11 >= bytes AS grew FROM ",
-        slice->least);
+        slice->part->made, slice->least);
     put_session_stacks(out, slice);
     fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
     put_slice(out, slice);
@@ -126,11 +129,11 @@ static void staleness(FILE *out, const struct hs_fleet_slice *slice)
     (void)slice;
     fputs(
         "SELECT toInt64(toUInt32((SELECT max(seen) FROM session))) - toInt64(toUInt32(max(made))), max(made), count() "
-        "FROM growth FORMAT TabSeparated",
+        "FROM rollup FORMAT TabSeparated",
         out);
 }
 
-#define LAST_ROLLUP " made = (SELECT max(made) FROM growth)"
+#define LAST_ROLLUP " made = (SELECT max(made) FROM rollup)"
 
 static void growth(FILE *out, const struct hs_fleet_slice *slice)
 {
@@ -281,7 +284,7 @@ const struct hs_fleet_question hs_fleet_questions[] = {
     {0},
 };
 
-const struct hs_fleet_question hs_fleet_rollup = {.write = rollup};
+const struct hs_fleet_question hs_fleet_rollup_part = {.write = rollup};
 const struct hs_fleet_question hs_fleet_staleness = {.write = staleness};
 
 char *hs_fleet_question__statement(const struct hs_fleet_question *question, const struct hs_fleet_slice *slice)

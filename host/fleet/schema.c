@@ -226,7 +226,7 @@ static int begin_update(struct hs_database *database, struct hs_error *error)
 {
     int failed = add_column(database, "session", "estimated", "UInt8", error);
     if (!failed)
-        failed = add_column(database, "growth", "estimated_devices", "UInt64", error);
+        failed = hs_database__ask(database, "DROP TABLE IF EXISTS growth", NULL, error); // made anew when it is asked
     for (unsigned i = 0; i < OLD_TABLES && !failed; i++)
         failed = put_away(database, &old_tables[i], error);
     return failed;

@@ -171,7 +171,8 @@ SELECT
     maxState(in_use_bytes) AS most_bytes
 FROM total GROUP BY session;
 
--- Sums over the sessions of a firmware, made by `heapsonde fleet rollup`; `made` is the time of the run.
+-- Sums over the sessions of a firmware, made by `fleet growth --rollup`; `made` is the time of the run. A run makes them in parts:
+-- those of a run that is in `rollup` are whole.
 CREATE TABLE growth (
     app String,
     firmware String,
@@ -183,7 +184,11 @@ CREATE TABLE growth (
     first_time DateTime,
     made DateTime,
     estimated_devices UInt64
-) ENGINE = ReplacingMergeTree(made) ORDER BY (app, firmware, stack);
+) ENGINE = ReplacingMergeTree PARTITION BY toUInt32(made) ORDER BY (app, firmware, stack);
+
+CREATE TABLE rollup (
+    made DateTime
+) ENGINE = ReplacingMergeTree ORDER BY made;
 
 CREATE TABLE version (
     version UInt32,
