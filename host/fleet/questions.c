@@ -100,7 +100,7 @@ static void put_session_stacks(FILE *out, const struct hs_fleet_slice *slice)
         put_sessions(out, slice);
         fputs(" GROUP BY stack, session", out);
     }
-    fputc(')', out);
+    fputs(") AS held_by", out);
 }
 
 #define GROWN                                                                                                          \
@@ -119,7 +119,7 @@ static void rollup(FILE *out, const struct hs_fleet_slice *slice)
         " AND grown * 11 >= bytes AS grew FROM ",
         slice->part->made, slice->least);
     put_session_stacks(out, slice);
-    fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
+    fputs(" ALL INNER JOIN " SESSIONS " AS about USING session WHERE 1", out);
     put_slice(out, slice);
     fputs(") GROUP BY app, firmware, stack", out);
 }
@@ -169,7 +169,8 @@ static void new_stacks(FILE *out, const struct hs_fleet_slice *slice)
 #define SLOPES                                                                                                         \
     "(SELECT session, argMaxMerge(last_bytes) AS bytes, maxMerge(most_bytes) AS most, "                                \
     "(toFloat64(bytes) - toFloat64(argMinMerge(first_bytes))) * 3600 / "                                               \
-    "greatest(1, maxMerge(last_time) - minMerge(first_time)) AS slope FROM total_of_session GROUP BY session)"
+    "greatest(1, maxMerge(last_time) - minMerge(first_time)) AS slope FROM total_of_session GROUP BY session) AS "     \
+    "slopes"
 
 // The same of some stacks: the states of each become changes, and the changes of all of them together levels.
 static void put_some_slopes(FILE *out, const struct hs_fleet_slice *slice)
@@ -188,10 +189,11 @@ static void put_some_slopes(FILE *out, const struct hs_fleet_slice *slice)
         out);
     put_samples(out, slice);
     put_groups(out, slice);
-    fputs(") ARRAY JOIN times AS at, deltas AS delta GROUP BY session, at) GROUP BY session) ANY INNER JOIN (SELECT "
+    fputs(") ARRAY JOIN times AS at, deltas AS delta GROUP BY session, at) GROUP BY session) AS stepped ALL INNER JOIN "
+          "(SELECT "
           "session, minMerge(first_time) AS begun_at, maxMerge(last_time) AS ended_at FROM total_of_session GROUP BY "
-          "session) "
-          "USING session)",
+          "session) AS seen_at "
+          "USING session) AS slopes",
           out);
 }
 
@@ -214,14 +216,16 @@ static void devices(FILE *out, const struct hs_fleet_slice *slice)
           "max(slope) AS fastest, max(last_seen) AS seen, count() AS sessions, countIf(guessed) AS estimates FROM ",
           out);
     put_slopes(out, slice);
-    fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
+    fputs(" ALL INNER JOIN " SESSIONS " AS about USING session WHERE 1", out);
     put_slice(out, slice);
-    fputs(" GROUP BY device, app, firmware) ANY INNER JOIN (SELECT app, firmware, avg(slope) AS mean, stddevPop(slope) "
+    fputs(" GROUP BY device, app, firmware) AS each ALL INNER JOIN (SELECT app, firmware, avg(slope) AS mean, "
+          "stddevPop(slope) "
           "AS "
           "spread FROM ",
           out);
     put_slopes(out, slice);
-    fputs(" ANY INNER JOIN " SESSIONS " USING session GROUP BY app, firmware) USING app, firmware", out);
+    fputs(" ALL INNER JOIN " SESSIONS " AS about USING session GROUP BY app, firmware) AS means USING app, firmware",
+          out);
     fprintf(out, " ORDER BY fastest DESC, device LIMIT %" PRIu64 " FORMAT TabSeparated", slice->top);
 }
 
@@ -232,7 +236,7 @@ static void firmwares(FILE *out, const struct hs_fleet_slice *slice)
           "guessed) FROM ",
           out);
     put_slopes(out, slice);
-    fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
+    fputs(" ALL INNER JOIN " SESSIONS " AS about USING session WHERE 1", out);
     put_slice(out, slice);
     fprintf(out, " GROUP BY app, firmware ORDER BY app, firmware LIMIT %" PRIu64 " FORMAT TabSeparated", slice->top);
 }
@@ -241,7 +245,7 @@ static void holders(FILE *out, const struct hs_fleet_slice *slice)
 {
     fputs("SELECT device, firmware, begin_bytes, bytes, most, last_seen, guessed FROM ", out);
     put_session_stacks(out, slice);
-    fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
+    fputs(" ALL INNER JOIN " SESSIONS " AS about USING session WHERE 1", out);
     put_slice(out, slice);
     fprintf(out, " ORDER BY bytes DESC, device LIMIT %" PRIu64 " FORMAT TabSeparated", slice->top);
 }
@@ -251,7 +255,7 @@ static void stacks(FILE *out, const struct hs_fleet_slice *slice)
     fputs("SELECT stack, sum(bytes) AS all_bytes, sum(blocks), uniqExact(device), uniqExactIf(device, guessed) FROM ",
           out);
     put_session_stacks(out, slice);
-    fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
+    fputs(" ALL INNER JOIN " SESSIONS " AS about USING session WHERE 1", out);
     put_slice(out, slice);
     fprintf(out,
             " GROUP BY stack HAVING all_bytes > 0 ORDER BY all_bytes DESC, stack LIMIT %" PRIu64 " FORMAT TabSeparated",

@@ -891,8 +891,8 @@ def refused():
 
 
 def main():
-    if not SERVER or SERVER.endswith('NOTFOUND'):
-        print('skipped: there is no clickhouse-server')
+    if clickhouse.lack(SERVER):
+        print(f'skipped: {clickhouse.lack(SERVER)}')
         sys.exit(77)
     patience.begin()
     try:
