@@ -14,8 +14,8 @@ import urllib.parse
 
 from chdb import session
 
-# As a server refuses: the words of the error, after its number.
-REFUSED = 500
+REFUSED, WRONG_USER = 500, 403
+USERS = {None: None, 'keeper': 'secret word'}
 
 
 class Database:
@@ -43,15 +43,20 @@ class Database:
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = 'HTTP/1.1'
+    protocol_version = 'HTTP/1.0'
 
     def do_POST(self):  # noqa: N802
         body = self.rfile.read(int(self.headers['Content-Length']))
         if self.headers.get('Content-Encoding') == 'gzip':
             body = gzip.decompress(body)
         asked = urllib.parse.parse_qs(urllib.parse.urlparse(self.path).query)
+        user, key = (self.headers.get(f'X-ClickHouse-{name}') for name in ('User', 'Key'))
         try:
+            if user not in USERS or USERS[user] != key:
+                raise PermissionError(WRONG_USER)
             status, answer = 200, self.server.database.answer(asked.get('database', ['default'])[0], asked.get('query', [''])[0], body)
+        except PermissionError:
+            status, answer = WRONG_USER, b'Code: 516. Authentication failed'
         except Exception as error:  # pylint: disable=broad-except
             status, answer = REFUSED, str(error).encode()
         self.send_response(status)
@@ -73,7 +78,6 @@ class Server(socketserver.TCPServer):
 
 
 def main():
-    Handler.protocol_version = 'HTTP/1.0'
     Server(int(sys.argv[1]), os.path.abspath(sys.argv[2])).serve_forever()
 
 

@@ -680,11 +680,12 @@ def states(database, device):
 def with_time(path, name, fraction, drops):
     """A copy of a dump of another time in the same second, without some of its stacks."""
     with open(path, encoding='utf-8') as file:
-        head, *contexts = re.split('^(?=@ )', file.read(), flags=re.MULTILINE)
+        text, maps = file.read().split('\n\n', 1)
+    head, *contexts = re.split('^(?=@ )', text + '\n', flags=re.MULTILINE)
     head = re.sub(r'^(# time: \S+:\d\d)\S*Z', rf'\g<1>.{fraction}Z', head, flags=re.MULTILINE)
     copy = f'{work}/{name}'
     with open(copy, 'w', encoding='utf-8') as file:
-        file.write(head + ''.join(context for i, context in enumerate(contexts) if i not in drops))
+        file.write(head + ''.join(context for i, context in enumerate(contexts) if i not in drops) + '\n' + maps)
     return copy
 
 
