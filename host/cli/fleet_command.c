@@ -14,6 +14,7 @@
 #include "host/fleet/load_dumps.h"
 #include "host/fleet/names.h"
 #include "host/fleet/questions.h"
+#include "host/fleet/rollup.h"
 #include "host/fleet/schema.h"
 #include "host/fleet/symbolize.h"
 #include "host/fleet/tsv.h"
@@ -67,7 +68,7 @@ struct fleet_loading {
 
 static int note_dump(struct fleet_loading *loading, const char *path, bool given, struct hs_error *error)
 {
-    int failed = hs_fleet_dump_files__add(loading->dump_files, path, error);
+    int failed = hs_fleet_dump_files__add(loading->dump_files, &loading->device, path, error);
     loading->dumps += !failed;
     if (!failed || given || failed == -ENOMEM)
         return failed;
@@ -167,7 +168,7 @@ static int load(struct fleet_job *job)
         .device = {.device = hs_arguments__text(arguments, "device", NULL),
                    .labels = hs_arguments__text(arguments, "labels", NULL),
                    .firmware_label = hs_arguments__text(arguments, "firmware-label", "firmware")}};
-    loading.dump_files = hs_fleet_dump_files__create(loading.sender, job->database, &loading.device);
+    loading.dump_files = hs_fleet_dump_files__create(loading.sender, job->database);
     int failed = load_all(&loading, &error);
     hs_fleet_dump_files__free(loading.dump_files);
     hs_sender__free(loading.sender);
@@ -223,12 +224,7 @@ static int freshen(struct fleet_job *job, struct hs_error *error)
     hs_buffer__free(&answer);
     if (!stale && !hs_arguments__flag(job->arguments, "rollup"))
         return failed;
-    const struct hs_fleet_slice all = {.least = job->slice.least};
-    statement = hs_fleet_question__statement(&hs_fleet_rollup, &all);
-    failed = statement ? hs_database__ask(job->database, statement, NULL, error)
-                       : hs_error__set(error, ENOMEM, "out of memory");
-    free(statement);
-    return failed;
+    return hs_fleet_rollup__make(job->database, job->slice.least, error);
 }
 
 static void print_json(const struct hs_fleet_question *question, struct hs_tsv table, uint64_t most)

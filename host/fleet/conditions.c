@@ -163,8 +163,9 @@ static void put_depths(const struct conditions_writing *writing)
     fprintf(
         writing->out,
         " AND (stack IN (SELECT stack FROM (SELECT stack, b, o FROM (SELECT stack, any(builds) AS bs, any(offsets) AS "
-        "os FROM stack GROUP BY stack) ARRAY JOIN bs AS b, os AS o) ANY LEFT JOIN (SELECT build AS b, offset AS o, "
-        "uniqExact(depth) AS frames FROM symbol GROUP BY build, offset) USING b, o GROUP BY stack HAVING "
+        "os FROM stack GROUP BY stack) ARRAY JOIN bs AS b, os AS o) AS places ANY LEFT JOIN (SELECT build AS b, offset "
+        "AS o, "
+        "uniqExact(depth) AS frames FROM symbol GROUP BY build, offset) AS depths USING b, o GROUP BY stack HAVING "
         "sum(if(o < %d AND b = toFixedString('', 20), 0, greatest(frames, 1))) BETWEEN %" PRIu64 " AND %" PRIu64 ")%s)",
         HS_CUT_LIMIT, from, to, from ? "" : " OR stack = 0");
 }

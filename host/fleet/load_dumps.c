@@ -23,16 +23,18 @@
 #define NS_2001   ((uint64_t)978307200 * SECOND)
 #define LAST_TIME (UINT32_MAX * SECOND) // that the tables can hold
 
+enum { CONTENT_BITS = 12 }; // of a moment, whose 20 upper bits are microseconds
+
 struct dump_file {
     char *path;
-    uint64_t session, time_ns;
+    const struct hs_sender_device *device;
+    uint64_t session, time_ns, instant;
     uint64_t clock_ns; // added to the dump's own times: its clock was never set
 };
 
 // A stack of a session: since when it is known, and what the dump at hand has of it.
 struct dump_stack {
-    uint64_t key;
-    uint32_t first;
+    uint64_t key, first;
     bool here;
     struct hs_dump_estimate sums;
 };
@@ -40,21 +42,19 @@ struct dump_stack {
 struct hs_fleet_dump_files {
     struct hs_sender *sender;
     struct hs_database *database;
-    const struct hs_sender_device *device;
     struct hs_array files; // struct dump_file
     // Of the session at hand.
     struct hs_array stacks;    // struct dump_stack
     struct hs_id_map stack_of; // by key
-    struct hs_array times;     // uint32_t: those that the database has
+    struct hs_array times;     // uint64_t: the instants that the database has
     uint64_t start_ns;
 };
 
-struct hs_fleet_dump_files *hs_fleet_dump_files__create(struct hs_sender *sender, struct hs_database *database,
-                                                        const struct hs_sender_device *device)
+struct hs_fleet_dump_files *hs_fleet_dump_files__create(struct hs_sender *sender, struct hs_database *database)
 {
     struct hs_fleet_dump_files *files = calloc(1, sizeof(*files));
     if (files)
-        *files = (struct hs_fleet_dump_files){.sender = sender, .database = database, .device = device};
+        *files = (struct hs_fleet_dump_files){.sender = sender, .database = database};
     return files;
 }
 
@@ -108,18 +108,20 @@ static int mix_file(uint64_t *hash, const char *path)
     return failed;
 }
 
-static int session_of(const struct hs_fleet_dump_files *files, const struct hs_dump *dump, const char *path,
-                      uint64_t *session)
+// Dumps of one process are ordered by their times. Those of one microsecond have different contents, which order them
+// in some way, but always in the same.
+static int set_keys(struct dump_file *file, const struct hs_dump *dump)
 {
-    const char *device = files->device->device;
-    uint64_t hash = mix_text(mix_text(1, device ? device : fact(dump, "host")), dump->executable);
-    if (!*fact(dump, "pid") || !*fact(dump, "since")) {
-        int failed = mix_file(&hash, path);
-        *session = hash;
-        return failed;
-    }
-    *session = mix_text(mix_text(hash, fact(dump, "pid")), fact(dump, "since"));
-    return 0;
+    const char *device = file->device->device;
+    uint64_t session = mix_text(mix_text(1, device ? device : fact(dump, "host")), dump->executable), content = 1;
+    int failed = mix_file(&content, file->path);
+    if (*fact(dump, "pid") && *fact(dump, "since"))
+        file->session = mix_text(mix_text(session, fact(dump, "pid")), fact(dump, "since"));
+    else
+        file->session = hs_fleet_key__mixed(session + content);
+    const uint64_t moment = file->time_ns % SECOND / 1000 << CONTENT_BITS | content >> (64 - CONTENT_BITS);
+    file->instant = file->time_ns / SECOND << 32 | moment;
+    return failed;
 }
 
 static bool has_places(const struct hs_dump *dump)
@@ -138,7 +140,8 @@ static int set_time(struct dump_file *file, const struct hs_dump *dump, struct h
     if (file->time_ns < NS_2001) {
         if (stat(file->path, &status))
             return hs_error__set(error, errno, "%s: %s", file->path, strerror(errno));
-        file->clock_ns = (uint64_t)status.st_mtim.tv_sec * SECOND - file->time_ns;
+        const uint64_t changed_ns = (uint64_t)status.st_mtim.tv_sec * SECOND + (uint64_t)status.st_mtim.tv_nsec;
+        file->clock_ns = changed_ns - file->time_ns;
         file->time_ns += file->clock_ns;
     }
     if (file->time_ns <= LAST_TIME)
@@ -146,20 +149,21 @@ static int set_time(struct dump_file *file, const struct hs_dump *dump, struct h
     return hs_error__set(error, EINVAL, "%s: its time is after 2106", file->path);
 }
 
-static int note(struct hs_fleet_dump_files *files, const struct hs_dump *dump, const char *path, struct hs_error *error)
+static int note(struct hs_fleet_dump_files *files, const struct hs_dump *dump, const struct hs_sender_device *device,
+                const char *path, struct hs_error *error)
 {
     if (dump->lacks_live)
         return hs_error__set(error, ENOTSUP, "%s: does not say what is in use", path);
     if (!has_places(dump))
         return hs_error__set(error, ENOTSUP, "%s: has no addresses in files, which stacks of a fleet are known by",
                              path);
-    struct dump_file file = {.path = strdup(path)};
+    struct dump_file file = {.path = strdup(path), .device = device};
     if (!file.path)
         return hs_error__set(error, ENOMEM, "%s: out of memory", path);
     int failed = hs_dump_series__check_size(dump, error);
     if (!failed)
         failed = set_time(&file, dump, error);
-    if (!failed && (failed = session_of(files, dump, path, &file.session)))
+    if (!failed && (failed = set_keys(&file, dump)))
         hs_error__set(error, -failed, "%s: %s", path, strerror(-failed));
     struct dump_file *added = failed ? NULL : hs_array__add(&files->files, sizeof(*added));
     if (!failed && !added)
@@ -171,20 +175,21 @@ static int note(struct hs_fleet_dump_files *files, const struct hs_dump *dump, c
     return failed;
 }
 
-int hs_fleet_dump_files__add(struct hs_fleet_dump_files *files, const char *path, struct hs_error *error)
+int hs_fleet_dump_files__add(struct hs_fleet_dump_files *files, const struct hs_sender_device *device, const char *path,
+                             struct hs_error *error)
 {
     struct hs_dump *dump;
     int failed = hs_dump__open(path, &dump, error);
     if (failed)
         return failed;
-    failed = note(files, dump, path, error);
+    failed = note(files, dump, device, path, error);
     hs_dump__close(dump);
     return failed;
 }
 
 // ---- what the database has -----------------------------------------------------------------------------------------
 
-static struct dump_stack *stack_of(struct hs_fleet_dump_files *files, uint64_t key, uint32_t first)
+static struct dump_stack *stack_of(struct hs_fleet_dump_files *files, uint64_t key, uint64_t first)
 {
     uint32_t place = hs_id_map__find(&files->stack_of, key);
     if (place == UINT32_MAX && files->stacks.count >= HS_SENDER_STACKS && key)
@@ -200,23 +205,25 @@ static struct dump_stack *stack_of(struct hs_fleet_dump_files *files, uint64_t k
 static int ask(const struct hs_fleet_dump_files *files, const char *statement, uint64_t session,
                struct hs_buffer *answer, struct hs_error *error)
 {
-    char text[256];
+    char text[384];
     *answer = (struct hs_buffer){0};
-    snprintf(text, sizeof(text), statement, session);
+    snprintf(text, sizeof(text), statement, session, session);
     return hs_database__ask(files->database, text, answer, error);
 }
 
+// The table of samples has the sessions in order, and the rollup the stacks.
 static int read_stacks(struct hs_fleet_dump_files *files, uint64_t session, struct hs_error *error)
 {
     struct hs_buffer answer;
     char *field[2];
-    int failed = ask(files,
-                     "SELECT stack, toUInt32(minMerge(first_time)) FROM session_stack WHERE session = %" PRIu64
-                     " GROUP BY stack FORMAT TabSeparated",
-                     session, &answer, error);
+    int failed =
+        ask(files,
+            "SELECT stack, minMerge(first_instant) FROM stack_of_session WHERE session = %" PRIu64
+            " AND stack IN (SELECT stack FROM sample WHERE session = %" PRIu64 ") GROUP BY stack FORMAT TabSeparated",
+            session, &answer, error);
     struct hs_tsv table = hs_tsv__begin(&answer);
     while (!failed && hs_tsv__next(&table, field, 2))
-        if (!stack_of(files, strtoull(field[0], NULL, 10), (uint32_t)strtoul(field[1], NULL, 10)))
+        if (!stack_of(files, strtoull(field[0], NULL, 10), strtoull(field[1], NULL, 10)))
             failed = hs_error__set(error, ENOMEM, "out of memory");
     hs_buffer__free(&answer);
     return failed;
@@ -226,15 +233,18 @@ static int read_times(struct hs_fleet_dump_files *files, uint64_t session, struc
 {
     struct hs_buffer answer;
     char *field[1];
-    int failed = ask(files, "SELECT DISTINCT toUInt32(time) FROM total WHERE session = %" PRIu64 " FORMAT TabSeparated",
-                     session, &answer, error);
+    int failed =
+        ask(files,
+            "SELECT DISTINCT toUInt64(toUInt32(time)) * 4294967296 + moment FROM total WHERE session = %" PRIu64
+            " FORMAT TabSeparated",
+            session, &answer, error);
     struct hs_tsv table = hs_tsv__begin(&answer);
     while (!failed && hs_tsv__next(&table, field, 1)) {
-        uint32_t *time = hs_array__add(&files->times, sizeof(*time));
+        uint64_t *time = hs_array__add(&files->times, sizeof(*time));
         if (!time)
             failed = hs_error__set(error, ENOMEM, "out of memory");
         else
-            *time = (uint32_t)strtoul(field[0], NULL, 10);
+            *time = strtoull(field[0], NULL, 10);
     }
     hs_buffer__free(&answer);
     return failed;
@@ -301,7 +311,7 @@ static int find_places(struct dump_places *places, const struct hs_dump *dump)
 }
 
 static int add_context(struct hs_fleet_dump_files *files, const struct hs_dump *dump, const struct dump_places *places,
-                       const struct hs_dump_context *context, uint32_t time)
+                       const struct hs_dump_context *context, uint64_t instant)
 {
     struct hs_fleet_place frames[HS_FOLLOW_FRAMES];
     struct hs_dump_walk walk = hs_dump__walk(dump, context);
@@ -312,7 +322,7 @@ static int add_context(struct hs_fleet_dump_files *files, const struct hs_dump *
         frames[count++] = places->place[location];
     if (hs_sender__add_stack(files->sender, frames, count, &key))
         return -ENOMEM;
-    struct dump_stack *stack = stack_of(files, key, time);
+    struct dump_stack *stack = stack_of(files, key, instant);
     if (!stack)
         return -ENOMEM;
     stack->here = true;
@@ -336,41 +346,56 @@ static struct hs_follow_sums rounded(const struct hs_dump_estimate *sums)
                                    .allocated_count = whole_number(sums->all_blocks)};
 }
 
-static uint32_t age_at(const struct hs_fleet_dump_files *files, uint32_t time)
+static uint32_t age_at(const struct hs_fleet_dump_files *files, uint64_t instant)
 {
-    const uint64_t start = files->start_ns / SECOND;
+    const uint64_t start = files->start_ns / SECOND, time = instant >> 32;
     return time > start ? (uint32_t)(time - start) : 0;
 }
 
 static void put_state(const struct hs_fleet_dump_files *files, uint64_t session, const struct dump_stack *stack,
-                      uint32_t time, bool here)
+                      uint64_t instant, bool here)
 {
     static const struct hs_dump_estimate nothing;
     const struct hs_follow_sums sums = rounded(here ? &stack->sums : &nothing);
-    hs_sender__add_state(files->sender, stack->key, session, time, age_at(files, time), &sums);
+    hs_sender__add_state(files->sender, stack->key, session, instant, age_at(files, instant), &sums);
 }
 
-// It is in none of the dumps from its first one to the one from which it was known.
-static void put_absent(const struct hs_fleet_dump_files *files, uint64_t session, const struct dump_stack *stack,
-                       uint32_t from, uint64_t until)
+// A stack that was not known from `from` to `until` is in none of the dumps that the database has of this time.
+static bool put_absent(const struct hs_fleet_dump_files *files, uint64_t session, const struct dump_stack *stack,
+                       uint64_t from, uint64_t until)
 {
-    const uint32_t *time = files->times.data;
+    const uint64_t *time = files->times.data;
+    uint64_t next = until;
     for (size_t i = 0; i < files->times.count; i++)
-        if (time[i] > from && time[i] < until)
-            put_state(files, session, stack, time[i], false);
+        if (time[i] > from && time[i] < next)
+            next = time[i];
+    if (next < until)
+        put_state(files, session, stack, next, false);
+    return next < until;
+}
+
+// They are in the database before the dump is: of one that is there only in part, nobody would know that they lack.
+static int put_absents(struct hs_fleet_dump_files *files, uint64_t session, uint64_t instant, size_t known,
+                       struct hs_error *error)
+{
+    struct dump_stack *stack = files->stacks.data;
+    bool some = false;
+    for (size_t i = 0; i < files->stacks.count; i++) {
+        if (!stack[i].here || (i < known && instant >= stack[i].first))
+            continue;
+        some |= put_absent(files, session, &stack[i], instant, i < known ? stack[i].first : UINT64_MAX);
+        stack[i].first = instant;
+    }
+    return some ? hs_sender__flush(files->sender, error) : 0;
 }
 
 // A stack that a dump does not have any more has nothing in use.
-static void put_states(struct hs_fleet_dump_files *files, uint64_t session, uint32_t time, size_t known)
+static void put_states(struct hs_fleet_dump_files *files, uint64_t session, uint64_t instant)
 {
     struct dump_stack *stack = files->stacks.data;
     for (size_t i = 0; i < files->stacks.count; i++) {
-        if (stack[i].here && (i >= known || time < stack[i].first)) {
-            put_absent(files, session, &stack[i], time, i < known ? stack[i].first : UINT64_MAX);
-            stack[i].first = time;
-        }
-        if (stack[i].here || stack[i].first < time)
-            put_state(files, session, &stack[i], time, stack[i].here);
+        if (stack[i].here || stack[i].first < instant)
+            put_state(files, session, &stack[i], instant, stack[i].here);
         stack[i].here = false;
         stack[i].sums = (struct hs_dump_estimate){0};
     }
@@ -380,29 +405,31 @@ static int load_dump(struct hs_fleet_dump_files *files, const struct dump_file *
                      struct hs_error *error)
 {
     struct dump_places places = {0};
-    const uint32_t time = (uint32_t)(file->time_ns / SECOND);
     const size_t known = files->stacks.count;
     int failed = find_places(&places, dump);
     for (size_t i = 0; i < dump->context_count && !failed; i++)
-        failed = add_context(files, dump, &places, &dump->context[i], time);
+        failed = add_context(files, dump, &places, &dump->context[i], file->instant);
     free_places(&places);
     if (failed)
         return hs_error__set(error, ENOMEM, "%s: out of memory", file->path);
+    failed = put_absents(files, file->session, file->instant, known, error);
+    if (failed)
+        return failed;
     const struct hs_dump_estimate sum = hs_dump__sum(dump);
     const struct hs_follow_sums total = rounded(&sum);
-    put_states(files, file->session, time, known);
-    hs_sender__add_total(files->sender, file->session, time, &total);
+    put_states(files, file->session, file->instant);
+    hs_sender__add_total(files->sender, file->session, file->instant, &total);
     return 0;
 }
 
 static int put_session(struct hs_fleet_dump_files *files, const struct dump_file *file, const struct hs_dump *dump)
 {
-    uint32_t last = (uint32_t)(file->time_ns / SECOND);
-    const uint32_t *time = files->times.data;
+    uint64_t last = file->time_ns / SECOND;
+    const uint64_t *time = files->times.data;
     for (size_t i = 0; i < files->times.count; i++)
-        last = time[i] > last ? time[i] : last;
+        last = time[i] >> 32 > last ? time[i] >> 32 : last;
     const struct hs_sender_session session = {.key = file->session,
-                                              .device = files->device,
+                                              .device = file->device,
                                               .host = fact(dump, "host"),
                                               .executable = dump->executable,
                                               .machine = hs_dump__machine(dump).machine,
@@ -420,12 +447,12 @@ static uint64_t start_of(const struct hs_fleet_dump_files *files, const struct d
                          const struct hs_dump *dump)
 {
     const uint64_t since = hs_dump_series__time_in(fact(dump, "since"));
-    const uint32_t *time = files->times.data;
+    const uint64_t *time = files->times.data;
     uint64_t start = file->time_ns;
     if (since && (file->clock_ns || since >= NS_2001))
         return since + file->clock_ns < LAST_TIME ? since + file->clock_ns : file->time_ns;
     for (size_t i = 0; i < files->times.count; i++)
-        start = time[i] * SECOND < start ? time[i] * SECOND : start;
+        start = (time[i] >> 32) * SECOND < start ? (time[i] >> 32) * SECOND : start;
     return start;
 }
 
@@ -455,14 +482,15 @@ static int by_session(const void *left, const void *right)
     const struct dump_file *a = left, *b = right;
     if (a->session != b->session)
         return a->session < b->session ? -1 : 1;
-    if (a->time_ns != b->time_ns)
-        return a->time_ns < b->time_ns ? -1 : 1;
+    if (a->instant != b->instant)
+        return a->instant < b->instant ? -1 : 1;
     return strverscmp(a->path, b->path);
 }
 
+// A copy of the same dump.
 static bool is_replaced(const struct dump_file *file, const struct dump_file *next)
 {
-    return next->session == file->session && next->time_ns / SECOND == file->time_ns / SECOND;
+    return next->session == file->session && next->instant == file->instant;
 }
 
 static int load_session(struct hs_fleet_dump_files *files, const struct dump_file *file, size_t count,

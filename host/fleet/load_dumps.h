@@ -10,17 +10,17 @@
 
 struct hs_fleet_dump_files;
 
-// `sender` and `database` stay the caller's, as do the strings of `device`. NULL: out of memory.
-struct hs_fleet_dump_files *hs_fleet_dump_files__create(struct hs_sender *sender, struct hs_database *database,
-                                                        const struct hs_sender_device *device);
+// `sender` and `database` stay the caller's. NULL: out of memory.
+struct hs_fleet_dump_files *hs_fleet_dump_files__create(struct hs_sender *sender, struct hs_database *database);
 void hs_fleet_dump_files__free(struct hs_fleet_dump_files *files);
 
-// Notes a dump. -ENOTSUP: it has no addresses in files, or nothing that is in use; other errors are those of reading
-// it.
-int hs_fleet_dump_files__add(struct hs_fleet_dump_files *files, const char *path, struct hs_error *error);
+// Notes a dump of `device`, which stays the caller's until `files` is freed. -ENOTSUP: it has no addresses in files, or
+// nothing that is in use; other errors are those of reading it.
+int hs_fleet_dump_files__add(struct hs_fleet_dump_files *files, const struct hs_sender_device *device, const char *path,
+                             struct hs_error *error);
 
-// Adds the rows of all dumps that were noted; the last ones may still wait in the sender. In each second one dump of a
-// process counts: the last one.
+// Adds the rows of all dumps that were noted; the last ones may still wait in the sender. Dumps may come in any order,
+// and again: the tables are the same then, also after an end at any moment.
 int hs_fleet_dump_files__load(struct hs_fleet_dump_files *files, struct hs_fleet_loaded *loaded,
                               struct hs_error *error);
 

@@ -44,6 +44,8 @@ static void put_stacks(FILE *out, const struct hs_fleet_slice *slice)
 {
     if (slice->stack)
         fprintf(out, " AND stack = %" PRIu64, slice->stack);
+    if (slice->part)
+        fprintf(out, " AND stack >= %" PRIu64 " AND stack <= %" PRIu64, slice->part->first, slice->part->last);
     if (slice->conditions)
         fputs(slice->conditions->stacks, out);
 }
@@ -58,7 +60,8 @@ static bool asks_samples(const struct hs_fleet_slice *slice)
 // Names that no aggregate has.
 static void put_samples(FILE *out, const struct hs_fleet_slice *slice)
 {
-    fputs("(SELECT stack, session, time, age AS old, in_use_bytes AS held, in_use_count AS held_count, allocated_count "
+    fputs("(SELECT stack, session, time, instant, age AS old, in_use_bytes AS held, in_use_count AS held_count, "
+          "allocated_count "
           "AS "
           "given FROM sample WHERE 1",
           out);
@@ -80,23 +83,24 @@ static void put_groups(FILE *out, const struct hs_fleet_slice *slice)
 static void put_session_stacks(FILE *out, const struct hs_fleet_slice *slice)
 {
     if (asks_samples(slice)) {
-        fputs("(SELECT stack, session, min(time) AS first, argMin(held, time) AS begin_bytes, argMinIf(held, time, old "
-              ">= "
-              "3600) AS settled, max(old) AS age, argMax(held, time) AS bytes, argMax(held_count, time) AS blocks, "
-              "max(held) AS most, argMax(given, time) AS allocated FROM ",
-              out);
+        fputs(
+            "(SELECT stack, session, min(time) AS first, argMin(held, instant) AS begin_bytes, argMinIf(held, instant, "
+            "old >= 3600) AS settled, max(old) AS age, argMax(held, instant) AS bytes, argMax(held_count, instant) "
+            "AS blocks, max(held) AS most, argMax(given, instant) AS allocated FROM ",
+            out);
         put_samples(out, slice);
         put_groups(out, slice);
     } else {
-        fputs("(SELECT stack, session, minMerge(first_time) AS first, argMinMerge(first_bytes) AS begin_bytes, "
+        fputs("(SELECT stack, session, toDateTime(toUInt32(intDiv(minMerge(first_instant), 4294967296))) AS first, "
+              "argMinMerge(first_bytes) AS begin_bytes, "
               "argMinIfMerge(settled_bytes) AS settled, maxMerge(last_age) AS age, argMaxMerge(last_bytes) AS bytes, "
-              "argMaxMerge(last_count) AS blocks, maxMerge(most_bytes) AS most FROM session_stack WHERE 1",
+              "argMaxMerge(last_count) AS blocks, maxMerge(most_bytes) AS most FROM stack_of_session WHERE 1",
               out);
         put_stacks(out, slice);
         put_sessions(out, slice);
         fputs(" GROUP BY stack, session", out);
     }
-    fputc(')', out);
+    fputs(") AS held_by", out);
 }
 
 #define GROWN                                                                                                          \
@@ -109,12 +113,13 @@ static void rollup(FILE *out, const struct hs_fleet_slice *slice)
         out,
         "INSERT INTO growth SELECT app, firmware, stack, uniqExact(device) AS devices, "
         "uniqExactIf(device, grew) AS grown_devices, sumIf(grown, grew) AS grown_bytes, sum(bytes) AS in_use_bytes, "
-        "min(first) AS first_time, now() AS made, uniqExactIf(device, guessed) AS estimated_devices FROM (SELECT app, "
+        "min(first) AS first_time, toDateTime(%" PRIu32
+        ") AS made, uniqExactIf(device, guessed) AS estimated_devices FROM (SELECT app, "
         "firmware, device, stack, bytes, first, guessed, " GROWN " AS grown, grown >= %" PRIu64
         " AND grown * 11 >= bytes AS grew FROM ",
-        slice->least);
+        slice->part->made, slice->least);
     put_session_stacks(out, slice);
-    fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
+    fputs(" ALL INNER JOIN " SESSIONS " AS about USING session WHERE 1", out);
     put_slice(out, slice);
     fputs(") GROUP BY app, firmware, stack", out);
 }
@@ -124,11 +129,11 @@ static void staleness(FILE *out, const struct hs_fleet_slice *slice)
     (void)slice;
     fputs(
         "SELECT toInt64(toUInt32((SELECT max(seen) FROM session))) - toInt64(toUInt32(max(made))), max(made), count() "
-        "FROM growth FORMAT TabSeparated",
+        "FROM rollup FORMAT TabSeparated",
         out);
 }
 
-#define LAST_ROLLUP " made = (SELECT max(made) FROM growth)"
+#define LAST_ROLLUP " made = (SELECT max(made) FROM rollup)"
 
 static void growth(FILE *out, const struct hs_fleet_slice *slice)
 {
@@ -164,7 +169,8 @@ static void new_stacks(FILE *out, const struct hs_fleet_slice *slice)
 #define SLOPES                                                                                                         \
     "(SELECT session, argMaxMerge(last_bytes) AS bytes, maxMerge(most_bytes) AS most, "                                \
     "(toFloat64(bytes) - toFloat64(argMinMerge(first_bytes))) * 3600 / "                                               \
-    "greatest(1, maxMerge(last_time) - minMerge(first_time)) AS slope FROM session_total GROUP BY session)"
+    "greatest(1, maxMerge(last_time) - minMerge(first_time)) AS slope FROM total_of_session GROUP BY session) AS "     \
+    "slopes"
 
 // The same of some stacks: the states of each become changes, and the changes of all of them together levels.
 static void put_some_slopes(FILE *out, const struct hs_fleet_slice *slice)
@@ -175,17 +181,19 @@ static void put_some_slopes(FILE *out, const struct hs_fleet_slice *slice)
         "greatest(1, ended_at - begun_at) AS slope FROM (SELECT session, arraySort(groupArray((at, change))) AS steps, "
         "arrayCumSum(arrayMap(x -> tupleElement(x, 2), steps)) AS levels FROM (SELECT session, at, sum(delta) AS "
         "change "
-        "FROM (SELECT session, stack, arraySort(groupUniqArray((time, held))) AS states, "
-        "arrayMap(x -> tupleElement(x, 1), states) AS times, arrayMap(x -> toInt64(tupleElement(x, 2)), states) AS "
+        "FROM (SELECT session, stack, arraySort(groupUniqArray((instant, held))) AS states, "
+        "arrayMap(x -> toDateTime(toUInt32(intDiv(tupleElement(x, 1), 4294967296))), states) AS times, arrayMap(x -> "
+        "toInt64(tupleElement(x, 2)), states) AS "
         "amounts, arrayMap((x, i) -> if(i = 1, x, x - amounts[i - 1]), amounts, arrayEnumerate(amounts)) AS deltas, "
-        "argMax(held_count, time) AS blocks, argMax(given, time) AS allocated FROM ",
+        "argMax(held_count, instant) AS blocks, argMax(given, instant) AS allocated FROM ",
         out);
     put_samples(out, slice);
     put_groups(out, slice);
-    fputs(") ARRAY JOIN times AS at, deltas AS delta GROUP BY session, at) GROUP BY session) ANY INNER JOIN (SELECT "
-          "session, minMerge(first_time) AS begun_at, maxMerge(last_time) AS ended_at FROM session_total GROUP BY "
-          "session) "
-          "USING session)",
+    fputs(") ARRAY JOIN times AS at, deltas AS delta GROUP BY session, at) GROUP BY session) AS stepped ALL INNER JOIN "
+          "(SELECT "
+          "session, minMerge(first_time) AS begun_at, maxMerge(last_time) AS ended_at FROM total_of_session GROUP BY "
+          "session) AS seen_at "
+          "USING session) AS slopes",
           out);
 }
 
@@ -208,14 +216,16 @@ static void devices(FILE *out, const struct hs_fleet_slice *slice)
           "max(slope) AS fastest, max(last_seen) AS seen, count() AS sessions, countIf(guessed) AS estimates FROM ",
           out);
     put_slopes(out, slice);
-    fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
+    fputs(" ALL INNER JOIN " SESSIONS " AS about USING session WHERE 1", out);
     put_slice(out, slice);
-    fputs(" GROUP BY device, app, firmware) ANY INNER JOIN (SELECT app, firmware, avg(slope) AS mean, stddevPop(slope) "
+    fputs(" GROUP BY device, app, firmware) AS each ALL INNER JOIN (SELECT app, firmware, avg(slope) AS mean, "
+          "stddevPop(slope) "
           "AS "
           "spread FROM ",
           out);
     put_slopes(out, slice);
-    fputs(" ANY INNER JOIN " SESSIONS " USING session GROUP BY app, firmware) USING app, firmware", out);
+    fputs(" ALL INNER JOIN " SESSIONS " AS about USING session GROUP BY app, firmware) AS means USING app, firmware",
+          out);
     fprintf(out, " ORDER BY fastest DESC, device LIMIT %" PRIu64 " FORMAT TabSeparated", slice->top);
 }
 
@@ -226,7 +236,7 @@ static void firmwares(FILE *out, const struct hs_fleet_slice *slice)
           "guessed) FROM ",
           out);
     put_slopes(out, slice);
-    fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
+    fputs(" ALL INNER JOIN " SESSIONS " AS about USING session WHERE 1", out);
     put_slice(out, slice);
     fprintf(out, " GROUP BY app, firmware ORDER BY app, firmware LIMIT %" PRIu64 " FORMAT TabSeparated", slice->top);
 }
@@ -235,7 +245,7 @@ static void holders(FILE *out, const struct hs_fleet_slice *slice)
 {
     fputs("SELECT device, firmware, begin_bytes, bytes, most, last_seen, guessed FROM ", out);
     put_session_stacks(out, slice);
-    fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
+    fputs(" ALL INNER JOIN " SESSIONS " AS about USING session WHERE 1", out);
     put_slice(out, slice);
     fprintf(out, " ORDER BY bytes DESC, device LIMIT %" PRIu64 " FORMAT TabSeparated", slice->top);
 }
@@ -245,7 +255,7 @@ static void stacks(FILE *out, const struct hs_fleet_slice *slice)
     fputs("SELECT stack, sum(bytes) AS all_bytes, sum(blocks), uniqExact(device), uniqExactIf(device, guessed) FROM ",
           out);
     put_session_stacks(out, slice);
-    fputs(" ANY INNER JOIN " SESSIONS " USING session WHERE 1", out);
+    fputs(" ALL INNER JOIN " SESSIONS " AS about USING session WHERE 1", out);
     put_slice(out, slice);
     fprintf(out,
             " GROUP BY stack HAVING all_bytes > 0 ORDER BY all_bytes DESC, stack LIMIT %" PRIu64 " FORMAT TabSeparated",
@@ -278,7 +288,7 @@ const struct hs_fleet_question hs_fleet_questions[] = {
     {0},
 };
 
-const struct hs_fleet_question hs_fleet_rollup = {.write = rollup};
+const struct hs_fleet_question hs_fleet_rollup_part = {.write = rollup};
 const struct hs_fleet_question hs_fleet_staleness = {.write = staleness};
 
 char *hs_fleet_question__statement(const struct hs_fleet_question *question, const struct hs_fleet_slice *slice)

@@ -11,6 +11,12 @@
 
 struct hs_fleet_conditions;
 
+// A part of a rollup, by stacks.
+struct hs_fleet_part {
+    uint64_t first, last;
+    uint32_t made;
+};
+
 // NULL: any.
 struct hs_fleet_slice {
     const char *app, *firmware, *device;
@@ -19,6 +25,7 @@ struct hs_fleet_slice {
     uint64_t least;   // bytes: less is no growth
     uint64_t top;     // rows
     const struct hs_fleet_conditions *conditions;
+    const struct hs_fleet_part *part;
 };
 
 // What a question can be asked about besides sets of stacks.
@@ -49,11 +56,12 @@ extern const struct hs_fleet_question hs_fleet_questions[]; // a NULL name ends 
 // Whether the values of a column are numbers to compare or to add up; names, times and numbers of stacks are not.
 bool hs_fleet_column__is_number(const char *column);
 
-// Brings the table `growth` up to date. A device grew when a stack has at least `least` bytes and a tenth more at the
-// end than after the first hour or, in sessions of less than an hour, than at the beginning. It has no answer.
-extern const struct hs_fleet_question hs_fleet_rollup;
+// Makes slice->part of the table `growth` (rollup.h). A device grew when a stack has at least `least` bytes and a tenth
+// more at the end than after the first hour or, in sessions of less than an hour, than at the beginning. It has no
+// answer.
+extern const struct hs_fleet_question hs_fleet_rollup_part;
 
-// One row: seconds from the last rollup to the last sample, the time of the last rollup, and the number of rows.
+// One row: seconds from the last rollup to the last sample, the time of the last rollup, and the number of rollups.
 extern const struct hs_fleet_question hs_fleet_staleness;
 
 // The caller frees it. NULL: out of memory.

@@ -4,6 +4,7 @@
 #include "host/base/text_stream.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +104,7 @@ static int make_tables(struct hs_database *database, char *statements, struct hs
     return failed;
 }
 
-static int add_column(struct hs_database *database, const char *table, const char *column, const char *type,
+static int has_column(struct hs_database *database, const char *table, const char *column, bool *has,
                       struct hs_error *error)
 {
     char statement[256];
@@ -113,24 +114,130 @@ static int add_column(struct hs_database *database, const char *table, const cha
              "TabSeparated",
              hs_database__name(database), table, column);
     int failed = hs_database__ask_server(database, statement, &answer, error);
-    bool there = !failed && strtoul((const char *)answer.bytes, NULL, 10) > 0;
+    *has = !failed && strtoul((const char *)answer.bytes, NULL, 10) > 0;
     hs_buffer__free(&answer);
+    return failed;
+}
+
+static int add_column(struct hs_database *database, const char *table, const char *column, const char *type,
+                      struct hs_error *error)
+{
+    char statement[256];
+    bool there;
+    int failed = has_column(database, table, column, &there, error);
     if (failed || there)
         return failed;
     snprintf(statement, sizeof(statement), "ALTER TABLE %s ADD COLUMN %s %s", table, column, type);
     return hs_database__ask(database, statement, NULL, error);
 }
 
-// What tables of older versions lack; a run that was ended in the middle is continued.
-static int bring_up(struct hs_database *database, unsigned version, struct hs_error *error)
+// ---- older versions ------------------------------------------------------------------------------------------------
+
+// Until version 3 the table of samples had its sums as they are, and rollups knew no moments. The old tables get other
+// names first: then a gatherer of the older version cannot insert into them any more, and keeps its rows. A run that
+// was ended in the middle is continued; what is inserted twice says the same twice.
+
+struct old_table {
+    const char *name, *old_name, *new_column; // that old ones lack
+    const char *into, *from, *order;          // how it is copied; `order`: the first column of its key
+};
+
+static const struct old_table old_tables[] = {
+    {"sample", "sample_of_3", "moment",
+     "state (stack, session, time, age, in_use_bytes, in_use_count, allocated_bytes, allocated_count)",
+     "stack, session, time, age, in_use_bytes, in_use_count, allocated_bytes, allocated_count", "stack"},
+    {"total", "total_of_3", "moment",
+     "total (session, time, in_use_bytes, in_use_count, allocated_bytes, allocated_count)",
+     "session, time, in_use_bytes, in_use_count, allocated_bytes, allocated_count", "session"},
+};
+enum { OLD_TABLES = sizeof(old_tables) / sizeof(*old_tables), COPIED_AT_ONCE = 4000000 };
+
+static int put_away(struct hs_database *database, const struct old_table *table, struct hs_error *error)
 {
-    int failed = 0;
-    // What fills it may have ended in the middle.
-    if (version == 1)
-        failed = hs_database__ask(database, "DROP TABLE IF EXISTS session_total", NULL, error);
+    char statement[128];
+    bool there, is_new;
+    int failed = has_column(database, table->name, "session", &there, error);
     if (!failed)
-        failed = add_column(database, "session", "estimated", "UInt8", error);
-    return failed ? failed : add_column(database, "growth", "estimated_devices", "UInt64", error);
+        failed = has_column(database, table->name, table->new_column, &is_new, error);
+    if (failed || !there || is_new)
+        return failed;
+    snprintf(statement, sizeof(statement), "RENAME TABLE %s TO %s", table->name, table->old_name);
+    return hs_database__ask(database, statement, NULL, error);
+}
+
+static int count_rows(struct hs_database *database, const char *table, uint64_t *rows, struct hs_error *error)
+{
+    char statement[128];
+    struct hs_buffer answer = {0};
+    snprintf(statement, sizeof(statement), "SELECT count() FROM %s FORMAT TabSeparated", table);
+    int failed = hs_database__ask(database, statement, &answer, error);
+    if (!failed)
+        *rows = strtoull((const char *)answer.bytes, NULL, 10);
+    hs_buffer__free(&answer);
+    return failed;
+}
+
+// In parts that take seconds: nobody waits for an answer for ever.
+static int copy_back(struct hs_database *database, const struct old_table *table, struct hs_error *error)
+{
+    char statement[640];
+    uint64_t rows = 0;
+    bool there;
+    int failed = has_column(database, table->old_name, "session", &there, error);
+    if (failed || !there)
+        return failed;
+    failed = count_rows(database, table->old_name, &rows, error);
+    const uint64_t parts = rows / COPIED_AT_ONCE + 1, width = UINT64_MAX / parts;
+    for (uint64_t i = 0; i < parts && !failed; i++) {
+        const uint64_t last = i + 1 < parts ? i * width + (width - 1) : UINT64_MAX;
+        snprintf(statement, sizeof(statement),
+                 "INSERT INTO %s SELECT %s FROM %s WHERE %s >= %" PRIu64 " AND %s <= %" PRIu64, table->into,
+                 table->from, table->old_name, table->order, i * width, table->order, last);
+        failed = hs_database__ask(database, statement, NULL, error);
+    }
+    snprintf(statement, sizeof(statement), "DROP TABLE %s", table->old_name);
+    return failed ? failed : hs_database__ask(database, statement, NULL, error);
+}
+
+// On servers that delete samples, the old rollup knows more than they do. The time of its last state is not known: all
+// samples that are left are later than the first one.
+static const char from_old_rollup[] =
+    "INSERT INTO stack_of_session SELECT stack, session, minState(begin), argMinState(first, begin), "
+    "argMinIfState(settled, begin, age >= 3600), maxState(age), argMaxState(bytes, begin), argMaxState(blocks, begin), "
+    "maxState(most), maxState(everything) FROM (SELECT stack, session, toUInt64(toUInt32(minMerge(first_time))) * "
+    "4294967296 AS begin, argMinMerge(first_bytes) AS first, argMinIfMerge(settled_bytes) AS settled, "
+    "maxMerge(last_age) AS age, argMaxMerge(last_bytes) AS bytes, argMaxMerge(last_count) AS blocks, "
+    "maxMerge(most_bytes) AS most, maxMerge(all_bytes) AS everything FROM session_stack GROUP BY stack, session) GROUP "
+    "BY stack, session";
+
+static int put_rollups_away(struct hs_database *database, bool modern, struct hs_error *error)
+{
+    bool there;
+    int failed = has_column(database, "session_stack", "session", &there, error);
+    if (!failed && there && modern)
+        failed = hs_database__ask(database, from_old_rollup, NULL, error);
+    if (!failed)
+        failed = hs_database__ask(database, "DROP TABLE IF EXISTS session_stack", NULL, error);
+    return failed ? failed : hs_database__ask(database, "DROP TABLE IF EXISTS session_total", NULL, error);
+}
+
+// Before the new tables are made, and behind it.
+static int begin_update(struct hs_database *database, struct hs_error *error)
+{
+    int failed = add_column(database, "session", "estimated", "UInt8", error);
+    if (!failed)
+        failed = hs_database__ask(database, "DROP TABLE IF EXISTS growth", NULL, error); // made anew when it is asked
+    for (unsigned i = 0; i < OLD_TABLES && !failed; i++)
+        failed = put_away(database, &old_tables[i], error);
+    return failed;
+}
+
+static int end_update(struct hs_database *database, bool modern, struct hs_error *error)
+{
+    int failed = put_rollups_away(database, modern, error);
+    for (unsigned i = 0; i < OLD_TABLES && !failed; i++)
+        failed = copy_back(database, &old_tables[i], error);
+    return failed;
 }
 
 int hs_fleet_schema__init(struct hs_database *database, unsigned days, bool *made, struct hs_error *error)
@@ -152,9 +259,11 @@ int hs_fleet_schema__init(struct hs_database *database, unsigned days, bool *mad
     snprintf(statement, sizeof(statement), "CREATE DATABASE IF NOT EXISTS %s", hs_database__name(database));
     failed = hs_database__ask_server(database, statement, NULL, error);
     if (!failed && version)
-        failed = bring_up(database, version, error);
+        failed = begin_update(database, error);
     if (!failed)
         failed = make_tables(database, statements, error);
+    if (!failed && version)
+        failed = end_update(database, server >= MODERN, error);
     snprintf(statement, sizeof(statement), "INSERT INTO version SELECT %u, now()", HS_FLEET_SCHEMA);
     if (!failed)
         failed = hs_database__ask(database, statement, NULL, error);

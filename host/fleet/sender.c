@@ -15,7 +15,7 @@
 
 enum { CLOCK_BACK_SECONDS = 60 };
 
-enum sender_table { TABLE_BUILD, TABLE_STACK, TABLE_SESSION, TABLE_SAMPLE, TABLE_TOTAL, TABLES };
+enum sender_table { TABLE_BUILD, TABLE_STACK, TABLE_SESSION, TABLE_STATE, TABLE_TOTAL, TABLES };
 
 // In the order in which they are inserted: what others refer to comes first.
 static const char *const columns[TABLES] = {
@@ -23,8 +23,9 @@ static const char *const columns[TABLES] = {
     [TABLE_STACK] = "stack (stack, builds, offsets)",
     [TABLE_SESSION] = ("session (session, device, app, firmware, label_names, label_values, machine, pid, start, seen, "
                        "ended, dropped, written, estimated)"),
-    [TABLE_SAMPLE] = "sample (stack, session, time, age, in_use_bytes, in_use_count, allocated_bytes, allocated_count)",
-    [TABLE_TOTAL] = "total (session, time, in_use_bytes, in_use_count, allocated_bytes, allocated_count)",
+    [TABLE_STATE] = ("state (stack, session, time, moment, age, in_use_bytes, in_use_count, allocated_bytes, "
+                     "allocated_count)"),
+    [TABLE_TOTAL] = "total (session, time, moment, in_use_bytes, in_use_count, allocated_bytes, allocated_count)",
 };
 
 struct hs_sender {
@@ -193,6 +194,12 @@ static uint32_t seconds(uint64_t ns)
     return whole < UINT32_MAX ? (uint32_t)whole : UINT32_MAX;
 }
 
+static void put_instant(struct hs_buffer *rows, uint64_t instant)
+{
+    hs_row__u32(rows, (uint32_t)(instant >> 32));
+    hs_row__u32(rows, (uint32_t)instant);
+}
+
 static void put_sums(struct hs_buffer *rows, const struct hs_follow_sums *sums)
 {
     hs_row__u64(rows, sums->in_use_bytes);
@@ -201,23 +208,24 @@ static void put_sums(struct hs_buffer *rows, const struct hs_follow_sums *sums)
     hs_row__u64(rows, sums->allocated_count);
 }
 
-void hs_sender__add_state(struct hs_sender *sender, uint64_t key, uint64_t session, uint32_t time, uint32_t age,
+void hs_sender__add_state(struct hs_sender *sender, uint64_t key, uint64_t session, uint64_t instant, uint32_t age,
                           const struct hs_follow_sums *sums)
 {
-    struct hs_buffer *rows = &sender->rows[TABLE_SAMPLE];
+    struct hs_buffer *rows = &sender->rows[TABLE_STATE];
     hs_row__u64(rows, key);
     hs_row__u64(rows, session);
-    hs_row__u32(rows, time);
+    put_instant(rows, instant);
     hs_row__u32(rows, age);
     put_sums(rows, sums);
     sender->waiting++;
 }
 
-void hs_sender__add_total(struct hs_sender *sender, uint64_t session, uint32_t time, const struct hs_follow_sums *sums)
+void hs_sender__add_total(struct hs_sender *sender, uint64_t session, uint64_t instant,
+                          const struct hs_follow_sums *sums)
 {
     struct hs_buffer *rows = &sender->rows[TABLE_TOTAL];
     hs_row__u64(rows, session);
-    hs_row__u32(rows, time);
+    put_instant(rows, instant);
     put_sums(rows, sums);
     sender->waiting++;
 }
@@ -264,15 +272,16 @@ int hs_sender__add(struct hs_sender *sender, const struct hs_follow *follow, con
         if (!member || change(stacks, member, &tick->sums[i]))
             return -ENOMEM;
     }
-    uint32_t time = time_of(stacks, tick->realtime_ns + device->clock_ns), age = seconds(tick->age_ns);
+    const uint64_t instant = (uint64_t)time_of(stacks, tick->realtime_ns + device->clock_ns) << 32;
+    const uint32_t age = seconds(tick->age_ns);
     if (!rows)
         return 0;
     uint64_t session = hs_fleet_key__session(hs_follow__header(follow));
     const uint32_t *changed = stacks->changed.data;
     const struct sender_group *groups = stacks->groups.data;
     for (size_t i = 0; i < stacks->changed.count; i++)
-        hs_sender__add_state(sender, groups[changed[i]].key, session, time, age, &groups[changed[i]].sums);
-    hs_sender__add_total(sender, session, time, &tick->total);
+        hs_sender__add_state(sender, groups[changed[i]].key, session, instant, age, &groups[changed[i]].sums);
+    hs_sender__add_total(sender, session, instant, &tick->total);
     return 0;
 }
 

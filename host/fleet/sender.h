@@ -57,10 +57,12 @@ struct hs_sender_session {
 
 // The key of a stack, whose row is added if it is new; 0: it has no frames. 0 or -ENOMEM.
 int hs_sender__add_stack(struct hs_sender *sender, const struct hs_fleet_place *places, size_t count, uint64_t *key);
-// What a stack has at a time, and what all have together.
-void hs_sender__add_state(struct hs_sender *sender, uint64_t key, uint64_t session, uint32_t time, uint32_t age,
+// What a stack has at an instant, and what all have together. An instant is the seconds since 1970 * 2^32, and a number
+// that orders the states of this second.
+void hs_sender__add_state(struct hs_sender *sender, uint64_t key, uint64_t session, uint64_t instant, uint32_t age,
                           const struct hs_follow_sums *sums);
-void hs_sender__add_total(struct hs_sender *sender, uint64_t session, uint32_t time, const struct hs_follow_sums *sums);
+void hs_sender__add_total(struct hs_sender *sender, uint64_t session, uint64_t instant,
+                          const struct hs_follow_sums *sums);
 int hs_sender__put_session(struct hs_sender *sender, const struct hs_sender_session *session);
 
 // ---- batches -------------------------------------------------------------------------------------------------------

@@ -3,9 +3,10 @@
 
 #include "host/base/array.h"
 #include "host/base/id_map.h"
-#include "host/fleet/load.h"
+#include "host/fleet/load_dumps.h"
 #include "host/fleet/progress_file.h"
 #include "host/fleet/schema.h"
+#include "host/fleet/sent_dumps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,16 +19,20 @@
 
 enum { ROWS_MOST = 5120, PERIOD_SECONDS = 2, LONGEST_WAIT_SECONDS = 60 };
 
-// One trace. Only the thread uses it.
+// One trace, or the dumps of one process. Only the thread uses it.
 struct shipped {
     struct hs_progress_line line; // as in the file
     uint64_t read_to;             // the rows up to here are in the sender, or in the database
     struct hs_fleet_load *load;
-    bool refused;    // it cannot be read
-    bool ended;      // nothing more will come
-    bool is_whole;   // and all of it was read
-    bool has_losses; // some of it could not be decoded
-    bool is_cut;     // its end could not
+    struct hs_sender_device device; // of `line`
+    bool is_dumps;                  // line.file is a folder, and its offsets are those of hs_sent_dumps__list
+    bool has_dumps;
+    struct timespec listed; // when the folder was changed last
+    bool refused;           // it cannot be read
+    bool ended;             // nothing more will come
+    bool is_whole;          // and all of it was read
+    bool has_losses;        // some of it could not be decoded
+    bool is_cut;            // its end could not
 };
 
 struct hs_shipper {
@@ -81,6 +86,11 @@ static struct shipped *add(struct hs_shipper *shipper, const struct hs_progress_
         return NULL;
     }
     trace->line = *line;
+    trace->device = (struct hs_sender_device){.device = *line->device ? trace->line.device : NULL,
+                                              .labels = trace->line.labels,
+                                              .firmware_label = shipper->options.firmware_label};
+    trace->is_dumps = !hs_sent_dumps__is_trace(line->file);
+    trace->read_to = trace->is_dumps ? line->offset : 0;
     *place = trace;
     return trace;
 }
@@ -90,13 +100,13 @@ static void take_line(void *context, const struct hs_progress_line *line)
     struct shipped *trace = find(context, line->trace_id) ? NULL : add(context, line);
     // Of an earlier run: it goes on only if its device comes back.
     if (trace)
-        trace->ended = true;
+        trace->ended = trace->has_dumps = true;
 }
 
 static void take_row(struct hs_shipper *shipper, const struct hs_gathered_row *row)
 {
     struct shipped *trace = find(shipper, row->device.trace_id);
-    if (row->samples || !*row->file)
+    if (!*row->file)
         return;
     if (!trace) {
         struct hs_progress_line line = {0};
@@ -112,6 +122,9 @@ static void take_row(struct hs_shipper *shipper, const struct hs_gathered_row *r
         return;
     trace->ended = row->state == HS_GATHERED_ENDED;
     trace->line.done = trace->line.done && trace->ended;
+    // Then there is a folder, which the file names.
+    shipper->changed |= trace->is_dumps && !trace->has_dumps && row->dumps;
+    trace->has_dumps |= row->dumps > 0;
 }
 
 static void look(struct hs_shipper *shipper)
@@ -132,12 +145,9 @@ static void release(struct shipped *trace)
 static int open_trace(struct hs_shipper *shipper, struct shipped *trace, struct hs_error *error)
 {
     char *path = NULL;
-    const struct hs_sender_device device = {.device = *trace->line.device ? trace->line.device : NULL,
-                                            .labels = trace->line.labels,
-                                            .firmware_label = shipper->options.firmware_label};
     if (asprintf(&path, "%s/%s", shipper->options.directory, trace->line.file) < 0)
         return -ENOMEM;
-    int failed = hs_fleet_load__open(path, &device, &trace->load, error);
+    int failed = hs_fleet_load__open(path, &trace->device, &trace->load, error);
     free(path);
     return failed;
 }
@@ -174,14 +184,85 @@ static int ship(struct hs_shipper *shipper, struct shipped *trace, struct hs_err
     return 0;
 }
 
+struct listing {
+    const struct hs_shipper *shipper;
+    struct shipped *trace;
+    struct hs_fleet_dump_files *dumps;
+    struct hs_error *error;
+};
+
+static int take_dump(void *context, const char *name)
+{
+    const struct listing *listing = context;
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s/%s", listing->shipper->options.directory, listing->trace->line.file, name) < 0)
+        return hs_error__set(listing->error, ENOMEM, "out of memory");
+    int failed = hs_fleet_dump_files__add(listing->dumps, &listing->trace->device, path, listing->error);
+    free(path);
+    if (!failed || is_shortage(failed))
+        return failed;
+    listing->trace->has_losses = true;
+    return 0;
+}
+
+// Notes what is new in a folder of dumps. What fails here concerns all.
+static int look_for_dumps(struct hs_shipper *shipper, struct shipped *trace, struct hs_fleet_dump_files *dumps,
+                          struct hs_error *error)
+{
+    struct listing listing = {shipper, trace, dumps, error};
+    struct hs_sent_dumps_state state = {.offset = trace->line.offset, .changed = trace->listed};
+    if (trace->line.done || !trace->has_dumps)
+        return 0;
+    // The last ones may have come within the time that the file system can tell apart.
+    if (trace->ended || trace->line.offset != trace->read_to)
+        state.changed = (struct timespec){0};
+    int failed = hs_sent_dumps__list(shipper->folder, trace->line.file, &state, take_dump, &listing);
+    if (failed)
+        return failed == -ENOMEM ? failed : 0;
+    trace->listed = state.changed;
+    trace->read_to = state.offset;
+    trace->is_whole = trace->ended && !state.is_moving;
+    return 0;
+}
+
+// A dump was removed meanwhile, such as by the quota: the next round does not find it any more.
+static void forget_dumps(struct hs_shipper *shipper)
+{
+    for (size_t i = 0; i < shipper->shipped.count; i++) {
+        struct shipped *trace = all(shipper)[i];
+        if (!trace->is_dumps)
+            continue;
+        trace->read_to = trace->line.offset;
+        trace->listed = (struct timespec){0};
+        trace->is_whole = false;
+    }
+}
+
+static int ship_dumps(struct hs_shipper *shipper, struct hs_error *error)
+{
+    struct hs_fleet_loaded loaded = {0};
+    struct hs_fleet_dump_files *dumps = hs_fleet_dump_files__create(shipper->sender, shipper->database);
+    int failed = dumps ? 0 : hs_error__set(error, ENOMEM, "out of memory");
+    for (size_t i = 0; i < shipper->shipped.count && !failed; i++)
+        if (all(shipper)[i]->is_dumps)
+            failed = look_for_dumps(shipper, all(shipper)[i], dumps, error);
+    if (!failed)
+        failed = hs_fleet_dump_files__load(dumps, &loaded, error);
+    hs_fleet_dump_files__free(dumps);
+    if (failed)
+        forget_dumps(shipper);
+    return failed == -ECONNREFUSED || failed == -EREMOTEIO || failed == -ENOMEM ? failed : 0;
+}
+
 // All that was read is in the database now.
 static void confirm(struct hs_shipper *shipper)
 {
     for (size_t i = 0; i < shipper->shipped.count; i++) {
         struct shipped *trace = all(shipper)[i];
         bool done = trace->line.done || trace->is_whole || (trace->ended && trace->refused);
-        shipper->changed |= trace->line.offset < trace->read_to || trace->line.done != done;
-        if (trace->line.offset < trace->read_to)
+        bool moved = trace->is_dumps ? trace->line.offset != trace->read_to : trace->line.offset < trace->read_to;
+        shipper->changed |= moved || trace->line.done != done;
+        if (moved)
             trace->line.offset = trace->read_to;
         trace->line.done = done;
         if (trace->line.done)
@@ -262,7 +343,10 @@ static int ship_all(struct hs_shipper *shipper, struct hs_error *error)
     if (!failed && hs_sender__waiting(shipper->sender))
         failed = hs_sender__flush(shipper->sender, error);
     for (size_t i = 0; i < shipper->shipped.count && !failed; i++)
-        failed = ship(shipper, all(shipper)[i], error);
+        if (!all(shipper)[i]->is_dumps)
+            failed = ship(shipper, all(shipper)[i], error);
+    if (!failed)
+        failed = ship_dumps(shipper, error);
     if (!failed)
         failed = hs_sender__flush(shipper->sender, error);
     if (failed)

@@ -86,13 +86,13 @@ int hs_fleet__symbolize(struct hs_database *database, const struct hs_symbols_op
     *result = (struct hs_fleet_symbolized){0};
     int failed = work.symbols ? 0 : hs_error__set(error, ENOMEM, "out of memory");
     if (!failed)
-        failed =
-            hs_database__ask(database,
-                             "SELECT lower(hex(b)) AS text, o, any(path) FROM (SELECT DISTINCT b, o FROM stack ARRAY "
-                             "JOIN builds AS b, offsets AS o WHERE (b, o) NOT IN (SELECT build, offset FROM symbol)) "
-                             "ANY INNER JOIN (SELECT build AS b, any(path) AS path FROM build GROUP BY build) USING b "
-                             "GROUP BY text, o ORDER BY text, o FORMAT TabSeparated",
-                             &answer, error);
+        failed = hs_database__ask(
+            database,
+            "SELECT lower(hex(b)) AS text, o, any(path) FROM (SELECT DISTINCT b, o FROM stack ARRAY "
+            "JOIN builds AS b, offsets AS o WHERE (b, o) NOT IN (SELECT build, offset FROM symbol)) AS places "
+            "ALL INNER JOIN (SELECT build AS b, any(path) AS path FROM build GROUP BY build) AS files USING b "
+            "GROUP BY text, o ORDER BY text, o FORMAT TabSeparated",
+            &answer, error);
     struct hs_tsv table = hs_tsv__begin(&answer);
     while (!failed && hs_tsv__next(&table, field, 3)) {
         if (strcmp(field[0], work.last))

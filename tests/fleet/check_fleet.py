@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """heapsonde fleet and gather --store against a real ClickHouse: what is asked for is what the traces' own reports say."""
+import itertools
 import json
 import os
 import re
@@ -281,6 +282,30 @@ def check_times(database, path):
     expect([held('--alive-at', str(time), '--time-unit', 's') for time in (1, 2 ** 33)] == [0, reported[-1]], 'before and after')
 
 
+def statements_of(text):
+    return [statement.strip() for statement in re.sub('^--.*$', '', text, flags=re.MULTILINE).split(';\n') if statement.strip()]
+
+
+def make_old(database, version, new, lacks):
+    """The same rows in tables of an older version."""
+    columns = 'stack, session, time, age, in_use_bytes, in_use_count, allocated_bytes, allocated_count'
+    rows = {'sample': database.ask(f'SELECT {columns} FROM sample FORMAT TabSeparated'),
+            'total': database.ask('SELECT session, time, in_use_bytes, in_use_count, allocated_bytes, allocated_count FROM total FORMAT TabSeparated')}
+    for name in new:
+        database.ask(f'DROP TABLE {name}')
+    with open(f'{os.path.dirname(os.path.abspath(__file__))}/tables_of_3.sql', encoding='utf-8') as file:
+        for statement in statements_of(file.read()):
+            if statement.split()[2] not in lacks and statement.split()[3] not in lacks:
+                database.ask(statement)
+    for name, text in rows.items():
+        database.ask(f'INSERT INTO {name} FORMAT TabSeparated\n{text}\n')
+    for table, column in (('session', 'estimated'), ('growth', 'estimated_devices')) if version < 3 else ():
+        database.ask(f'ALTER TABLE {table} DROP COLUMN {column}')
+    database.ask('DROP TABLE version')
+    database.ask('CREATE TABLE version (version UInt32, made DateTime) ENGINE = ReplacingMergeTree(made) ORDER BY version')
+    database.ask(f'INSERT INTO version SELECT {version}, now()')
+
+
 def upgraded():
     """Tables of an older version: they are refused, and brought up to date without a loss."""
     database = Database()
@@ -289,21 +314,36 @@ def upgraded():
     run('fleet', 'load', database.address, trace, '--device', 'gw-1')
     before = asked('devices', database.address)
     expect([row['in_use_bytes'] for row in before] == [in_use(trace)], f'{before}')
-    # As an init leaves it that ended before it had filled the table.
-    half = database.ask('SHOW CREATE TABLE session_total FORMAT TabSeparatedRaw')
-    database.ask('DROP TABLE session_total')
-    database.ask(half)
-    expect(asked('devices', database.address) == [], 'an empty table')
-    for version, columns in ((1, ()), (2, (('session', 'estimated'), ('growth', 'estimated_devices')))):
-        for table, column in columns:
-            database.ask(f'ALTER TABLE {table} DROP COLUMN {column}')
-        database.ask('DROP TABLE version')
-        database.ask('CREATE TABLE version (version UInt32, made DateTime) ENGINE = ReplacingMergeTree(made) ORDER BY version')
-        database.ask(f'INSERT INTO version SELECT {version}, now()')
+    questions = ('stacks', '--top', '1000'), ('devices',), ('stacks', '--alive-at', '0', '--top', '1000')
+
+    def answers():
+        return [asked(question[0], database.address, *question[1:]) for question in questions]
+    before = answers()
+    new = ('sample_of_state', 'stack_of_session', 'total_of_session', 'state', 'sample', 'total')
+    made = {name: database.ask(f'SHOW CREATE TABLE {name} FORMAT TabSeparatedRaw') for name in new}
+    for version, lacks in ((1, ('session_total',)), (2, ()), (3, ())):
+        make_old(database, version, new, lacks)
         text = run('fleet', 'devices', database.address, status=1)
         expect(f'version {version}' in text and 'fleet init' in text, text)
         run('fleet', 'init', database.address)
-        expect(asked('devices', database.address) == before, 'what was there before')
+        expect(answers() == before, f'what was there before: {answers()} {before}')
+        left = database.ask("SELECT name FROM system.tables WHERE database = 'fleet' AND (name LIKE '%_of_3' OR name LIKE 'session_%')")
+        expect(left == '', left)
+    # One that was ended in the middle, at each of its steps.
+    for step in range(4):
+        make_old(database, 3, new, ())
+        database.ask('RENAME TABLE sample TO sample_of_3')
+        if step:
+            database.ask('RENAME TABLE total TO total_of_3')
+        if step > 1:
+            for name in reversed(new):
+                database.ask(made[name])
+        if step > 2:
+            database.ask('DROP TABLE session_stack')
+            database.ask('INSERT INTO state (stack, session, time, age, in_use_bytes, in_use_count, allocated_bytes, allocated_count) SELECT '
+                         'stack, session, time, age, in_use_bytes, in_use_count, allocated_bytes, allocated_count FROM sample_of_3 LIMIT 3')
+        run('fleet', 'init', database.address)
+        expect(answers() == before, f'{step}: {answers()} {before}')
     expect('already' in run('fleet', 'init', database.address), 'once')
     check_dumps(database)
 
@@ -367,7 +407,7 @@ def check_dumps(database):
         for dump in order + order[-1:]:
             run('fleet', 'load', database.address, dump, '--device', device)
         check(device, later)
-        states[device] = database.ask('SELECT stack, time, in_use_bytes, in_use_count FROM sample FINAL ' + session.format(device) + ' ORDER BY stack, time')
+        states[device] = database.ask('SELECT stack, instant, in_use_bytes, in_use_count FROM sample FINAL ' + session.format(device) + ' ORDER BY stack, instant')
         expect(stacks_of(flame(device, '--alive-at', '1d')) == stacks_of(exported(path)), 'before')
         expect(asked('stacks', database.address, '--device', device, '--group-allocations-min', '0') == [], 'nobody knows')
     expect(len(set(states.values())) == 1 and states['folder'].count('\t0\t0') >= 1, f'{states}')
@@ -432,7 +472,7 @@ class Gather:
 
 
 def await_rows(database, count):
-    while int(database.ask('SELECT count() FROM (SELECT session, time FROM total GROUP BY session, time)')) < count:
+    while int(database.ask('SELECT count() FROM (SELECT session, time FROM total GROUP BY session, time, moment)')) < count:
         time.sleep(0.1)
 
 
@@ -616,6 +656,117 @@ def check_refused_filters(database, trace):
     run('fleet', 'sql', database.address, 'growth', '--alive-at', '2', status=2)
 
 
+def changes(text):
+    """Rows of stacks, without those that say again that a stack has nothing."""
+    rows, kept = [line.split('\t') for line in text.splitlines()], []
+    for before, row in zip([None] + rows, rows):
+        if not before or before[0] != row[0] or set(before[2:] + row[2:]) != {'0'}:
+            kept.append(row)
+    return kept
+
+
+def states(database, device):
+    """What the tables have of a device, and what is asked of them."""
+    session = f"WHERE session = (SELECT any(session) FROM session WHERE device = '{device}')"
+    columns = 'in_use_bytes, in_use_count, allocated_bytes, allocated_count'
+    rows = [changes(database.ask(f'SELECT stack, instant, {columns} FROM sample FINAL {session} ORDER BY stack, instant')),
+            database.ask(f'SELECT time, moment, {columns} FROM total FINAL {session} ORDER BY time, moment')]
+    stacks = asked('stacks', database.address, '--device', device, '--top', '1000')
+    holders = [[row['first_bytes'], row['in_use_bytes'], row['most_bytes']] for stack in stacks
+               for row in asked('stack', database.address, stack['stack'], '--device', device)]
+    return rows + [stacks, holders]
+
+
+def with_time(path, name, fraction, drops):
+    """A copy of a dump of another time in the same second, without some of its stacks."""
+    with open(path, encoding='utf-8') as file:
+        text, maps = file.read().split('\n\n', 1)
+    head, *contexts = re.split('^(?=@ )', text + '\n', flags=re.MULTILINE)
+    head = re.sub(r'^(# time: \S+:\d\d)\S*Z', rf'\g<1>.{fraction}Z', head, flags=re.MULTILINE)
+    copy = f'{work}/{name}'
+    with open(copy, 'w', encoding='utf-8') as file:
+        file.write(head + ''.join(context for i, context in enumerate(contexts) if i not in drops) + '\n' + maps)
+    return copy
+
+
+def second():
+    """Dumps of one second, even of one microsecond, are states of their own, in whatever order they are loaded."""
+    database = Database()
+    run('fleet', 'init', database.address)
+    path = sampled(f'{work}/second')
+    first, gone, last = (with_time(path, name, fraction, drops) for name, fraction, drops in
+                         (('first', '000100', ()), ('gone', '000200', (0,)), ('last', '000200', (0, 1))))
+    found = []
+    for i, order in enumerate(itertools.permutations((first, gone, last))):
+        for dump in order:
+            run('fleet', 'load', database.address, dump, '--device', f'gw-{i}')
+        found.append(states(database, f'gw-{i}'))
+    expect(all(each == found[0] for each in found), f'{found}')
+    ends = []
+    for i, dumps in enumerate(((first, gone), (gone, first), (first, last), (last, first))):
+        for dump in dumps + dumps[:1]:
+            run('fleet', 'load', database.address, dump, '--device', f'two-{i}')
+        ends.append([row['in_use_bytes'] for row in asked('devices', database.address, '--device', f'two-{i}')])
+        stacks = asked('stacks', database.address, '--device', f'two-{i}', '--top', '1000')
+        expect([sum(row['in_use_bytes'] for row in stacks)] == ends[-1], f'{stacks} {ends}')
+    expect(ends == [[in_use(dump)] for dump in (gone, gone, last, last)], f'{ends}')
+
+
+def settled(folder):
+    """Its dumps, once each has its name."""
+    while any(name.startswith('.') for name in os.listdir(folder)):
+        time.sleep(0.1)
+    return sorted(os.listdir(folder))
+
+
+def dumps():
+    """Dumps that gather receives become rows while the process runs, each once, however gather and the database end."""
+    database = Database()
+    run('fleet', 'init', database.address)
+    gather = Gather(database, 'traces')
+    device = Device('gw-1', '1.5', LD_PRELOAD=PROF, HEAPSONDE_CONNECT=gather.address,
+                    MALLOC_CONF='prof:true,prof_accum:true,prof_final:true,experimental_hs_sample:512,experimental_hs_interval:300000')
+    device.do('cll')
+    await_rows(database, 1)
+    database.kill()
+    device.do('lltl')
+    device.end()
+    gather.await_event('ended')
+    folder, = (f'{gather.folder}/{name}' for name in os.listdir(gather.folder) if os.path.isdir(f'{gather.folder}/{name}'))
+    names = settled(folder)
+    gather.process.kill()
+    gather.process.wait()
+    expect(len(names) >= 4, f'{names}')
+    while database.process.poll() is not None:
+        database.start()
+    # One gets its name late.
+    os.rename(f'{folder}/{names[2]}', f'{folder}/.heapsonde-new-7')
+    late = Gather(database, 'traces')
+    await_rows(database, len(names) - 1)
+    expect(late.stop() == '', 'nothing to complain about')
+    os.rename(f'{folder}/.heapsonde-new-7', f'{folder}/{names[2]}')
+    third = Gather(database, 'traces')
+    await_rows(database, len(names))
+    expect(third.stop() == '', 'nothing to complain about')
+    run('fleet', 'load', database.address, folder, '--device', 'loaded', '--labels', 'firmware=1.5')
+    expected = states(database, 'loaded')
+    expect(states(database, 'gw-1') == expected, f"{states(database, 'gw-1')} {expected}")
+    labels = database.ask("SELECT any(firmware), any(label_values[indexOf(label_names, 'site')]), any(estimated) FROM session WHERE device = 'gw-1'")
+    expect(labels == '1.5\tlab\t1', labels)
+    # As if it had been killed before it could note what was sent.
+    progress = f'{gather.folder}/.heapsonde-fleet'
+    with open(progress, encoding='ascii') as file:
+        noted = file.read()
+    with open(progress, 'w', encoding='ascii') as file:
+        file.write(re.sub(r'^(\S+) \d+ \w+', r'\1 0 open', noted))
+    fourth = Gather(database, 'traces', '--store-only')
+    while os.path.exists(folder):
+        time.sleep(0.1)
+    expect(fourth.stop() == '', 'nothing to complain about')
+    expect(states(database, 'gw-1') == expected, f"{states(database, 'gw-1')} {expected}")
+    expect(database.ask("SELECT uniqExact(session) FROM session WHERE device = 'gw-1'") == '1', 'one session')
+
+
 def in_place():
     """--store-only: no file stays once its rows are in the database, and none goes before."""
     database = Database()
@@ -741,8 +892,8 @@ def refused():
 
 
 def main():
-    if not SERVER or SERVER.endswith('NOTFOUND'):
-        print('skipped: there is no clickhouse-server')
+    if clickhouse.lack(SERVER):
+        print(f'skipped: {clickhouse.lack(SERVER)}')
         sys.exit(77)
     patience.begin()
     try:

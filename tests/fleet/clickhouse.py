@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A real clickhouse-server in a folder of its own, without root's paths."""
+"""A real clickhouse-server in a folder of its own, without root's paths; or the package chdb, which is a newer one: then the binary
+is a Python that has it, behind 'chdb:'."""
 import os
 import subprocess
 import sys
@@ -11,7 +12,17 @@ import urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 import ports  # noqa: E402
 
+CHDB = 'chdb:'
 started = []  # processes, to be ended whatever happens
+
+
+def lack(binary):
+    """Why there is no such server, or None."""
+    if not binary or binary.endswith('NOTFOUND'):
+        return 'there is no clickhouse-server'
+    if binary.startswith(CHDB) and subprocess.run([binary.removeprefix(CHDB), '-c', 'import chdb'], stderr=subprocess.DEVNULL, check=False).returncode:
+        return f'{binary.removeprefix(CHDB)} has no package chdb (pip install chdb)'
+    return None
 
 
 class Server:
@@ -40,11 +51,15 @@ class Server:
             self.start()
         self.address = f'clickhouse://127.0.0.1:{self.port}/fleet'
 
+    def command(self):
+        if not self.binary.startswith(CHDB):
+            return [self.binary, f'--config-file={self.folder}/config.xml']
+        return [self.binary.removeprefix(CHDB), os.path.join(os.path.dirname(os.path.abspath(__file__)), 'chdb_server.py'), str(self.port), self.folder]
+
     def start(self):
         """Leaves self.process as it is if the server ends, such as when its port was taken."""
         with open(f'{self.folder}/out', 'w', encoding='utf-8') as out:
-            process = subprocess.Popen([self.binary, f'--config-file={self.folder}/config.xml'], cwd=self.folder, stdout=out,
-                                       stderr=out, stdin=subprocess.DEVNULL)
+            process = subprocess.Popen(self.command(), cwd=self.folder, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
         started.append(process)
         while process.poll() is None:
             try:
