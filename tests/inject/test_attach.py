@@ -26,7 +26,7 @@ STRIDE = int(os.environ.get('HEAPSONDE_TEST_STRIDE', '1'))  # of the calls befor
 TRACEME, DETACH, SYSCALL, SETOPTIONS, GETREGSET, SEIZE, INTERRUPT = 0, 17, 24, 0x4200, 0x4204, 0x4206, 0x4207
 TRACESYSGOOD, EXITKILL, NT_PRSTATUS, CAP_SYS_ADMIN = 1, 1 << 20, 1, 21
 # The register of a system call's number; pwrite64, ptrace.
-NUMBER_AT, CALLS_THAT_CHANGE = (8, (68, 117)) if platform.machine() == 'aarch64' else (15, (18, 101))
+NUMBER_AT, CALLS_THAT_CHANGE = {'aarch64': (8, (68, 117)), 'armv7l': (7, (181, 26))}.get(platform.machine(), (15, (18, 101)))
 
 
 class Target:
