@@ -31,6 +31,7 @@ struct attaching {
     struct hs_inject_image image;
     struct hs_region region;
     struct hs_hooks hooks;
+    bool is_glibc;
     uint8_t settings[HS_REGION_SETTINGS];
 };
 
@@ -86,6 +87,7 @@ static const char *libc_by_texts(const struct hs_inject_modules *modules)
 
 static void use_words(struct attaching *attaching, const struct hs_thread_words *words)
 {
+    attaching->is_glibc = !strcmp(words->libc, "glibc");
     attaching->region.words = *words;
     attaching->region.words.libc = NULL;
 }
@@ -182,6 +184,8 @@ static uint64_t import(void *context, const char *name)
     if (attaching->target.is_starting && (!strcmp(name, "getauxval") || !strcmp(name, "_dl_find_object")))
         return 0; // of a libc that has not begun
     uint64_t found = hs_inject_modules__find_any(&attaching->modules, name);
+    if (attaching->is_glibc && !strcmp(name, "gnu_get_libc_version"))
+        return attaching->region.settings; // that there is one says which libc it is
     return found || strcmp(name, "_r_debug") || hs_inject_modules__find_any(&attaching->modules, "_dl_debug_addr")
                ? found
                : attaching->region.settings + SETTING_DEBUG;

@@ -28,6 +28,7 @@ static const struct {
     {"free_sized", ALLOCATOR},
     {"free_aligned_sized", ALLOCATOR},
     {"mmap", 0},
+    {"mmap64", 0},
     {"munmap", 0},
     {"mremap", 0},
     {"brk", LATER},

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Attaches, detaches and starts programs on machines for which there is no host command. HEAPSONDE_LIBRARY names the
-// library.
+// library, and HEAPSONDE_SAMPLER the one for --sample, whose settings are in MALLOC_CONF.
 //
 //   attach PID    detach PID
 //   run PROGRAM [ARGUMENT...]     a static one
 //   adopt PROGRAM [ARGUMENT...]   one into which its dynamic linker loads the library
 //
-// Options before these arguments, or behind PID: -q, -o FILE, --allocator-symbols PREFIX
+// Options before these arguments, or behind PID: -q, -o FILE, --allocator-symbols PREFIX, --sample
 #include "host/inject/inject.h"
 
 #include <signal.h>
@@ -36,13 +36,21 @@ static int say(const char *what, int failed)
 }
 
 // Those of tests are not for the library.
+static bool is_variable(const char *entry)
+{
+    static const char *const others[] = {"HEAPSONDE_TEST_", "HEAPSONDE_LIBRARY=", "HEAPSONDE_SAMPLER="};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strncmp(entry, others[i], strlen(others[i])))
+            return false;
+    return !strncmp(entry, "HEAPSONDE_", 10) || (request.samples && !strncmp(entry, "MALLOC_CONF=", 12));
+}
+
 static void collect_variables(void)
 {
     setenv("HEAPSONDE_REGISTER_SIGUSR1", "0", 1);
     setenv("HEAPSONDE_REGISTER_SIGUSR2", "0", 1);
     for (char **entry = environ; *entry && request.variable_count < HS_INJECT_VARIABLES; entry++)
-        if (!strncmp(*entry, "HEAPSONDE_", 10) && strncmp(*entry, "HEAPSONDE_TEST_", 15) &&
-            strncmp(*entry, "HEAPSONDE_LIBRARY", 17))
+        if (is_variable(*entry))
             request.variables[request.variable_count++] = *entry;
 }
 
@@ -75,6 +83,8 @@ static char **take_options(char **words)
             return words + 1;
         if (!strcmp(*words, "-q"))
             is_quiet = true;
+        else if (!strcmp(*words, "--sample"))
+            request.samples = true;
         else if (!strcmp(*words, "-o") && words[1])
             setenv("HEAPSONDE_OUTPUT", *++words, 1);
         else if (!strcmp(*words, "--allocator-symbols") && words[1])
@@ -91,7 +101,7 @@ int main(int argc, char **argv)
     const bool is_run = !strcmp(argv[1], "run"), is_adopt = !strcmp(argv[1], "adopt");
     if (!is_run && !is_adopt)
         take_options(words + 1);
-    request.library = getenv("HEAPSONDE_LIBRARY");
+    request.library = getenv(request.samples ? "HEAPSONDE_SAMPLER" : "HEAPSONDE_LIBRARY");
     collect_variables();
     if (is_run || is_adopt)
         return run(words, is_adopt);
