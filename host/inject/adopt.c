@@ -29,7 +29,7 @@ enum { AT_ENTRY_NUMBER = 9, MOST_ENTRIES = 64 };
 static uint64_t entry_of(pid_t pid)
 {
     char path[64];
-    uint64_t pairs[2 * MOST_ENTRIES], entry = 0;
+    uintptr_t pairs[2 * MOST_ENTRIES], entry = 0;
     snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t length = file < 0 ? 0 : read(file, pairs, sizeof pairs);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { HS_INJECT_PATCH = 8, HS_INJECT_CODE = 256, HS_INJECT_REGISTERS = 512 };
+enum { HS_INJECT_PATCH = 12, HS_INJECT_CODE = 256, HS_INJECT_REGISTERS = 512 };
 
 // The first instructions of a function, moved elsewhere.
 struct hs_moved_code {
@@ -57,21 +57,24 @@ struct hs_system_call {
 };
 
 struct hs_inject_arch {
-    uint16_t machine;                            // e_machine of ELF
-    uint32_t audit;                              // as filters of system calls (seccomp) name it
-    uint8_t class;                               // e_ident[EI_CLASS]
-    uint64_t reach;                              // how far a patch can jump
+    uint16_t machine;   // e_machine of ELF
+    uint32_t audit;     // as filters of system calls (seccomp) name it
+    uint8_t class;      // e_ident[EI_CLASS]
+    uint64_t reach;     // how far a patch can jump
+    bool has_far_patch; // further, if it is longer
+    uint64_t mode;      // bits of a pointer to code that are no part of its address, e.g. Thumb
     uint32_t relative, thread_offset, symbol[3]; // types of relocations
     const struct hs_thread_words *words;         // the first is glibc's; a `libc` of NULL ends them
     bool is_thread_below;                        // what glibc knows of a thread ends at the thread pointer
 
+    // `function` and `at` are pointers as programs have them, with bits for the mode. All other addresses are plain.
     // `code`: `length` bytes from `function` on, of which the function has `size` (0: not known).
     bool (*move)(struct hs_moved_code *moved, uint64_t function, const uint8_t *code, size_t length, size_t size,
                  uint64_t to);
     // Returns the patch's length, 0 if `to` is out of reach.
     size_t (*patch)(uint8_t *code, uint64_t at, uint64_t to);
     size_t (*island)(uint8_t *code, const struct hs_island *island);
-    const uint8_t *trap; // an instruction that stops a thread
+    const uint8_t *trap, *trap_of_mode; // an instruction that stops a thread; the same in code of the other mode
     size_t trap_length;
     size_t trap_passed; // by so many bytes the thread is then behind its beginning
     size_t (*return_zero)(uint8_t *code);
@@ -88,6 +91,7 @@ struct hs_inject_arch {
     int (*restore)(const struct hs_borrowed *borrowed);
     int (*look)(pid_t tid, uint64_t *pc, uint64_t *sp, uint64_t *thread_pointer);
     int (*go_to)(pid_t tid, uint64_t pc);
+    bool (*is_unfit)(pid_t tid); // the stub could not bring the thread back to where it is. NULL: it always can
     void (*clone)(struct hs_system_call *call, unsigned long flags, uint64_t stack, uint64_t thread_pointer);
     // Whether this call waits for a time from its beginning on, also if a borrowed thread was in it. NULL: none does.
     bool (*waits_anew)(const struct hs_system_call *call);
@@ -96,6 +100,6 @@ struct hs_inject_arch {
 
 // NULL: none for this machine.
 const struct hs_inject_arch *hs_inject_arch__native(void);
-extern const struct hs_inject_arch hs_inject_amd64, hs_inject_aarch64;
+extern const struct hs_inject_arch hs_inject_amd64, hs_inject_aarch64, hs_inject_arm;
 
 #endif

@@ -31,6 +31,7 @@ struct attaching {
     struct hs_inject_image image;
     struct hs_region region;
     struct hs_hooks hooks;
+    bool is_glibc;
     uint8_t settings[HS_REGION_SETTINGS];
 };
 
@@ -86,6 +87,7 @@ static const char *libc_by_texts(const struct hs_inject_modules *modules)
 
 static void use_words(struct attaching *attaching, const struct hs_thread_words *words)
 {
+    attaching->is_glibc = !strcmp(words->libc, "glibc");
     attaching->region.words = *words;
     attaching->region.words.libc = NULL;
 }
@@ -118,7 +120,7 @@ static bool are_right(const struct hs_inject_target *target, const struct hs_thr
                       uint32_t number)
 {
     uint32_t found = 0;
-    uint64_t word = 1;
+    uintptr_t word = 1;
     return !hs_inject_target__read(target, pointer + (uint64_t)words->tid, &found, sizeof found) && found == number &&
            !hs_inject_target__read(target, pointer + (uint64_t)words->word, &word, sizeof word) &&
            (!word || hs_region__was_there(target));
@@ -161,10 +163,10 @@ static int place_thread_variables(struct attaching *attaching)
     int failed = hs_inject_target__read(&attaching->target, attaching->image.table, &table, sizeof table);
     for (size_t i = 0; !failed && i < attaching->image.thread_entry_count; i++) {
         uint64_t entry = attaching->image.base + attaching->image.thread_entries[i];
-        int64_t offset = 0;
+        intptr_t offset = 0;
         failed = hs_inject_target__read(&attaching->target, entry, &offset, sizeof offset);
-        bool is_self = offset == (int64_t)table.thread_self_at;
-        offset = is_self ? region->words.word : region->words.tid;
+        bool is_self = offset == table.thread_self_at;
+        offset = (intptr_t)(is_self ? region->words.word : region->words.tid);
         if (!failed)
             failed = hs_inject_target__write(&attaching->target, entry, &offset, sizeof offset);
     }
@@ -182,6 +184,8 @@ static uint64_t import(void *context, const char *name)
     if (attaching->target.is_starting && (!strcmp(name, "getauxval") || !strcmp(name, "_dl_find_object")))
         return 0; // of a libc that has not begun
     uint64_t found = hs_inject_modules__find_any(&attaching->modules, name);
+    if (attaching->is_glibc && !strcmp(name, "gnu_get_libc_version"))
+        return attaching->region.settings; // that there is one says which libc it is
     return found || strcmp(name, "_r_debug") || hs_inject_modules__find_any(&attaching->modules, "_dl_debug_addr")
                ? found
                : attaching->region.settings + SETTING_DEBUG;
@@ -189,7 +193,8 @@ static uint64_t import(void *context, const char *name)
 
 static void put_word(struct attaching *attaching, size_t at, uint64_t value)
 {
-    memcpy(attaching->settings + at, &value, sizeof value);
+    uintptr_t word = (uintptr_t)value;
+    memcpy(attaching->settings + at, &word, sizeof word);
 }
 
 static int write_settings(struct attaching *attaching)
@@ -201,7 +206,7 @@ static int write_settings(struct attaching *attaching)
         size_t length = strlen(request->variables[i]) + 1;
         if (length > sizeof attaching->settings - text)
             return hs_error__set(attaching->error, E2BIG, "the options for the library are too long");
-        put_word(attaching, SETTING_LIST + 8 * (size_t)i, attaching->region.settings + text);
+        put_word(attaching, SETTING_LIST + sizeof(uintptr_t) * i, attaching->region.settings + text);
         memcpy(attaching->settings + text, request->variables[i], length);
         text += length;
     }
@@ -282,7 +287,7 @@ static int write_region(struct attaching *attaching)
 
 static bool is_recording(const struct attaching *attaching)
 {
-    uint64_t shared = 0;
+    uintptr_t shared = 0;
     uint32_t mode = 0;
     return !hs_inject_target__read(&attaching->target, (uintptr_t)hs_inject_image__table(&attaching->image)->mode,
                                    &shared, sizeof shared) &&

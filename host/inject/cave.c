@@ -5,10 +5,16 @@
 
 static const uint8_t zeros[HS_INJECT_CODE];
 
+// Pages that the kernel maps into all processes, and that nobody may write to.
+static bool is_kernels(const char *path)
+{
+    return !strcmp(path, "[vsyscall]") || !strcmp(path, "[vectors]") || !strcmp(path, "[sigpage]");
+}
+
 // 0: the mapping is no module's code.
 static uint64_t cave_of(const struct hs_inject_mapping *mapping)
 {
-    if (!mapping->is_executable || mapping->is_writable || !mapping->path[0] || !strcmp(mapping->path, "[vsyscall]") ||
+    if (!mapping->is_executable || mapping->is_writable || !mapping->path[0] || is_kernels(mapping->path) ||
         mapping->end - mapping->start < 2 * HS_INJECT_CODE)
         return 0;
     return mapping->end - HS_INJECT_CODE;

@@ -16,7 +16,7 @@ struct finding {
 
 // ---- symbols of a module -------------------------------------------------------------------------------------------
 
-typedef bool symbol_visitor(void *context, const char *name, const Elf64_Sym *symbol); // false: enough
+typedef bool symbol_visitor(void *context, const char *name, const ElfW(Sym) * symbol); // false: enough
 
 static bool visit_table(const struct hs_inject_module *module, uint32_t type, symbol_visitor *visit, void *context)
 {
@@ -24,7 +24,7 @@ static bool visit_table(const struct hs_inject_module *module, uint32_t type, sy
     if (!hs_elf_file__symbols(&module->file, type, &symbols))
         return true;
     for (size_t i = 0; i < symbols.count; i++) {
-        const Elf64_Sym *symbol = &symbols.symbols[i];
+        const ElfW(Sym) *symbol = &symbols.symbols[i];
         if (symbol->st_shndx != SHN_UNDEF && symbol->st_value && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
             !visit(context, hs_elf_symbols__name(&symbols, i), symbol))
             return false;
@@ -71,7 +71,7 @@ static void add(struct set_filling *filling, const struct hs_family_function *is
     set->each[set->count++].function = function;
 }
 
-static bool take_function(void *context, const char *name, const Elf64_Sym *symbol)
+static bool take_function(void *context, const char *name, const ElfW(Sym) * symbol)
 {
     struct set_filling *filling = context;
     const struct hs_family *family = filling->family;
@@ -161,7 +161,7 @@ static bool is_allowed(const struct hs_family *family, const char *prefix)
     return !family->prefixes[0];
 }
 
-static bool take_prefix(void *context, const char *name, const Elf64_Sym *symbol)
+static bool take_prefix(void *context, const char *name, const ElfW(Sym) * symbol)
 {
     struct prefixes *prefixes = context;
     const char *sign = prefixes->family->signs[0];
@@ -199,7 +199,7 @@ static void look_for_all(struct finding *finding, const struct hs_family *family
             look_for(finding, family, prefixes.each[i]);
 }
 
-static bool take_out_of_memory(void *context, const char *name, const Elf64_Sym *symbol)
+static bool take_out_of_memory(void *context, const char *name, const ElfW(Sym) * symbol)
 {
     bool *found = context;
     (void)symbol;
@@ -327,7 +327,7 @@ int hs_named_allocators__check(const struct hs_named_allocators *named, struct h
 static bool is_code(const struct hs_inject_module *module, uint64_t address)
 {
     for (size_t i = 0; i < module->file.segment_count; i++) {
-        const Elf64_Phdr *segment = &module->file.segments[i];
+        const ElfW(Phdr) *segment = &module->file.segments[i];
         if (segment->p_type == PT_LOAD && segment->p_flags & PF_X && address >= segment->p_vaddr &&
             address - segment->p_vaddr < segment->p_filesz)
             return true;

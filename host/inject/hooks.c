@@ -28,6 +28,7 @@ static const struct {
     {"free_sized", ALLOCATOR},
     {"free_aligned_sized", ALLOCATOR},
     {"mmap", 0},
+    {"mmap64", 0},
     {"munmap", 0},
     {"mremap", 0},
     {"brk", LATER},
@@ -121,8 +122,10 @@ void hs_hooks__free(struct hs_hooks *hooks)
 static bool is_near(const struct hs_hooks *hooks, const struct hs_area *area, const struct hs_inject_module *module)
 {
     uint64_t first = area->at, last = area->at + HS_AREA_SIZE;
+    if (area->module == module && hooks->target->arch->has_far_patch)
+        return true;
     for (size_t i = 0; i < module->file.segment_count; i++) {
-        const Elf64_Phdr *segment = &module->file.segments[i];
+        const ElfW(Phdr) *segment = &module->file.segments[i];
         if (segment->p_type != PT_LOAD)
             continue;
         uint64_t start = module->bias + segment->p_vaddr, end = start + segment->p_memsz;
@@ -141,7 +144,10 @@ static struct hs_area *area_for(struct hs_hooks *hooks, const struct hs_function
     if (hooks->area_count == HS_AREAS ||
         hs_place__map(hooks->target, function->address, HS_AREA_SIZE, HS_AREA_SIZE, &at, NULL) || !at)
         return NULL;
-    return hs_hooks__add_area(hooks, at) ? NULL : &hooks->areas[hooks->area_count - 1];
+    if (hs_hooks__add_area(hooks, at))
+        return NULL;
+    hooks->areas[hooks->area_count - 1].module = function->module;
+    return &hooks->areas[hooks->area_count - 1];
 }
 
 static size_t whole_units(size_t length)
@@ -162,13 +168,19 @@ static bool has_room(const struct hs_hooks *hooks, const struct hs_area *area)
 
 // ---- one function --------------------------------------------------------------------------------------------------
 
+static uint64_t code_of(const struct hs_hooks *hooks, const struct hs_function *function)
+{
+    return function->address & ~hooks->target->arch->mode;
+}
+
 // What was loaded from the file, so that its table of symbols is that of the program.
-static bool is_of_file(const struct hs_function *function, const uint8_t *code, size_t length)
+static bool is_of_file(const struct hs_hooks *hooks, const struct hs_function *function, const uint8_t *code,
+                       size_t length)
 {
     const struct hs_elf_file *file = &function->module->file;
-    uint64_t value = function->address - function->module->bias;
+    uint64_t value = code_of(hooks, function) - function->module->bias;
     for (size_t i = 0; i < file->segment_count; i++) {
-        const Elf64_Phdr *segment = &file->segments[i];
+        const ElfW(Phdr) *segment = &file->segments[i];
         if (segment->p_type != PT_LOAD || value < segment->p_vaddr || value - segment->p_vaddr >= segment->p_filesz)
             continue;
         const void *there = hs_elf_file__at(file, segment->p_offset + (value - segment->p_vaddr), length);
@@ -182,7 +194,7 @@ static uint8_t *read_code(const struct hs_hooks *hooks, const struct hs_function
 {
     *length = !function->size ? LOOKED_AT : function->size < MOST_LOOKED_AT ? function->size + UNIT : MOST_LOOKED_AT;
     uint8_t *code = malloc(*length);
-    *length = code ? hs_inject_target__read_some(hooks->target, function->address, code, *length) : 0;
+    *length = code ? hs_inject_target__read_some(hooks->target, code_of(hooks, function), code, *length) : 0;
     if (*length >= UNIT)
         return code;
     free(code);
@@ -197,21 +209,21 @@ static const char *plan_code(struct hs_hooks *hooks, const struct hs_function *f
     const struct hs_inject_arch *arch = hooks->target->arch;
     struct hs_moved_code moved = {.may_call = is && !is->silent};
     struct hs_area *area = area_for(hooks, function);
-    if (!is_of_file(function, code, UNIT))
+    if (!is_of_file(hooks, function, code, UNIT))
         return "is not as in its file";
     if (!area || !has_room(hooks, area))
         return "finds no room";
-    uint64_t original = area->at + area->used;
-    if (!arch->move(&moved, function->address, code, length, function->size, original))
+    const uint64_t mode = function->address & arch->mode, original = area->at + area->used + mode;
+    if (!arch->move(&moved, function->address, code, length, (size_t)function->size, area->at + area->used))
         return moved.problem;
     size_t record = area->used + whole_units(moved.length);
     size_t island_at = record + (has_record ? whole_units(sizeof(struct hs_attach_function)) : 0);
     struct hs_region_patch *patch = &hooks->region->patches[hooks->region->patch_count];
     *patch = (struct hs_region_patch){.at = moved.at, .consumed = (uint32_t)moved.consumed};
-    patch->length = (uint32_t)arch->patch(patch->new, moved.at, area->at + island_at);
+    patch->length = (uint32_t)arch->patch(patch->new, moved.at | mode, area->at + island_at);
     if (!patch->length)
         return "is out of reach";
-    memcpy(patch->old, code + (moved.at - function->address), patch->length);
+    memcpy(patch->old, code + (moved.at - code_of(hooks, function)), patch->length);
     memcpy(area->bytes + area->used, moved.code, moved.length);
     island->original = original;
     island->signing = moved.signing;
@@ -437,22 +449,22 @@ static int fill_table(struct hs_hooks *hooks, struct hs_error *error)
     if (area->used + HS_INJECT_CODE > HS_AREA_SIZE)
         return hs_error__set(error, ENOSPC, "there are too many functions");
     use(area, hooks->target->arch->return_zero(area->bytes + area->used));
-    for (;; real_at += sizeof(uint64_t)) {
+    for (;; real_at += sizeof(uintptr_t)) {
         const char *name = hs_inject_image__at(hooks->image, name_at, 64);
-        uint64_t *real = hs_inject_image__at(hooks->image, real_at, sizeof *real);
+        uintptr_t *real = hs_inject_image__at(hooks->image, real_at, sizeof *real);
         if (!name || !real || !memchr(name, 0, 64))
             return hs_error__set(error, ENOEXEC, "the recording library is damaged");
         if (!*name)
             break;
-        *real = real_function(hooks, name);
+        *real = (uintptr_t)real_function(hooks, name);
         if (!*real && !strcmp(name, "malloc_usable_size"))
-            *real = zero;
+            *real = (uintptr_t)zero;
         name_at += strlen(name) + 1;
     }
     // Of the same allocator: its struct is glibc's. libc itself is not there yet in a program that starts.
     struct hs_attach_table *filled = hs_inject_image__table(hooks->image);
     if (!hooks->is_starting && hooks->allocator)
-        filled->heap_info = hs_inject_modules__find(hooks->modules, hooks->allocator, "mallinfo2").address;
+        filled->heap_info = (uintptr_t)hs_inject_modules__find(hooks->modules, hooks->allocator, "mallinfo2").address;
     filled->is_glibcs = hooks->allocator && is_glibc(hooks);
     uint32_t *resolved = hs_inject_image__at(hooks->image, (uintptr_t)table->resolved, sizeof *resolved);
     if (!resolved)

@@ -14,11 +14,12 @@ struct hs_area {
     uint64_t at;
     uint8_t *bytes; // what is to lie there, HS_AREA_SIZE
     size_t used;
+    const struct hs_inject_module *module; // for which it was added; NULL: for all
 };
 
 struct hs_planned {
     struct hs_function function;
-    uint64_t original;    // moved code
+    uint64_t original;    // pointer to the moved code
     struct hs_area *area; // of `record`
     size_t record;        // offset of its struct hs_attach_function; 0: the function has a hook of its own
 };

@@ -8,6 +8,14 @@
 
 enum { MOST = 64 << 20 };
 
+#if UINTPTR_MAX > 0xffffffff
+#define RELOCATION_TYPE   ELF64_R_TYPE
+#define RELOCATION_SYMBOL ELF64_R_SYM
+#else
+#define RELOCATION_TYPE   ELF32_R_TYPE
+#define RELOCATION_SYMBOL ELF32_R_SYM
+#endif
+
 static size_t below_page(uint64_t offset)
 {
     return (size_t)(offset & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1));
@@ -22,7 +30,7 @@ static bool measure(struct hs_inject_image *image)
 {
     image->writable_at = SIZE_MAX;
     for (size_t i = 0; i < image->file.segment_count; i++) {
-        const Elf64_Phdr *segment = &image->file.segments[i];
+        const ElfW(Phdr) *segment = &image->file.segments[i];
         if (segment->p_type != PT_LOAD)
             continue;
         if (segment->p_vaddr > MOST || segment->p_memsz > MOST || segment->p_filesz > segment->p_memsz ||
@@ -60,7 +68,7 @@ static void load(struct hs_inject_image *image)
 {
     memset(image->bytes, 0, image->size);
     for (size_t i = 0; i < image->file.segment_count; i++) {
-        const Elf64_Phdr *segment = &image->file.segments[i];
+        const ElfW(Phdr) *segment = &image->file.segments[i];
         if (segment->p_type == PT_LOAD)
             memcpy(image->bytes + segment->p_vaddr, image->file.bytes + segment->p_offset, segment->p_filesz);
     }
@@ -76,7 +84,7 @@ void *hs_inject_image__at(const struct hs_inject_image *image, uint64_t address,
     return at(image, address - image->base, size);
 }
 
-static const Elf64_Sym *exported(const struct hs_inject_image *image, const char *name)
+static const ElfW(Sym) * exported(const struct hs_inject_image *image, const char *name)
 {
     struct hs_elf_symbols symbols;
     if (!hs_elf_file__symbols(&image->file, SHT_DYNSYM, &symbols))
@@ -89,7 +97,7 @@ static const Elf64_Sym *exported(const struct hs_inject_image *image, const char
 
 uint64_t hs_inject_image__function(const struct hs_inject_image *image, const char *name)
 {
-    const Elf64_Sym *symbol = exported(image, name);
+    const ElfW(Sym) *symbol = exported(image, name);
     return symbol && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC ? image->base + symbol->st_value : 0;
 }
 
@@ -118,19 +126,29 @@ static uint64_t symbol_value(const struct relocating *relocating, uint32_t index
 {
     if (index >= relocating->symbols.count)
         return 0;
-    const Elf64_Sym *symbol = &relocating->symbols.symbols[index];
+    const ElfW(Sym) *symbol = &relocating->symbols.symbols[index];
     if (symbol->st_shndx != SHN_UNDEF)
         return relocating->image->base + symbol->st_value;
     return relocating->import(relocating->context, hs_elf_symbols__name(&relocating->symbols, index));
 }
 
-static bool relocate_one(const struct relocating *relocating, const Elf64_Rela *entry)
+// Without an addend in the table it is where the value will be, but in a slot for calls.
+static uint64_t addend_of(const struct relocating *relocating, const ElfW(Rela) * entry, bool has_addend,
+                          uintptr_t word)
+{
+    if (has_addend)
+        return (uint64_t)entry->r_addend;
+    return RELOCATION_TYPE(entry->r_info) == relocating->arch->symbol[1] ? 0 : word;
+}
+
+static bool relocate_one(const struct relocating *relocating, const ElfW(Rela) * entry, bool has_addend)
 {
     struct hs_inject_image *image = relocating->image;
-    uint32_t type = ELF64_R_TYPE(entry->r_info);
-    uint64_t *word = at(image, entry->r_offset, sizeof *word), value = (uint64_t)entry->r_addend;
+    uint32_t type = (uint32_t)RELOCATION_TYPE(entry->r_info);
+    uintptr_t *word = at(image, entry->r_offset, sizeof *word);
     if (!word)
         return false;
+    uint64_t value = addend_of(relocating, entry, has_addend, *word);
     if (type == relocating->arch->relative) {
         value += image->base;
     } else if (type == relocating->arch->thread_offset) {
@@ -139,19 +157,19 @@ static bool relocate_one(const struct relocating *relocating, const Elf64_Rela *
         image->thread_entries[image->thread_entry_count++] = (size_t)entry->r_offset;
         value += (uint64_t)relocating->thread_offset;
     } else if (is_symbolic(relocating->arch, type)) {
-        value += symbol_value(relocating, ELF64_R_SYM(entry->r_info));
+        value += symbol_value(relocating, (uint32_t)RELOCATION_SYMBOL(entry->r_info));
     } else {
         return false;
     }
-    memcpy(word, &value, sizeof value);
+    *word = (uintptr_t)value;
     return true;
 }
 
-static const Elf64_Dyn *dynamic_section(const struct hs_inject_image *image, size_t *count)
+static const ElfW(Dyn) * dynamic_section(const struct hs_inject_image *image, size_t *count)
 {
     for (size_t i = 0; i < image->file.segment_count; i++)
         if (image->file.segments[i].p_type == PT_DYNAMIC) {
-            *count = image->file.segments[i].p_filesz / sizeof(Elf64_Dyn);
+            *count = image->file.segments[i].p_filesz / sizeof(ElfW(Dyn));
             return at(image, image->file.segments[i].p_vaddr, image->file.segments[i].p_filesz);
         }
     return NULL;
@@ -160,35 +178,45 @@ static const Elf64_Dyn *dynamic_section(const struct hs_inject_image *image, siz
 static uint64_t dynamic_value(const struct hs_inject_image *image, int64_t tag)
 {
     size_t count = 0;
-    const Elf64_Dyn *entry = dynamic_section(image, &count);
+    const ElfW(Dyn) *entry = dynamic_section(image, &count);
     for (size_t i = 0; entry && i < count && entry[i].d_tag != DT_NULL; i++)
         if (entry[i].d_tag == tag)
             return entry[i].d_un.d_val;
     return 0;
 }
 
-static bool relocate_table(const struct relocating *relocating, int64_t start, int64_t size)
+static bool relocate_table(const struct relocating *relocating, int64_t start, int64_t size, bool has_addends)
 {
-    size_t length = dynamic_value(relocating->image, size);
-    const Elf64_Rela *entries = at(relocating->image, dynamic_value(relocating->image, start), length);
+    size_t length = (size_t)dynamic_value(relocating->image, size);
+    size_t each = has_addends ? sizeof(ElfW(Rela)) : sizeof(ElfW(Rel));
+    const uint8_t *entries = at(relocating->image, dynamic_value(relocating->image, start), length);
     bool good = entries != NULL;
-    for (size_t i = 0; good && i < length / sizeof *entries; i++)
-        good = relocate_one(relocating, &entries[i]);
+    for (size_t i = 0; good && i < length / each; i++) {
+        ElfW(Rela) entry = {0};
+        memcpy(&entry, entries + i * each, each);
+        good = relocate_one(relocating, &entry, has_addends);
+    }
     return good;
+}
+
+static bool relocate_tables(const struct relocating *relocating)
+{
+    return relocate_table(relocating, DT_RELA, DT_RELASZ, true) &&
+           relocate_table(relocating, DT_REL, DT_RELSZ, false) &&
+           relocate_table(relocating, DT_JMPREL, DT_PLTRELSZ, dynamic_value(relocating->image, DT_PLTREL) == DT_RELA);
 }
 
 int hs_inject_image__relocate(struct hs_inject_image *image, const struct hs_inject_arch *arch, uint64_t base,
                               int64_t thread_offset, hs_inject_import *import, void *context, struct hs_error *error)
 {
     struct relocating relocating = {image, arch, thread_offset, import, context, {0}};
-    const Elf64_Sym *table = exported(image, HS_ATTACH_SYMBOL);
+    const ElfW(Sym) *table = exported(image, HS_ATTACH_SYMBOL);
     image->base = base;
     image->thread_entry_count = 0;
     load(image);
     image->table = table ? base + table->st_value : 0;
     if (table && hs_inject_image__table(image) && hs_inject_image__table(image)->magic == HS_ATTACH_MAGIC &&
-        hs_elf_file__symbols(&image->file, SHT_DYNSYM, &relocating.symbols) &&
-        relocate_table(&relocating, DT_RELA, DT_RELASZ) && relocate_table(&relocating, DT_JMPREL, DT_PLTRELSZ))
+        hs_elf_file__symbols(&image->file, SHT_DYNSYM, &relocating.symbols) && relocate_tables(&relocating))
         return 0;
     return hs_error__set(error, ENOEXEC, "the recording library is of another version than this command");
 }

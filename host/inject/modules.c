@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { ALIGNMENT = sizeof(uintptr_t), OWN_CLASS = sizeof(uintptr_t) == 8 ? ELFCLASS64 : ELFCLASS32 };
+
 // ---- one file ------------------------------------------------------------------------------------------------------
 
 const void *hs_elf_file__at(const struct hs_elf_file *file, uint64_t offset, uint64_t size)
@@ -23,7 +25,7 @@ static int map_file(struct hs_elf_file *file, const char *path)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return -errno;
-    if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(Elf64_Ehdr)) {
+    if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(ElfW(Ehdr))) {
         close(fd);
         return -ENOEXEC;
     }
@@ -42,13 +44,13 @@ int hs_elf_file__open(struct hs_elf_file *file, const char *path, uint16_t machi
     int failed = map_file(file, path);
     if (failed)
         return failed;
-    const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)file->bytes;
-    if (!memcmp(header->e_ident, ELFMAG, SELFMAG) && header->e_ident[EI_CLASS] == ELFCLASS64 &&
-        header->e_machine == machine && header->e_phentsize == sizeof(Elf64_Phdr)) {
-        file->segments = hs_elf_file__at(file, header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr));
+    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)(const void *)file->bytes;
+    if (!memcmp(header->e_ident, ELFMAG, SELFMAG) && header->e_ident[EI_CLASS] == OWN_CLASS &&
+        header->e_machine == machine && header->e_phentsize == sizeof(ElfW(Phdr))) {
+        file->segments = hs_elf_file__at(file, header->e_phoff, header->e_phnum * sizeof(ElfW(Phdr)));
         file->segment_count = header->e_phnum;
     }
-    if (file->segments && header->e_phoff % 8 == 0)
+    if (file->segments && header->e_phoff % ALIGNMENT == 0)
         return 0;
     hs_elf_file__close(file);
     return -ENOEXEC;
@@ -61,25 +63,25 @@ void hs_elf_file__close(struct hs_elf_file *file)
     *file = (struct hs_elf_file){0};
 }
 
-static const Elf64_Shdr *sections(const struct hs_elf_file *file, size_t *count)
+static const ElfW(Shdr) * sections(const struct hs_elf_file *file, size_t *count)
 {
-    const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)file->bytes;
+    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)(const void *)file->bytes;
     *count = header->e_shnum;
-    if (header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shoff % 8)
+    if (header->e_shentsize != sizeof(ElfW(Shdr)) || header->e_shoff % ALIGNMENT)
         return NULL;
-    return hs_elf_file__at(file, header->e_shoff, header->e_shnum * sizeof(Elf64_Shdr));
+    return hs_elf_file__at(file, header->e_shoff, header->e_shnum * sizeof(ElfW(Shdr)));
 }
 
 bool hs_elf_file__symbols(const struct hs_elf_file *file, uint32_t type, struct hs_elf_symbols *symbols)
 {
     size_t count;
-    const Elf64_Shdr *section = sections(file, &count);
+    const ElfW(Shdr) *section = sections(file, &count);
     for (size_t i = 0; section && i < count; i++) {
-        if (section[i].sh_type != type || section[i].sh_link >= count || section[i].sh_offset % 8)
+        if (section[i].sh_type != type || section[i].sh_link >= count || section[i].sh_offset % ALIGNMENT)
             continue;
-        const Elf64_Shdr *names = &section[section[i].sh_link];
+        const ElfW(Shdr) *names = &section[section[i].sh_link];
         symbols->symbols = hs_elf_file__at(file, section[i].sh_offset, section[i].sh_size);
-        symbols->count = section[i].sh_size / sizeof(Elf64_Sym);
+        symbols->count = section[i].sh_size / sizeof(ElfW(Sym));
         symbols->names = hs_elf_file__at(file, names->sh_offset, names->sh_size);
         symbols->names_size = names->sh_size;
         return symbols->symbols && symbols->names && symbols->names_size &&
@@ -140,7 +142,7 @@ static bool find_bias(const struct hs_elf_file *file, const struct hs_inject_map
 {
     const uint64_t whole_pages = ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
     for (size_t i = 0; i < file->segment_count; i++) {
-        const Elf64_Phdr *segment = &file->segments[i];
+        const ElfW(Phdr) *segment = &file->segments[i];
         if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) ||
             (segment->p_offset & whole_pages) != mapping->offset)
             continue;
@@ -210,14 +212,14 @@ void hs_inject_modules__close(struct hs_inject_modules *modules)
 // ---- functions -----------------------------------------------------------------------------------------------------
 
 // In a program that was linked as static PIE, libc's functions are local ones.
-static const Elf64_Sym *find_symbol(const struct hs_inject_module *module, const char *name, bool is_function)
+static const ElfW(Sym) * find_symbol(const struct hs_inject_module *module, const char *name, bool is_function)
 {
     struct hs_elf_symbols symbols;
-    const Elf64_Sym *local = NULL;
+    const ElfW(Sym) *local = NULL;
     if (!hs_elf_file__symbols(&module->file, module->is_static ? SHT_SYMTAB : SHT_DYNSYM, &symbols))
         return NULL;
     for (size_t i = 0; i < symbols.count; i++) {
-        const Elf64_Sym *symbol = &symbols.symbols[i];
+        const ElfW(Sym) *symbol = &symbols.symbols[i];
         if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value ||
             (is_function && ELF64_ST_TYPE(symbol->st_info) != STT_FUNC) ||
             strcmp(hs_elf_symbols__name(&symbols, i), name))
@@ -231,7 +233,7 @@ static const Elf64_Sym *find_symbol(const struct hs_inject_module *module, const
 
 static struct hs_function find_in(const struct hs_inject_module *module, const char *name)
 {
-    const Elf64_Sym *symbol = find_symbol(module, name, true);
+    const ElfW(Sym) *symbol = find_symbol(module, name, true);
     if (!symbol)
         return (struct hs_function){0};
     return (struct hs_function){module, module->bias + symbol->st_value, symbol->st_size};
@@ -255,7 +257,7 @@ struct hs_function hs_inject_modules__find(const struct hs_inject_modules *modul
 
 uint64_t hs_inject_modules__value(const struct hs_inject_module *module, const char *name)
 {
-    const Elf64_Sym *symbol = find_symbol(module, name, false);
+    const ElfW(Sym) *symbol = find_symbol(module, name, false);
     return symbol && ELF64_ST_TYPE(symbol->st_info) != STT_TLS ? module->bias + symbol->st_value : 0;
 }
 

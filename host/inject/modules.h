@@ -6,13 +6,13 @@
 
 #include "host/inject/target.h"
 
-#include <elf.h>
+#include <link.h>
 
 // An ELF file of this machine's class, mapped.
 struct hs_elf_file {
     const uint8_t *bytes;
     size_t size;
-    const Elf64_Phdr *segments;
+    const ElfW(Phdr) * segments;
     size_t segment_count;
 };
 
@@ -22,7 +22,7 @@ void hs_elf_file__close(struct hs_elf_file *file);
 const void *hs_elf_file__at(const struct hs_elf_file *file, uint64_t offset, uint64_t size);
 
 struct hs_elf_symbols {
-    const Elf64_Sym *symbols;
+    const ElfW(Sym) * symbols;
     size_t count;
     const char *names;
     size_t names_size;

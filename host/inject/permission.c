@@ -120,7 +120,7 @@ static int check_seccomp(pid_t pid, struct hs_error *error)
 static int check_machine(pid_t pid, struct hs_error *error)
 {
     char path[64];
-    Elf64_Ehdr header = {.e_machine = EM_NONE};
+    ElfW(Ehdr) header = {.e_machine = EM_NONE};
     const struct hs_inject_arch *arch = hs_inject_arch__native();
     if (!arch)
         return hs_error__set(error, ENOTSUP, "attaching is not supported on this machine's architecture yet");
@@ -134,8 +134,9 @@ static int check_machine(pid_t pid, struct hs_error *error)
         return hs_error__set(error, fd < 0 ? problem : ENOEXEC, "process %d has no program file that can be read: %s",
                              (int)pid, fd < 0 ? strerror(problem) : "too short");
     if (header.e_ident[EI_CLASS] != arch->class)
-        return hs_error__set(error, ENOTSUP, "process %d is a 32-bit program: this command attaches to 64-bit ones",
-                             (int)pid);
+        return hs_error__set(error, ENOTSUP, "process %d is a %s program: this command attaches to %s ones", (int)pid,
+                             arch->class == ELFCLASS64 ? "32-bit" : "64-bit",
+                             arch->class == ELFCLASS64 ? "64-bit" : "32-bit");
     if (header.e_machine != arch->machine)
         return hs_error__set(error, ENOTSUP, "process %d is a program of another architecture", (int)pid);
     return 0;

@@ -13,9 +13,9 @@
 
 enum { GAP = 0x10000, HOLE_TRIES = 20 };
 
-static uint64_t hole_below(const struct hs_inject_target *target, uint64_t near, uint64_t size)
+static uint64_t hole_below(const struct hs_inject_target *target, uint64_t near, uint64_t size, uint64_t reach)
 {
-    uint64_t at = near > target->arch->reach ? near - target->arch->reach : GAP, found = 0;
+    uint64_t at = near > reach + GAP ? near - reach : GAP, found = 0;
     for (size_t i = 0; i < target->mapping_count && target->mappings[i].start < near; i++) {
         const struct hs_inject_mapping *mapping = &target->mappings[i];
         if (mapping->start > at && mapping->start - at >= size + 2 * GAP)
@@ -27,7 +27,7 @@ static uint64_t hole_below(const struct hs_inject_target *target, uint64_t near,
 }
 
 // Behind the heap there has to be room for it to grow.
-static uint64_t hole_above(const struct hs_inject_target *target, uint64_t near, uint64_t size)
+static uint64_t hole_above(const struct hs_inject_target *target, uint64_t near, uint64_t size, uint64_t reach)
 {
     for (size_t i = 0; i + 1 < target->mapping_count; i++) {
         const struct hs_inject_mapping *mapping = &target->mappings[i];
@@ -35,7 +35,7 @@ static uint64_t hole_above(const struct hs_inject_target *target, uint64_t near,
         uint64_t at = (mapping->end + room + GAP - 1) & ~(uint64_t)(GAP - 1), next = mapping[1].start;
         if (mapping->end <= near)
             continue;
-        if (at + size + GAP <= next && at + size - near < target->arch->reach)
+        if (at + size + GAP <= next && at + size - near < reach)
             return at;
     }
     return 0;
@@ -43,8 +43,12 @@ static uint64_t hole_above(const struct hs_inject_target *target, uint64_t near,
 
 static uint64_t find_hole(const struct hs_inject_target *target, uint64_t near, uint64_t size)
 {
-    uint64_t below = hole_below(target, near, size);
-    return below ? below : hole_above(target, near, size);
+    uint64_t reach = target->arch->reach, found = hole_below(target, near, size, reach);
+    if (!found)
+        found = hole_above(target, near, size, reach);
+    if (!found && target->arch->has_far_patch)
+        found = hole_below(target, near, size, UINT32_MAX);
+    return found ? found : target->arch->has_far_patch ? hole_above(target, near, size, UINT32_MAX) : 0;
 }
 
 // What killed commands have left there is removed where no other bytes are unused.
@@ -64,6 +68,12 @@ static int no_room(const struct hs_inject_target *target, struct hs_error *error
     return hs_error__set(error, ENOMEM, "process %d has no free addresses near its allocator", (int)target->pid);
 }
 
+// Addresses may be negative numbers, too.
+static bool is_error(long result)
+{
+    return (unsigned long)result >= -4095ul;
+}
+
 // The other threads go on, and may take the hole.
 static int map(struct hs_inject_target *target, uint64_t near, uint64_t size, uint64_t cave, uint64_t *at,
                struct hs_error *error)
@@ -80,13 +90,13 @@ static int map(struct hs_inject_target *target, uint64_t near, uint64_t size, ui
             {(long)hole, (long)size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0}};
         if (!failed)
             failed = hs_inject_target__call(target, cave, 0, &call, &mapped, error);
-        if (!failed && mapped > 0 && (uint64_t)mapped != hole) // a kernel that does not know the flag
+        if (!failed && !is_error(mapped) && (unsigned long)mapped != hole) // a kernel that does not know the flag
             failed = no_room(target, error);
     }
-    if (!failed && mapped < 0)
+    if (!failed && is_error(mapped))
         failed = hs_error__set(error, (int)-mapped, "process %d cannot map memory: %s", (int)target->pid,
                                strerror((int)-mapped));
-    *at = (uint64_t)mapped;
+    *at = (unsigned long)mapped;
     return failed;
 }
 

@@ -57,7 +57,7 @@ int hs_region__start(struct hs_region *region, struct hs_inject_target *target, 
                      struct hs_error *error)
 {
     static uint8_t zeros[HS_REGION_LOCAL]; // not const: then it takes no room in the file
-    uint64_t pointer = region->local + HS_REGION_LOCAL / 2;
+    uintptr_t pointer = (uintptr_t)region->local + HS_REGION_LOCAL / 2;
     uint64_t top = region->local + HS_REGION_LOCAL + HS_REGION_STACK - TOP_OF_STACK;
     uint32_t done = 0;
     struct hs_system_call call;
@@ -158,7 +158,7 @@ static bool is_inside(const struct hs_region *region, uint64_t address)
 // A signal handler that runs in the thread returns to what it has interrupted, and the stack says where that is.
 static bool returns_inside(const struct hs_region *region, const struct hs_inject_target *target, uint64_t sp)
 {
-    uint64_t words[STACK_LOOKED_AT / sizeof(uint64_t)];
+    uintptr_t words[STACK_LOOKED_AT / sizeof(uintptr_t)];
     size_t length = hs_inject_target__read_some(target, sp & ~(uint64_t)7, words, sizeof words);
     for (size_t i = 0; i < length / sizeof *words; i++)
         if (is_inside(region, words[i]))
@@ -183,7 +183,8 @@ static bool is_librarys(const struct hs_region *region, const struct hs_inject_t
 static enum hs_region_check check_thread(const struct hs_region *region, const struct hs_inject_target *target,
                                          pid_t tid)
 {
-    uint64_t pc, sp, pointer, word = 1;
+    uint64_t pc, sp, pointer;
+    uintptr_t word = 1;
     uint32_t number = 0;
     if (target->arch->look(tid, &pc, &sp, &pointer))
         return HS_REGION_BUSY;
@@ -212,7 +213,8 @@ enum hs_region_check hs_region__check(const struct hs_region *region, const stru
 static void clear_words(const struct hs_region *region, const struct hs_inject_target *target)
 {
     for (size_t i = 0; i < target->thread_count; i++) {
-        uint64_t pc, sp, pointer, zero = 0;
+        uint64_t pc, sp, pointer;
+        const uintptr_t zero = 0;
         if (!target->arch->look(target->threads[i].tid, &pc, &sp, &pointer) && pointer)
             hs_inject_target__write(target, pointer + (uint64_t)region->words.word, &zero, sizeof zero);
     }
@@ -223,7 +225,9 @@ static void clear_words(const struct hs_region *region, const struct hs_inject_t
 static void clear_mistakable_words(const struct hs_region *region, const struct hs_inject_target *target)
 {
     for (size_t i = 0; i < target->thread_count; i++) {
-        uint64_t pc, sp, pointer, word = 0;
+        uint64_t pc, sp, pointer;
+        uintptr_t word = 0;
+        const uintptr_t none = (uintptr_t)region->no_record;
         uint32_t number = 0;
         if (target->arch->look(target->threads[i].tid, &pc, &sp, &pointer) || !pointer ||
             hs_inject_target__read(target, pointer + (uint64_t)region->words.word, &word, sizeof word) || !word)
@@ -231,8 +235,7 @@ static void clear_mistakable_words(const struct hs_region *region, const struct 
         if (!hs_inject_target__read(target, word + region->number_at, &number, sizeof number) &&
             number != (uint32_t)hs_inject_target__own_tid(target, target->threads[i].tid))
             continue;
-        hs_inject_target__write(target, pointer + (uint64_t)region->words.word, &region->no_record,
-                                sizeof region->no_record);
+        hs_inject_target__write(target, pointer + (uint64_t)region->words.word, &none, sizeof none);
     }
 }
 

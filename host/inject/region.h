@@ -14,7 +14,7 @@
 
 #include "host/inject/target.h"
 
-#define HS_REGION_MAGIC 0x6f6f69676572736cull // changes with the layout
+#define HS_REGION_MAGIC 0x6f6f69676572736dull // changes with the layout
 
 enum { HS_REGION_ATTACHED = 1, HS_REGION_DETACHED = 2, HS_REGION_ENDING = 3, HS_REGION_PATCHES = 512 };
 enum {

@@ -17,6 +17,21 @@
 #define SYS_close_range 436
 #endif
 
+// What stands for them on machines of 32 bits.
+#ifdef __arm__
+#include "arch/arm/kernel.h"
+#undef SYS_fstat
+#undef SYS_fchown
+#undef SYS_geteuid
+#undef SYS_getgid
+#define SYS_mmap       SYS_mmap2
+#define SYS_fstat      HS_KERNEL_FSTAT
+#define SYS_newfstatat HS_KERNEL_FSTATAT
+#define SYS_fchown     HS_KERNEL_FCHOWN
+#define SYS_geteuid    HS_KERNEL_GETEUID
+#define SYS_getgid     HS_KERNEL_GETGID
+#endif
+
 enum { MOST_FILTERS = 256, SCRATCH = BPF_MEMWORDS };
 
 // docs/calls.md. Without the first ones nothing works.

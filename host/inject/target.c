@@ -378,7 +378,7 @@ int hs_inject_target__stop_all(struct hs_inject_target *target, struct hs_error 
 // Where it waits for a signal, a restart could be noticed if this process were killed at that moment.
 static bool waits_for_signal(const struct hs_inject_target *target, pid_t tid)
 {
-    static const char *const places[] = {"do_sigtimedwait", "sigsuspend", "__x64_sys_pause", "do_pause"};
+    static const char *const places[] = {"do_sigtimedwait", "sigsuspend", "sys_pause", "do_pause"};
     char path[64], place[64] = "";
     snprintf(path, sizeof path, "task/%d/wchan", (int)tid);
     FILE *file = open_file(target->pid, path);
@@ -443,9 +443,13 @@ int hs_inject_target__stop_one(struct hs_inject_target *target, struct hs_error 
         int result = seize(target, tid);
         if (result == -EPERM && !is_ending(target, tid))
             return hs_error__set(error, EPERM, "process %d may not be traced: %s", (int)target->pid, strerror(EPERM));
-        if (result > 0 && !ptrace(PTRACE_INTERRUPT, tid, 0, 0) && wait_for_stop(target, &target->threads[0]))
+        bool is_stopped =
+            result > 0 && !ptrace(PTRACE_INTERRUPT, tid, 0, 0) && wait_for_stop(target, &target->threads[0]);
+        if (is_stopped && !(target->arch->is_unfit && target->arch->is_unfit(tid)))
             return 0;
-        if (result > 0)
+        if (is_stopped)
+            hs_inject_target__let_go(target);
+        else if (result > 0)
             drop_thread(target, 0);
     }
     return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
@@ -620,14 +624,15 @@ int hs_inject_target__run_to(struct hs_inject_target *target, uint64_t address, 
 {
     const struct hs_inject_arch *arch = target->arch;
     struct hs_thread_stop *thread = &target->threads[0];
-    struct trap trap = {.at = address};
-    int failed = hs_inject_target__read(target, address, trap.before, arch->trap_length);
+    struct trap trap = {.at = address & ~arch->mode};
+    int failed = hs_inject_target__read(target, trap.at, trap.before, arch->trap_length);
     if (!failed)
-        failed = hs_inject_target__write(target, address, arch->trap, arch->trap_length);
+        failed = hs_inject_target__write(target, trap.at, address & arch->mode ? arch->trap_of_mode : arch->trap,
+                                         arch->trap_length);
     if (failed)
         return hs_inject_target__not_written(target, failed, error);
     if (!go_to_trap(target, thread, &trap) ||
-        hs_inject_target__write(target, address, trap.before, arch->trap_length) || arch->go_to(thread->tid, address) ||
+        hs_inject_target__write(target, trap.at, trap.before, arch->trap_length) || arch->go_to(thread->tid, address) ||
         !leave_call(target, thread))
         return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
     return 0;

@@ -21,8 +21,8 @@ typedef uintptr_t hs_adopted_function(uintptr_t, uintptr_t, uintptr_t, uintptr_t
 static inline uintptr_t hs_adopted__carry_out(const struct hs_adopted_call *call, uint64_t function)
 {
     const uintptr_t *arguments = call->arguments;
-    return ((hs_adopted_function *)function)(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
-                                             arguments[5]);
+    return ((hs_adopted_function *)(uintptr_t)function)(arguments[0], arguments[1], arguments[2], arguments[3],
+                                                        arguments[4], arguments[5]);
 }
 
 // The block that an argument is.
@@ -35,7 +35,7 @@ static inline uintptr_t hs_adopted__block(const struct hs_adopted_call *call)
 static inline size_t hs_adopted__usable(const struct hs_adopted_call *call, uintptr_t block)
 {
     uint64_t usable = call->function->usable;
-    return usable && block ? ((size_t(*)(uintptr_t))usable)(block) : 0;
+    return usable && block ? ((size_t(*)(uintptr_t))(uintptr_t)usable)(block) : 0;
 }
 
 // What was asked for; of a function without a size, `usable`.

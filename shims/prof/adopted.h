@@ -10,6 +10,8 @@
 #include "arch/amd64/hook_entry.h"
 #elif defined(__aarch64__) && defined(__LP64__) && defined(__AARCH64EL__)
 #include "arch/aarch64/hook_entry.h"
+#elif defined(__arm__) && defined(__ARMEL__)
+#include "arch/arm/hook_entry.h"
 #endif
 
 #ifdef HS_ARCH_HOOK_ENTRY
