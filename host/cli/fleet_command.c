@@ -458,7 +458,7 @@ static int wants(const struct fleet_job *job, const char *what)
 static int check_reach(const struct fleet_job *job, const char *name, enum hs_fleet_reach reach)
 {
     struct hs_error error;
-    if (!hs_fleet_question__check_reach(name, reach, &job->conditions, &error))
+    if (!hs_fleet_question__check_reach(name, reach, &job->slice, "--device", &error))
         return 0;
     hs_complain(job->arguments->command, "%s", error.message);
     return HS_EXIT_USAGE;
@@ -589,6 +589,7 @@ static const struct hs_option options[] = {
      .argument = "UNIT",
      .choices = "bytes count",
      .help = "flame: bytes, or the number of blocks; default bytes"},
+    {.name = "per-device", .help = "flame: divide all numbers by the number of devices, to compare firmwares"},
     HS_OUTPUT_OPTION,
     {.name = "rollup", .help = "growth, new: make the rollup now, even if it is younger than five minutes"},
     {.name = "labels", .kind = HS_OPTION_TEXT, .argument = "KEY=VALUE,...", .help = "load: the labels of the device"},

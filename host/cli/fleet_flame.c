@@ -30,7 +30,7 @@ int hs_fleet_flame__run(const struct hs_arguments *arguments, struct hs_database
         hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_USAGE;
     }
-    if (hs_slice_dump__make(database, slice, false, &dump, &error)) {
+    if (hs_slice_dump__make(database, slice, hs_arguments__flag(arguments, "per-device"), &dump, &error)) {
         hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_FAILURE;
     }

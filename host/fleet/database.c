@@ -136,8 +136,8 @@ const char *hs_database__address(const struct hs_database *database)
 static int too_slow(const struct hs_database *database, struct hs_error *error)
 {
     return hs_error__set(error, ETIMEDOUT,
-                         "%s: the answer took more than %u seconds; ask for a program, a firmware or a device alone, "
-                         "or allow more time",
+                         "%s: the answer took more than %u s; ask for a program, a firmware or a device alone, or "
+                         "allow more time with --fleet-timeout",
                          database->address, database->seconds);
 }
 

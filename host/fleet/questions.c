@@ -330,12 +330,18 @@ bool hs_fleet_question__has_stacks(const struct hs_fleet_question *question, siz
     return false;
 }
 
-int hs_fleet_question__check_reach(const char *name, enum hs_fleet_reach reach,
-                                   const struct hs_fleet_conditions *conditions, struct hs_error *error)
+int hs_fleet_question__check_reach(const char *name, enum hs_fleet_reach reach, const struct hs_fleet_slice *slice,
+                                   const char *device, struct hs_error *error)
 {
+    const struct hs_fleet_conditions *conditions = slice->conditions;
     const char *other = reach < HS_FLEET_OF_TIMES ? conditions->state_name : NULL;
     if (reach < HS_FLEET_OF_GROUPS && conditions->group_name)
         other = conditions->group_name;
+    if (!other && slice->device && reach == HS_FLEET_OF_STACKS)
+        return hs_error__set(error, EINVAL,
+                             "%s: '%s' reads the rollup, which has sums of all devices; ask stacks, devices, sessions "
+                             "or flame",
+                             device, name);
     if (!other)
         return 0;
     return hs_error__set(error, EINVAL, "%s: '%s' %s; ask %s", other, name,

@@ -60,9 +60,10 @@ const struct hs_fleet_question *hs_fleet_question__find(const char *name);
 // Whether rows have the number of a stack, and in which column.
 bool hs_fleet_question__has_stacks(const struct hs_fleet_question *question, size_t *column);
 
-// -EINVAL: the conditions are about more than the question `name` reads, and `error` says which and why; else 0.
-int hs_fleet_question__check_reach(const char *name, enum hs_fleet_reach reach,
-                                   const struct hs_fleet_conditions *conditions, struct hs_error *error);
+// -EINVAL: the slice is about more than the question `name` reads, and `error` says which and why; else 0. `device` is
+// what the user calls slice->device.
+int hs_fleet_question__check_reach(const char *name, enum hs_fleet_reach reach, const struct hs_fleet_slice *slice,
+                                   const char *device, struct hs_error *error);
 
 // Whether the values of a column are numbers to compare or to add up; names, times and numbers of stacks are not.
 bool hs_fleet_column__is_number(const char *column);

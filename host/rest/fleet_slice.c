@@ -101,12 +101,7 @@ int hs_question__slice(struct hs_question *question, const char *name, enum hs_f
         result = hs_fleet_conditions__make(conditions, &parameters, &question->error);
     hs_filter_parameters__free(&parameters);
     if (!result)
-        result = hs_fleet_question__check_reach(name, reach, conditions, &question->error);
-    if (!result && slice->device && reach == HS_FLEET_OF_STACKS)
-        result = hs_error__set(&question->error, EINVAL,
-                               "device: '%s' reads the rollup, which has sums of all devices; ask stacks, devices, "
-                               "sessions or flame",
-                               name);
+        result = hs_fleet_question__check_reach(name, reach, slice, "device", &question->error);
     return result;
 }
 

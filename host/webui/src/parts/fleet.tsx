@@ -62,7 +62,7 @@ export function sizeColumn<Row>(name: string, of: (row: Row) => number, title?: 
 }
 
 export function rateColumn<Row>(of: (row: Row) => number): PlainColumn<Row> {
-  return { name: "Growth per hour", number: true, title: "over what was seen of it", of,
+  return { name: "Growth/h", number: true, title: "growth per hour, over what was seen", of,
            cell: (row) => <span title={exactBytes(Math.round(of(row)))}>{of(row) > 0 ? "+" : ""}{bytes(Math.round(of(row)))}</span> };
 }
 

@@ -7,7 +7,7 @@ import { Chips } from "../parts/chips";
 import { Keys } from "../parts/keys";
 import { copy } from "../parts/menu";
 import { Boundary, curl, Pane } from "../parts/pane";
-import { address, filterOf, question, type Route, toView } from "../state/route";
+import { address, filterOf, type Route, toView } from "../state/route";
 import { command, optionsOf, quoted } from "../text/shell";
 import { FLEET_VIEWS, type FleetView } from "./fleet_table";
 
@@ -56,10 +56,9 @@ export function FleetFrame({ route, answer }: { route: Route; answer: Answer<Fle
 }
 
 function Foot({ route, view, database }: { route: Route; view: FleetView; database: string }) {
-  const asked = view.question(route), than = route.parameters.get("than") ?? undefined, own = { than, per: route.parameters.get("per") ?? undefined };
-  const path = asked && question(route, asked, view.pair ? own : view.name === "flame" ? { per: own.per } : {});
+  const path = view.asked(route), than = view.name === "new" ? route.parameters.get("than") ?? undefined : undefined;
   const [action, ...operands] = view.command?.(route) ?? [];
-  const text = action && !own.per ? command(["heapsonde fleet", action, quoted(database), ...operands.map(quoted), ...optionsOf(filterOf(route)), ...optionsOf([["than", view.name === "new" ? than : undefined]])]) : undefined;
+  const text = action ? command(["heapsonde fleet", action, quoted(database), ...operands.map(quoted), ...optionsOf(filterOf(route)), ...optionsOf([["than", than]])]) : undefined;
   return (
     <footer class="foot-bar">
       {text && <><code title="the command that prints this view">{text}</code><button type="button" onClick={() => copy(text)}>Copy command</button></>}

@@ -20,12 +20,12 @@ const NODES = 20000;
 const MORE = "\u25b2", LESS = "\u25bc", NEW = "\u2726", GONE = "\u2715";
 
 export function FleetFlameView({ route }: { route: Route }) {
-  return <Picture route={route} per={route.parameters.get("per") ?? "fleet"} />;
+  return <Picture route={route} usual="fleet" />;
 }
 
 // Of an average device, so that firmwares with different numbers of devices can be compared.
 export function FleetDiffView({ route }: { route: Route }) {
-  return <Pair route={route}>{(firmware, than) => <Picture route={route} per={route.parameters.get("per") ?? "device"} firmware={firmware} than={than} />}</Pair>;
+  return <Pair route={route}>{(firmware, than) => <Picture route={route} usual="device" firmware={firmware} than={than} />}</Pair>;
 }
 
 function actionsOf(route: Route) {
@@ -37,10 +37,18 @@ function actionsOf(route: Route) {
   ];
 }
 
-function Picture({ route, per, firmware, than }: { route: Route; per: string; firmware?: string; than?: string }) {
+// `per`: what the numbers are divided by, also if the address does not say.
+export function pictureQuestion(route: Route, per: string, firmware?: string, than?: string): string {
+  return question(route, "flame", { firmware, than, per: perOf(route, per) === "device" ? "device" : undefined, inverted: route.parameters.get("ui.inverted") === "1" ? "true" : undefined, nodes: NODES });
+}
+
+function perOf(route: Route, usual: string): string {
+  return route.parameters.get("per") ?? usual;
+}
+
+function Picture({ route, usual, firmware, than }: { route: Route; usual: string; firmware?: string; than?: string }) {
   const inverted = route.parameters.get("ui.inverted") === "1", blocks = route.parameters.get("ui.unit") === "count";
-  const slice = { firmware, than, per: per === "device" ? per : undefined };
-  const path = question(route, "flame", { ...slice, inverted: inverted ? "true" : undefined, nodes: NODES });
+  const per = perOf(route, usual), path = pictureQuestion(route, usual, firmware, than);
   const answer = useAnswer<FleetTree>(path);
   const model = useMemo(() => answer.data && makeModel(answer.data), [answer.data]);
   const looks = useMemo(() => answer.data?.now_size && looksOf(answer.data, blocks), [answer.data, blocks]);
@@ -52,7 +60,7 @@ function Picture({ route, per, firmware, than }: { route: Route; per: string; fi
   return (
     <>
       <div class="bar">
-        <Choice label="Numbers" now={per} to={(value) => to({ per: value === (than === undefined ? "fleet" : "device") ? undefined : value })}
+        <Choice label="Numbers" now={per} to={(value) => to({ per: value === usual ? undefined : value })}
           choices={[{ value: "fleet", name: "All devices", title: "sums of all devices" }, { value: "device", name: "Average device", title: "divided by the number of devices" }]} />
         <Choice label="Unit" now={blocks ? "count" : "bytes"} to={(value) => to({ "ui.unit": value === "bytes" ? undefined : value })} choices={[{ value: "bytes", name: "Bytes" }, { value: "count", name: "Blocks" }]} />
         <Choice label="Direction" now={inverted ? "1" : "0"} to={(value) => to({ "ui.inverted": value === "1" ? value : undefined })}
@@ -69,7 +77,7 @@ function Picture({ route, per, firmware, than }: { route: Route; per: string; fi
             {looks ? <Sides data={data} blocks={blocks} firmware={firmware!} than={than!} /> : <><b>{speech.value(valueOf(model, 0, speech.unit))}</b> in use {per === "device" ? "on an average device" : "on all devices together"}; {exactBytes(data.size[0]!)} in {counted(data.count[0]!, "blocks")}</>}
             {zoom.length > 0 && <>; shown: {share(valueOf(model, nodeAt(model, zoom), speech.unit), valueOf(model, 0, speech.unit))} of it</>}
             {data.left_out && <span class="faint"> {"\u00b7"} the {count(model.count - 1)} largest boxes; smaller ones are hatched</span>}
-            {than === undefined && <Files route={route} blocks={blocks} per={slice.per} />}
+            {than === undefined && <Files route={route} blocks={blocks} per={per === "device" ? per : undefined} />}
           </p>
           <div class="with-side"><Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={zoom} search={search} flame={false} looks={looks}
             label={than === undefined ? "Icicle graph of what is in use" : "Icicle graph of what differs"} actions={actionsOf(route)} chosen={chosen} step={step}
