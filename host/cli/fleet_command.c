@@ -10,14 +10,12 @@
 #include "host/dump/write.h"
 #include "host/export/export.h"
 #include "host/filter/nearest.h"
+#include "host/fleet/asking.h"
 #include "host/fleet/conditions.h"
 #include "host/fleet/load_dumps.h"
-#include "host/fleet/names.h"
 #include "host/fleet/questions.h"
-#include "host/fleet/rollup.h"
 #include "host/fleet/schema.h"
 #include "host/fleet/symbolize.h"
-#include "host/fleet/tsv.h"
 #include "host/report/text.h"
 
 #include <dirent.h>
@@ -28,8 +26,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { FIELDS_MOST = 10, STALE_SECONDS = 300, ROWS = 10, ROWS_MOST = 1000000, FRAMES = 8 };
-#define LEAST_GROWTH 65536
+enum { ROWS = 10, FRAMES = 8 };
 
 struct fleet_job {
     const struct hs_arguments *arguments;
@@ -209,38 +206,15 @@ static int symbolize(struct fleet_job *job)
 
 // ---- questions -----------------------------------------------------------------------------------------------------
 
-// Rollups that are older than five minutes of samples are made anew.
-static int freshen(struct fleet_job *job, struct hs_error *error)
-{
-    struct hs_buffer answer = {0};
-    char *field[3] = {"", "", "0"};
-    char *statement = hs_fleet_question__statement(&hs_fleet_staleness, &job->slice);
-    int failed = statement ? hs_database__ask(job->database, statement, &answer, error)
-                           : hs_error__set(error, ENOMEM, "out of memory");
-    free(statement);
-    struct hs_tsv table = hs_tsv__begin(&answer);
-    bool stale = !failed && (!hs_tsv__next(&table, field, 3) || strtoll(field[0], NULL, 10) > STALE_SECONDS ||
-                             !strtoull(field[2], NULL, 10));
-    hs_buffer__free(&answer);
-    if (!stale && !hs_arguments__flag(job->arguments, "rollup"))
-        return failed;
-    return hs_fleet_rollup__make(job->database, job->slice.least, error);
-}
-
 static void print_json(const struct hs_fleet_question *question, struct hs_tsv table, uint64_t most)
 {
     struct hs_json json;
-    char *field[FIELDS_MOST];
+    char *field[HS_FLEET_FIELDS];
     hs_json__start(&json, stdout, true);
     hs_json__open_array(&json, NULL);
-    for (; most && hs_tsv__next(&table, field, FIELDS_MOST); most--) {
+    for (; most && hs_tsv__next(&table, field, HS_FLEET_FIELDS); most--) {
         hs_json__open_object(&json, NULL);
-        for (size_t i = 0; question->columns[i]; i++) {
-            if (hs_fleet_column__is_number(question->columns[i]))
-                hs_json__raw(&json, question->columns[i], field[i], strlen(field[i]));
-            else
-                hs_json__string(&json, question->columns[i], field[i]);
-        }
+        hs_fleet_row__write(&json, question, field);
         hs_json__close_object(&json);
     }
     hs_json__close_array(&json);
@@ -280,7 +254,7 @@ static void print_stack(const struct hs_fleet_names *names, uint64_t key)
 }
 
 struct fleet_rows {
-    char *(*field)[FIELDS_MOST];
+    char *(*field)[HS_FLEET_FIELDS];
     size_t count;
 };
 
@@ -371,7 +345,7 @@ static struct hs_text shown(const char *column, const char *value)
 
 static void print_table(const struct hs_fleet_question *question, const struct fleet_rows *rows)
 {
-    size_t width[FIELDS_MOST];
+    size_t width[HS_FLEET_FIELDS];
     char head[48];
     for (size_t i = 0; question->columns[i]; i++) {
         width[i] = strlen(question->columns[i]);
@@ -393,19 +367,11 @@ static void print_table(const struct hs_fleet_question *question, const struct f
     }
 }
 
-static bool has_stacks(const struct hs_fleet_question *question, size_t *column)
-{
-    for (*column = 0; question->columns[*column]; (*column)++)
-        if (!strcmp(question->columns[*column], "stack"))
-            return true;
-    return false;
-}
-
 static int print_rows(struct fleet_job *job, const struct hs_fleet_question *question, const struct fleet_rows *rows,
                       struct hs_error *error)
 {
     size_t column;
-    if (!has_stacks(question, &column)) {
+    if (!hs_fleet_question__has_stacks(question, &column)) {
         print_table(question, rows);
         return 0;
     }
@@ -438,7 +404,7 @@ static int print_answer(struct fleet_job *job, const struct hs_fleet_question *q
     if (hs_arguments__flag(job->arguments, "json"))
         print_json(question, table, job->slice.top);
     else {
-        while (rows.count < job->slice.top && hs_tsv__next(&table, rows.field[rows.count], FIELDS_MOST))
+        while (rows.count < job->slice.top && hs_tsv__next(&table, rows.field[rows.count], HS_FLEET_FIELDS))
             rows.count++;
         failed = print_rows(job, question, &rows, error);
     }
@@ -446,28 +412,19 @@ static int print_answer(struct fleet_job *job, const struct hs_fleet_question *q
     return failed;
 }
 
-// Conditions are about all rows, whatever is shown.
-static char *statement_of(const struct fleet_job *job, const struct hs_fleet_question *question, bool all)
-{
-    struct hs_fleet_slice slice = job->slice;
-    slice.top = all ? ROWS_MOST : slice.top;
-    return hs_fleet_question__statement(question, &slice);
-}
-
 static int ask(struct fleet_job *job, const struct hs_fleet_question *question)
 {
     struct hs_error error = {.message = "out of memory"};
     struct hs_buffer answer = {0};
     struct hs_fleet_gate *gate;
-    bool rolled = !strcmp(question->name, "growth") || !strcmp(question->name, "new");
-    int status = hs_fleet_gate__read(&gate, job->arguments, question);
-    int failed = status ? 0 : hs_fleet_schema__check(job->database, &error);
-    if (!status && !failed && rolled)
-        failed = freshen(job, &error);
-    char *statement = status || failed ? NULL : statement_of(job, question, gate != NULL);
-    if (!status && !failed)
-        failed = statement ? hs_database__ask(job->database, statement, &answer, &error) : -ENOMEM;
-    free(statement);
+    struct hs_fleet_slice slice = job->slice;
+    int failed = 0, status = hs_fleet_gate__read(&gate, job->arguments, question);
+    // Conditions are about all rows, whatever is shown.
+    if (gate)
+        slice.top = HS_FLEET_ROWS_MOST;
+    if (!status)
+        failed = hs_fleet__ask(job->database, question, &slice, hs_arguments__flag(job->arguments, "rollup"), &answer,
+                               &error);
     if (!status && !failed) {
         status = hs_fleet_gate__check(gate, &answer);
         failed = print_answer(job, question, &answer, &error);
@@ -478,14 +435,6 @@ static int ask(struct fleet_job *job, const struct hs_fleet_question *question)
 }
 
 // ---- the command ---------------------------------------------------------------------------------------------------
-
-static const struct hs_fleet_question *find_question(const char *name)
-{
-    for (const struct hs_fleet_question *question = hs_fleet_questions; question->name; question++)
-        if (!strcmp(question->name, name))
-            return question;
-    return NULL;
-}
 
 static int no_action(const struct fleet_job *job, const char *name)
 {
@@ -509,23 +458,16 @@ static int wants(const struct fleet_job *job, const char *what)
 // Whether a question can answer what is asked of it.
 static int check_reach(const struct fleet_job *job, const char *name, enum hs_fleet_reach reach)
 {
-    const struct hs_fleet_conditions *conditions = &job->conditions;
-    const char *other = reach < HS_FLEET_OF_TIMES ? conditions->state_name : NULL;
-    if (reach < HS_FLEET_OF_GROUPS && conditions->group_name)
-        other = conditions->group_name;
-    if (!other)
+    struct hs_error error;
+    if (!hs_fleet_question__check_reach(name, reach, &job->slice, "--device", &error))
         return 0;
-    hs_complain(job->arguments->command, "%s: '%s' %s; ask %s", other, name,
-                reach == HS_FLEET_OF_STACKS ? "reads the rollup, which has sums of all sessions"
-                                            : "compares the beginnings and the ends of sessions",
-                other == conditions->state_name ? "stacks, stack or flame"
-                                                : "stacks, stack, devices, firmwares or flame");
+    hs_complain(job->arguments->command, "%s", error.message);
     return HS_EXIT_USAGE;
 }
 
 static int print_statement(struct fleet_job *job)
 {
-    const struct hs_fleet_question *question = job->operands[0] ? find_question(job->operands[0]) : NULL;
+    const struct hs_fleet_question *question = job->operands[0] ? hs_fleet_question__find(job->operands[0]) : NULL;
     if (!question)
         return job->operands[0] ? no_action(job, job->operands[0]) : wants(job, "the name of a question");
     if (job->operands[0] && job->operands[1])
@@ -539,14 +481,6 @@ static int print_statement(struct fleet_job *job)
     puts(statement);
     free(statement);
     return HS_EXIT_OK;
-}
-
-static int flame(struct fleet_job *job)
-{
-    struct hs_error error;
-    if (hs_fleet_schema__check(job->database, &error))
-        return fail(job, &error);
-    return hs_fleet_flame__run(job->arguments, job->database, &job->slice);
 }
 
 // Filters are for questions.
@@ -578,10 +512,10 @@ static int act(struct fleet_job *job, const char *action)
     if (!strcmp(action, "symbolize"))
         return symbolize(job);
     if (!strcmp(action, "flame"))
-        return flame(job);
+        return hs_fleet_flame__run(job->arguments, job->database, &job->slice);
     if (!strcmp(action, "sql"))
         return print_statement(job);
-    const struct hs_fleet_question *question = find_question(action);
+    const struct hs_fleet_question *question = hs_fleet_question__find(action);
     if (!question)
         return no_action(job, action);
     if (question->of_stack) {
@@ -605,10 +539,10 @@ static int run(const struct hs_arguments *arguments)
                                       .firmware = hs_arguments__text(arguments, "firmware", NULL),
                                       .device = hs_arguments__text(arguments, "device", NULL),
                                       .than = hs_arguments__text(arguments, "than", NULL),
-                                      .least = hs_arguments__number(arguments, "least", LEAST_GROWTH),
+                                      .least = hs_arguments__number(arguments, "least", HS_FLEET_LEAST),
                                       .top = hs_arguments__number(arguments, "top", ROWS)}};
-    if (job.slice.top > ROWS_MOST)
-        job.slice.top = ROWS_MOST;
+    if (job.slice.top > HS_FLEET_ROWS_MOST)
+        job.slice.top = HS_FLEET_ROWS_MOST;
     if (hs_database__open(arguments->operands[1], &job.database, &error)) {
         hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_USAGE;
@@ -656,6 +590,7 @@ static const struct hs_option options[] = {
      .argument = "UNIT",
      .choices = "bytes count",
      .help = "flame: bytes, or the number of blocks; default bytes"},
+    {.name = "per-device", .help = "flame: divide all numbers by the number of devices, to compare firmwares"},
     HS_OUTPUT_OPTION,
     {.name = "rollup", .help = "growth, new: make the rollup now, even if it is younger than five minutes"},
     {.name = "labels", .kind = HS_OPTION_TEXT, .argument = "KEY=VALUE,...", .help = "load: the labels of the device"},
@@ -686,7 +621,8 @@ const struct hs_command hs_command_fleet = {
         "once for all devices. growth lists the stacks that grow, with the number of devices; the first hour of a "
         "session, in which caches fill, does not count. new lists the stacks of --firmware that --than does not have. "
         "devices lists the devices that grow fastest, with the distance from the mean of their firmware in standard "
-        "deviations. firmwares lists percentiles for each firmware. stack NUMBER lists the devices that have a stack, "
+        "deviations, sessions the processes of devices. firmwares lists percentiles for each firmware. stack NUMBER "
+        "lists the devices that have a stack, "
         "stacks the stacks of a program, firmware or device. flame writes what is in use now in a slice as a flame "
         "graph or "
         "in another format. sql QUESTION prints the statement of a question. Questions take the filters that sums of "

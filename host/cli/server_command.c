@@ -36,6 +36,8 @@ static int serve(const struct hs_arguments *arguments, const struct hs_symbols_o
                                  .count = arguments->operand_count,
                                  .suppressions = suppressions,
                                  .control = controls ? &control : NULL,
+                                 .fleet = hs_arguments__text(arguments, "fleet", NULL),
+                                 .fleet_seconds = (unsigned)hs_arguments__number(arguments, "fleet-timeout", 60),
                                  .open = hs_arguments__flag(arguments, "open")};
     const char **sources = hs_arguments__texts(arguments, "source", &serving.source_count);
     if (!sources) {
@@ -57,8 +59,13 @@ static int server(const struct hs_arguments *arguments)
         hs_rest__write_openapi(stdout);
         return HS_EXIT_OK;
     }
-    if (!arguments->operand_count) {
-        hs_complain(arguments->command, "needs a trace; 'heapsonde run PROGRAM' records one");
+    const uint64_t seconds = hs_arguments__number(arguments, "fleet-timeout", 60);
+    if (!arguments->operand_count && !hs_arguments__flag(arguments, "fleet")) {
+        hs_complain(arguments->command, "needs a trace or --fleet; 'heapsonde run PROGRAM' records a trace");
+        return HS_EXIT_USAGE;
+    }
+    if (!seconds || seconds > 86400) {
+        hs_complain(arguments->command, "--fleet-timeout takes a number of seconds from 1 to 86400");
         return HS_EXIT_USAGE;
     }
     if (hs_arguments__number(arguments, "port", 8080) > 65535) {
@@ -99,6 +106,15 @@ static const struct hs_option options[] = {
     {.name = "control",
      .help = "let clients mark, stop, start and flush the recording of processes that write the traces on this machine "
              "and listen (run --listen)"},
+    {.name = "fleet",
+     .kind = HS_OPTION_TEXT,
+     .argument = "DATABASE",
+     .help = "also show what a database knows of many devices: clickhouse://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE "
+             "('heapsonde help fleet')"},
+    {.name = "fleet-timeout",
+     .kind = HS_OPTION_NUMBER,
+     .argument = "SECONDS",
+     .help = "how long the database may take for an answer; default 60"},
     {.name = "key-file",
      .letter = 'k',
      .kind = HS_OPTION_FILE,
@@ -113,11 +129,12 @@ static const struct hs_option options[] = {
 
 const struct hs_command hs_command_server = {
     .name = "server",
-    .synopsis = "[OPTIONS] FILE...",
+    .synopsis = "[OPTIONS] [FILE...]",
     .summary = "answer questions about traces over HTTP",
     .description = "Opens traces and heap dumps, prints an address and answers there until it is interrupted. A folder "
-                   "of heap dumps is one series. Browsers get a page that shows them. For programs, /list lists the "
-                   "traces and /data/ID/... queries one of them, "
+                   "of heap dumps is one series. With --fleet, /fleet/... asks a database of many devices. "
+                   "Browsers get a page that shows them. For programs, /list lists the traces and /data/ID/... "
+                   "queries one of them, "
                    "where 'last' is the last on the command line. / lists the endpoints and /openapi.json describes "
                    "them. Without a token, only requests from this machine are answered.",
     .operand = HS_OPERAND_TRACE,

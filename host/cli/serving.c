@@ -126,8 +126,11 @@ int hs_serving__run(const struct hs_serving *serving)
         hs_rest__control(rest, serving->control);
     for (int i = 0; i < serving->count && !failed; i++)
         failed = hs_rest__expect(rest, serving->paths[i]);
+    struct hs_error error = {.message = "out of memory"};
+    if (!failed && serving->fleet)
+        failed = hs_rest__ask_fleet(rest, serving->fleet, serving->fleet_seconds, &error);
     if (failed)
-        hs_complain(serving->command, "out of memory");
+        hs_complain(serving->command, "%s", error.message);
     int status = failed ? HS_EXIT_FAILURE : serve(rest, serving, &reading);
     hs_rest__destroy(rest);
     return status;

@@ -24,6 +24,8 @@ struct hs_serving {
     const char *const *sources;                 // folders with source files that may be shown
     size_t source_count;
     const struct hs_rest_control *control; // commands to processes; NULL: none may be given
+    const char *fleet;                     // address of a database of devices; NULL: none
+    unsigned fleet_seconds;                // how long its answers may take
     bool open;                             // the browser
     FILE *out;                             // where the address is printed; NULL: standard output
 };

@@ -291,6 +291,12 @@ static enum conditions_kind kind_of(const struct hs_given_parameter *given)
     }
 }
 
+bool hs_fleet_conditions__takes(enum hs_parameter_id id)
+{
+    const struct hs_given_parameter given = {.id = id, .text = "all"};
+    return kind_of(&given) != KIND_REFUSED;
+}
+
 // What is in use at a time is not what is in use at the end, and what was allocated until then is not all.
 static int check_time(const struct hs_fleet_conditions *conditions, struct hs_error *error)
 {

@@ -16,6 +16,9 @@ struct hs_fleet_conditions {
     const char *group_name, *state_name, *end_name;
 };
 
+// Whether the tables can answer the parameter, at least with some of its values.
+bool hs_fleet_conditions__takes(enum hs_parameter_id id);
+
 // 0, or -EINVAL: a parameter needs what the tables do not have, and `error` says which and why; -ENOMEM.
 int hs_fleet_conditions__make(struct hs_fleet_conditions *conditions, const struct hs_filter_parameters *parameters,
                               struct hs_error *error);

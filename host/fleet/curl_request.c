@@ -19,6 +19,28 @@ static size_t take_answer(char *bytes, size_t size, size_t count, void *to)
     return answer->failed ? 0 : size * count;
 }
 
+// libcurl asks at least once a second.
+static int is_cancelled(void *from, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up)
+{
+    const struct hs_curl_request *request = from;
+    (void)down_total;
+    (void)down;
+    (void)up_total;
+    (void)up;
+    return __atomic_load_n(request->cancel, __ATOMIC_RELAXED) != 0;
+}
+
+static void limit(struct hs_curl_request *request)
+{
+    const struct hs_curl_library *lib = request->lib;
+    lib->curl_easy_setopt(request->curl, CURLOPT_TIMEOUT, request->most_seconds);
+    lib->curl_easy_setopt(request->curl, CURLOPT_NOPROGRESS, (long)!request->cancel);
+    if (!request->cancel)
+        return;
+    lib->curl_easy_setopt(request->curl, CURLOPT_XFERINFOFUNCTION, is_cancelled);
+    lib->curl_easy_setopt(request->curl, CURLOPT_XFERINFODATA, request);
+}
+
 CURLcode hs_curl_request__perform(struct hs_curl_request *request)
 {
     const struct hs_curl_library *lib = request->lib;
@@ -37,6 +59,7 @@ CURLcode hs_curl_request__perform(struct hs_curl_request *request)
     lib->curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->length);
     lib->curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_answer);
     lib->curl_easy_setopt(curl, CURLOPT_WRITEDATA, request);
+    limit(request);
     CURLcode result = lib->curl_easy_perform(curl);
     lib->curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &request->status);
     lib->curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, NULL); // `curl` may live longer than this request

@@ -23,6 +23,8 @@ struct hs_curl_request {
     long connect_seconds;
     struct hs_buffer *answer;
     size_t answer_most; // a longer one fails with CURLE_WRITE_ERROR
+    const int *cancel;  // it ends soon after this becomes not 0, with CURLE_ABORTED_BY_CALLBACK; NULL: never
+    long most_seconds;  // then it ends with CURLE_OPERATION_TIMEDOUT; 0: as long as something is sent or received
 
     // Set by hs_curl_request__perform:
     long status; // 0: none was received

@@ -5,11 +5,14 @@
 #include "host/fleet/gzip.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
-enum { CONNECT_SECONDS = 5, ANSWER_MOST = 1 << 30, STATEMENT_MOST = 262144 };
+// The server ends a statement that takes too long. If it does not answer, it is left GRACE seconds later.
+enum { CONNECT_SECONDS = 5, GRACE_SECONDS = 5, ANSWER_MOST = 1 << 30, STATEMENT_MOST = 262144 };
 
 struct hs_database {
     const struct hs_curl_library *lib;
@@ -18,6 +21,9 @@ struct hs_database {
     char *name;    // of the database
     char *address; // without the password
     char *user, *password;
+    const int *cancel;
+    unsigned seconds;
+    uint64_t random, number; // of statements
 };
 
 // ---- addresses -----------------------------------------------------------------------------------------------------
@@ -28,15 +34,23 @@ static bool is_database_name(const char *name)
     return *name && strlen(name) < 64 && name[strspn(name, letters)] == 0;
 }
 
+// What is shown of an address that cannot be read: all but the user and the password.
+static const char *without_password(const char *text)
+{
+    const char *host = strrchr(text, '@');
+    return host ? host + 1 : text;
+}
+
 static int take_address(struct hs_database *database, CURLU *url, const char *text, struct hs_error *error)
 {
     const struct hs_curl_library *lib = database->lib;
+    const char *shown = without_password(text);
     bool secure = !strncmp(text, "clickhouses://", 14);
     if (!secure && strncmp(text, "clickhouse://", 13))
-        return hs_error__set(error, EINVAL, "%s: an address begins with clickhouse:// or clickhouses://", text);
+        return hs_error__set(error, EINVAL, "%s: an address begins with clickhouse:// or clickhouses://", shown);
     if (lib->curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
         return hs_error__set(error, EINVAL, "%s: not of the form clickhouse://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
-                             text);
+                             shown);
     char *host = hs_curl__url_part(lib, url, CURLUPART_HOST, CURLU_URLDECODE),
          *port = hs_curl__url_part(lib, url, CURLUPART_PORT, CURLU_URLDECODE),
          *path = hs_curl__url_part(lib, url, CURLUPART_PATH, CURLU_URLDECODE);
@@ -46,7 +60,7 @@ static int take_address(struct hs_database *database, CURLU *url, const char *te
     if (!host || !path || !is_database_name(path + (*path == '/')))
         failed = hs_error__set(
             error, EINVAL,
-            "%s: the name of the database is missing after the host; it has letters, digits and underscores", text);
+            "%s: the name of the database is missing after the host; it has letters, digits and underscores", shown);
     const char *port_text = port ? port : secure ? "8443" : "8123";
     if (!failed && (asprintf(&database->url, "%s://%s:%s/", secure ? "https" : "http", host, port_text) < 0 ||
                     asprintf(&database->address, "%s://%s:%s%s", secure ? "clickhouses" : "clickhouse", host, port_text,
@@ -65,6 +79,8 @@ int hs_database__open(const char *address, struct hs_database **result, struct h
     if (!lib)
         return -ENOENT;
     struct hs_database *database = calloc(1, sizeof(*database));
+    if (database && getrandom(&database->random, sizeof(database->random), 0) < 0)
+        database->random = (uintptr_t)database;
     if (database)
         database->lib = lib;
     CURLU *url = lib->curl_url();
@@ -94,6 +110,17 @@ void hs_database__close(struct hs_database *database)
     free(database);
 }
 
+void hs_database__limit(struct hs_database *database, const int *cancel, unsigned seconds)
+{
+    database->cancel = cancel;
+    database->seconds = seconds;
+}
+
+bool hs_database__is_cancelled(const struct hs_database *database)
+{
+    return database->cancel && __atomic_load_n(database->cancel, __ATOMIC_RELAXED);
+}
+
 const char *hs_database__name(const struct hs_database *database)
 {
     return database->name;
@@ -106,6 +133,14 @@ const char *hs_database__address(const struct hs_database *database)
 
 // ---- requests ------------------------------------------------------------------------------------------------------
 
+static int too_slow(const struct hs_database *database, struct hs_error *error)
+{
+    return hs_error__set(error, ETIMEDOUT,
+                         "%s: the answer took more than %u s; ask for a program, a firmware or a device alone, or "
+                         "allow more time with --fleet-timeout",
+                         database->address, database->seconds);
+}
+
 // The server's words in one line, without its version and position numbers at the end of long ones.
 static int refused(const struct hs_database *database, long status, const struct hs_buffer *answer,
                    struct hs_error *error)
@@ -115,7 +150,19 @@ static int refused(const struct hs_database *database, long status, const struct
     if (status == 401 || status == 403 || strstr(words, "Code: 193") || strstr(words, "Code: 516"))
         return hs_error__set(error, EREMOTEIO, "%s: the server does not accept this user and password: %s",
                              database->address, words);
+    if (strstr(words, "Code: 159") || strstr(words, "Code: 160"))
+        return too_slow(database, error);
     return hs_error__set(error, EREMOTEIO, "%s: the server refuses: %s", database->address, words);
+}
+
+static int failed_to_ask(const struct hs_database *database, CURLcode result, const char *problem,
+                         struct hs_error *error)
+{
+    if (result == CURLE_ABORTED_BY_CALLBACK)
+        return hs_error__set(error, ECANCELED, "cancelled");
+    if (result == CURLE_OPERATION_TIMEDOUT && database->seconds && strncmp(problem, "Connection", 10))
+        return too_slow(database, error);
+    return hs_error__set(error, ECONNREFUSED, "%s: %s", database->address, problem);
 }
 
 static struct curl_slist *headers_of(const struct hs_database *database, bool packed)
@@ -144,7 +191,9 @@ static int post(struct hs_database *database, const char *query, const void *bod
                                       .length = length,
                                       .connect_seconds = CONNECT_SECONDS,
                                       .answer = answer,
-                                      .answer_most = ANSWER_MOST};
+                                      .answer_most = ANSWER_MOST,
+                                      .cancel = database->cancel,
+                                      .most_seconds = database->seconds ? database->seconds + GRACE_SECONDS : 0};
     char *url = NULL;
     if (asprintf(&url, "%s?%s", database->url, query) < 0)
         return -ENOMEM;
@@ -157,18 +206,48 @@ static int post(struct hs_database *database, const char *query, const void *bod
     if (answer->failed)
         return hs_error__set(error, ENOMEM, "%s: out of memory", database->address);
     if (result != CURLE_OK)
-        return hs_error__set(error, ECONNREFUSED, "%s: %s", database->address, request.problem);
+        return failed_to_ask(database, result, request.problem, error);
     return request.status == 200 ? 0 : refused(database, request.status, answer, error);
+}
+
+// Statements with a limit have an id, by which they are ended.
+static void write_query(struct hs_database *database, bool named, char *query, size_t size)
+{
+    const size_t used = (size_t)snprintf(query, size, "%s%s", named ? "database=" : "", named ? database->name : "");
+    database->number += database->seconds > 0;
+    if (database->seconds)
+        snprintf(query + used, size - used, "%smax_execution_time=%u&query_id=heapsonde-%016" PRIx64 "-%" PRIu64,
+                 named ? "&" : "", database->seconds, database->random, database->number);
+}
+
+// Nobody waits for the last statement any more. Servers do not notice that by themselves.
+static void end_statement(struct hs_database *database)
+{
+    char statement[128];
+    const int *cancel = database->cancel;
+    const unsigned seconds = database->seconds;
+    struct hs_buffer answer = {0};
+    struct hs_error error;
+    snprintf(statement, sizeof(statement), "KILL QUERY WHERE query_id = 'heapsonde-%016" PRIx64 "-%" PRIu64 "'",
+             database->random, database->number);
+    database->cancel = NULL;
+    database->seconds = GRACE_SECONDS;
+    post(database, "", statement, strlen(statement), false, &answer, &error);
+    hs_buffer__free(&answer);
+    database->cancel = cancel;
+    database->seconds = seconds;
 }
 
 static int ask(struct hs_database *database, bool named, const char *statement, struct hs_buffer *answer,
                struct hs_error *error)
 {
     struct hs_buffer own = {0}, *to = answer ? answer : &own;
-    char query[128];
-    snprintf(query, sizeof(query), "%s%s", named ? "database=" : "", named ? database->name : "");
+    char query[256];
+    write_query(database, named, query, sizeof(query));
     const size_t length = strlen(statement);
     int failed = post(database, query, statement, length, false, to, error);
+    if (failed == -ECANCELED || failed == -ETIMEDOUT)
+        end_statement(database);
     if (failed == -EREMOTEIO && length > STATEMENT_MOST)
         hs_error__set(error, EREMOTEIO,
                       "%s: the server refuses a statement of %zu bytes, such as those of long filters; give fewer or "

@@ -7,6 +7,8 @@
 #include "host/base/buffer.h"
 #include "host/base/error.h"
 
+#include <stdbool.h>
+
 struct hs_database;
 
 // `address`: clickhouse://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE, or clickhouses:// over TLS. Without a user, ~/.netrc
@@ -18,10 +20,17 @@ const char *hs_database__name(const struct hs_database *database);
 // The address without the password, for messages.
 const char *hs_database__address(const struct hs_database *database);
 
+// For all statements from now on: each ends soon after `*cancel` (which may be NULL) becomes not 0, and after so many
+// seconds; the server is told to end it, too. 0 seconds: as long as the server says something.
+void hs_database__limit(struct hs_database *database, const int *cancel, unsigned seconds);
+
+bool hs_database__is_cancelled(const struct hs_database *database);
+
 // Runs a statement. `answer` (may be NULL) receives what the server says, ended by a NUL that does not count; the
 // caller frees it. 0, or a negative errno with the reason in `error`:
 //   -ECONNREFUSED  the server cannot be reached, or the connection was lost: whether the statement was run is unknown
 //   -EREMOTEIO     the server refuses the statement; `error` holds the server's words
+//   -ETIMEDOUT, -ECANCELED  of hs_database__limit
 //   -ENOMEM
 int hs_database__ask(struct hs_database *database, const char *statement, struct hs_buffer *answer,
                      struct hs_error *error);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/fleet/keys.h"
 
-uint64_t hs_fleet_key__session(const struct hs_file_header *header)
+uint64_t hs_fleet_key__session(const uint64_t trace_id[2])
 {
-    return hs_fleet_key__mixed(header->trace_id[0] + hs_fleet_key__mixed(header->trace_id[1] + 1));
+    return hs_fleet_key__mixed(trace_id[0] + hs_fleet_key__mixed(trace_id[1] + 1));
 }
 
 uint64_t hs_fleet_key__build(const uint8_t build[HS_FLEET_BUILD])

@@ -29,7 +29,8 @@ uint64_t hs_fleet_key__places(const struct hs_fleet_place *places, size_t count)
 struct hs_fleet_place hs_fleet_key__place_of(const struct hs_follow *follow, const struct hs_follow_frame *frame);
 extern const uint8_t hs_fleet_no_build[HS_FLEET_BUILD];
 
-uint64_t hs_fleet_key__session(const struct hs_file_header *header);
+// Of the id of a trace.
+uint64_t hs_fleet_key__session(const uint64_t trace_id[2]);
 uint64_t hs_fleet_key__build(const uint8_t build[HS_FLEET_BUILD]);
 
 // The same of a stack of a trace.

@@ -205,6 +205,12 @@ static bool take_stack(struct hs_fleet_names *names, char **field)
     return true;
 }
 
+static int by_key(const void *left, const void *right)
+{
+    const struct hs_fleet_stack *a = left, *b = right;
+    return (a->key > b->key) - (a->key < b->key);
+}
+
 static bool take_stacks(struct hs_fleet_names *names)
 {
     char *field[3];
@@ -214,6 +220,7 @@ static bool take_stacks(struct hs_fleet_names *names)
     for (struct hs_tsv table = hs_tsv__begin(&names->stacks); hs_tsv__next(&table, field, 3);)
         if (!take_stack(names, field))
             return false;
+    qsort(names->stack, names->stack_count, sizeof(*names->stack), by_key);
     return true;
 }
 
@@ -253,8 +260,6 @@ void hs_fleet_names__free(struct hs_fleet_names *names)
 
 const struct hs_fleet_stack *hs_fleet_names__stack(const struct hs_fleet_names *names, uint64_t key)
 {
-    for (size_t i = 0; i < names->stack_count; i++)
-        if (names->stack[i].key == key)
-            return &names->stack[i];
-    return NULL;
+    const struct hs_fleet_stack wanted = {.key = key};
+    return names->stack_count ? bsearch(&wanted, names->stack, names->stack_count, sizeof(wanted), by_key) : NULL;
 }

@@ -5,6 +5,7 @@
 #include "host/fleet/conditions.h"
 #include "host/fleet/sql_text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -23,12 +24,20 @@ static void put_slice(FILE *out, const struct hs_fleet_slice *slice)
     put_equal(out, "device", slice->device);
 }
 
+static void put_page(FILE *out, const struct hs_fleet_slice *slice)
+{
+    fputs(" LIMIT ", out);
+    if (slice->skip)
+        fprintf(out, "%" PRIu64 ", ", slice->skip);
+    fprintf(out, "%" PRIu64 " FORMAT TabSeparated", slice->top);
+}
+
 // The newest row of each session.
 #define SESSIONS                                                                                                       \
     "(SELECT session, argMax(device, written) AS device, argMax(app, written) AS app, argMax(firmware, written) AS "   \
     "firmware, "                                                                                                       \
-    "min(start) AS begun, max(seen) AS last_seen, argMax(estimated, written) AS guessed FROM session GROUP BY "        \
-    "session)"
+    "min(start) AS begun, max(seen) AS last_seen, argMax(estimated, written) AS guessed, argMax(pid, written) AS "     \
+    "process, max(ended) AS has_ended FROM session GROUP BY session)"
 
 // Before the states of stacks are put together: most sessions are not of the slice.
 static void put_sessions(FILE *out, const struct hs_fleet_slice *slice)
@@ -144,9 +153,8 @@ static void growth(FILE *out, const struct hs_fleet_slice *slice)
     put_equal(out, "app", slice->app);
     put_equal(out, "firmware", slice->firmware);
     put_stacks(out, slice);
-    fprintf(out,
-            " ORDER BY grown_bytes DESC, stack LIMIT 1 BY app, firmware, stack LIMIT %" PRIu64 " FORMAT TabSeparated",
-            slice->top);
+    fputs(" ORDER BY grown_bytes DESC, stack LIMIT 1 BY app, firmware, stack", out);
+    put_page(out, slice);
 }
 
 static void new_stacks(FILE *out, const struct hs_fleet_slice *slice)
@@ -160,9 +168,8 @@ static void new_stacks(FILE *out, const struct hs_fleet_slice *slice)
     fputs(" AND stack NOT IN (SELECT stack FROM growth WHERE" LAST_ROLLUP, out);
     put_equal(out, "app", slice->app);
     put_equal(out, "firmware", slice->than ? slice->than : "");
-    fprintf(out,
-            ") ORDER BY in_use_bytes DESC, stack LIMIT 1 BY app, firmware, stack LIMIT %" PRIu64 " FORMAT TabSeparated",
-            slice->top);
+    fputs(") ORDER BY in_use_bytes DESC, stack LIMIT 1 BY app, firmware, stack", out);
+    put_page(out, slice);
 }
 
 // The slope of all bytes in use, in bytes per hour, over what was seen of a session.
@@ -226,7 +233,27 @@ static void devices(FILE *out, const struct hs_fleet_slice *slice)
     put_slopes(out, slice);
     fputs(" ALL INNER JOIN " SESSIONS " AS about USING session GROUP BY app, firmware) AS means USING app, firmware",
           out);
-    fprintf(out, " ORDER BY fastest DESC, device LIMIT %" PRIu64 " FORMAT TabSeparated", slice->top);
+    fputs(" ORDER BY fastest DESC, device", out);
+    put_page(out, slice);
+}
+
+static void sessions(FILE *out, const struct hs_fleet_slice *slice)
+{
+    fputs("SELECT session, device, app, firmware, process, bytes, most, slope, begun, last_seen, has_ended, guessed "
+          "FROM ",
+          out);
+    put_slopes(out, slice);
+    fputs(" ALL INNER JOIN " SESSIONS " AS about USING session WHERE 1", out);
+    put_slice(out, slice);
+    fputs(" ORDER BY last_seen DESC, session", out);
+    put_page(out, slice);
+}
+
+static void device_count(FILE *out, const struct hs_fleet_slice *slice)
+{
+    fputs("SELECT uniqExact(device) FROM " SESSIONS " WHERE 1", out);
+    put_slice(out, slice);
+    fputs(" FORMAT TabSeparated", out);
 }
 
 static void firmwares(FILE *out, const struct hs_fleet_slice *slice)
@@ -238,7 +265,8 @@ static void firmwares(FILE *out, const struct hs_fleet_slice *slice)
     put_slopes(out, slice);
     fputs(" ALL INNER JOIN " SESSIONS " AS about USING session WHERE 1", out);
     put_slice(out, slice);
-    fprintf(out, " GROUP BY app, firmware ORDER BY app, firmware LIMIT %" PRIu64 " FORMAT TabSeparated", slice->top);
+    fputs(" GROUP BY app, firmware ORDER BY app, firmware", out);
+    put_page(out, slice);
 }
 
 static void holders(FILE *out, const struct hs_fleet_slice *slice)
@@ -247,7 +275,8 @@ static void holders(FILE *out, const struct hs_fleet_slice *slice)
     put_session_stacks(out, slice);
     fputs(" ALL INNER JOIN " SESSIONS " AS about USING session WHERE 1", out);
     put_slice(out, slice);
-    fprintf(out, " ORDER BY bytes DESC, device LIMIT %" PRIu64 " FORMAT TabSeparated", slice->top);
+    fputs(" ORDER BY bytes DESC, device", out);
+    put_page(out, slice);
 }
 
 static void stacks(FILE *out, const struct hs_fleet_slice *slice)
@@ -257,9 +286,8 @@ static void stacks(FILE *out, const struct hs_fleet_slice *slice)
     put_session_stacks(out, slice);
     fputs(" ALL INNER JOIN " SESSIONS " AS about USING session WHERE 1", out);
     put_slice(out, slice);
-    fprintf(out,
-            " GROUP BY stack HAVING all_bytes > 0 ORDER BY all_bytes DESC, stack LIMIT %" PRIu64 " FORMAT TabSeparated",
-            slice->top);
+    fputs(" GROUP BY stack HAVING all_bytes > 0 ORDER BY all_bytes DESC, stack", out);
+    put_page(out, slice);
 }
 
 static const char *const growth_columns[] = {
@@ -270,6 +298,9 @@ static const char *const new_columns[] = {"app",        "firmware",          "st
 static const char *const device_columns[] = {
     "device",     "app",       "firmware", "in_use_bytes",       "most_bytes", "bytes_per_hour",
     "deviations", "last_seen", "sessions", "estimated_sessions", NULL};
+static const char *const session_columns[] = {
+    "session",    "device",    "app",   "firmware",  "pid", "in_use_bytes", "most_bytes", "bytes_per_hour",
+    "first_time", "last_seen", "ended", "estimated", NULL};
 static const char *const firmware_columns[] = {"app",       "firmware",  "devices",        "median_bytes",
                                                "p95_bytes", "p99_bytes", "bytes_per_hour", "estimated_devices",
                                                NULL};
@@ -279,9 +310,10 @@ static const char *const stack_columns[] = {"stack",   "in_use_bytes",      "in_
                                             "devices", "estimated_devices", NULL};
 
 const struct hs_fleet_question hs_fleet_questions[] = {
-    {.name = "growth", .write = growth, .columns = growth_columns},
-    {.name = "new", .write = new_stacks, .columns = new_columns, .compares = true},
+    {.name = "growth", .write = growth, .columns = growth_columns, .rolled = true},
+    {.name = "new", .write = new_stacks, .columns = new_columns, .rolled = true, .compares = true},
     {.name = "devices", .write = devices, .columns = device_columns, .reach = HS_FLEET_OF_GROUPS},
+    {.name = "sessions", .write = sessions, .columns = session_columns, .reach = HS_FLEET_OF_GROUPS},
     {.name = "firmwares", .write = firmwares, .columns = firmware_columns, .reach = HS_FLEET_OF_GROUPS},
     {.name = "stack", .write = holders, .columns = holder_columns, .reach = HS_FLEET_OF_TIMES, .of_stack = true},
     {.name = "stacks", .write = stacks, .columns = stack_columns, .reach = HS_FLEET_OF_TIMES},
@@ -289,7 +321,45 @@ const struct hs_fleet_question hs_fleet_questions[] = {
 };
 
 const struct hs_fleet_question hs_fleet_rollup_part = {.write = rollup};
+const struct hs_fleet_question hs_fleet_device_count = {.write = device_count};
 const struct hs_fleet_question hs_fleet_staleness = {.write = staleness};
+
+const struct hs_fleet_question *hs_fleet_question__find(const char *name)
+{
+    for (const struct hs_fleet_question *question = hs_fleet_questions; question->name; question++)
+        if (!strcmp(question->name, name))
+            return question;
+    return NULL;
+}
+
+bool hs_fleet_question__has_stacks(const struct hs_fleet_question *question, size_t *column)
+{
+    for (*column = 0; question->columns[*column]; (*column)++)
+        if (!strcmp(question->columns[*column], "stack"))
+            return true;
+    return false;
+}
+
+int hs_fleet_question__check_reach(const char *name, enum hs_fleet_reach reach, const struct hs_fleet_slice *slice,
+                                   const char *device, struct hs_error *error)
+{
+    const struct hs_fleet_conditions *conditions = slice->conditions;
+    const char *other = reach < HS_FLEET_OF_TIMES ? conditions->state_name : NULL;
+    if (reach < HS_FLEET_OF_GROUPS && conditions->group_name)
+        other = conditions->group_name;
+    if (!other && slice->device && reach == HS_FLEET_OF_STACKS)
+        return hs_error__set(error, EINVAL,
+                             "%s: '%s' reads the rollup, which has sums of all devices; ask stacks, devices, sessions "
+                             "or flame",
+                             device, name);
+    if (!other)
+        return 0;
+    return hs_error__set(error, EINVAL, "%s: '%s' %s; ask %s", other, name,
+                         reach == HS_FLEET_OF_STACKS ? "reads the rollup, which has sums of all sessions"
+                                                     : "compares the beginnings and the ends of sessions",
+                         other == conditions->state_name ? "stacks, stack or flame"
+                                                         : "stacks, stack, devices, sessions, firmwares or flame");
+}
 
 char *hs_fleet_question__statement(const struct hs_fleet_question *question, const struct hs_fleet_slice *slice)
 {
@@ -302,7 +372,7 @@ char *hs_fleet_question__statement(const struct hs_fleet_question *question, con
 
 bool hs_fleet_column__is_number(const char *column)
 {
-    static const char *const texts[] = {"app", "firmware", "device", "first_time", "last_seen", "stack"};
+    static const char *const texts[] = {"app", "firmware", "device", "first_time", "last_seen", "stack", "session"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         if (!strcmp(texts[i], column))
             return false;

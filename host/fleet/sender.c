@@ -276,7 +276,7 @@ int hs_sender__add(struct hs_sender *sender, const struct hs_follow *follow, con
     const uint32_t age = seconds(tick->age_ns);
     if (!rows)
         return 0;
-    uint64_t session = hs_fleet_key__session(hs_follow__header(follow));
+    uint64_t session = hs_fleet_key__session(hs_follow__header(follow)->trace_id);
     const uint32_t *changed = stacks->changed.data;
     const struct sender_group *groups = stacks->groups.data;
     for (size_t i = 0; i < stacks->changed.count; i++)
@@ -355,7 +355,7 @@ int hs_sender__add_session(struct hs_sender *sender, const struct hs_follow *fol
 {
     const struct hs_file_header *header = hs_follow__header(follow);
     const struct hs_live *live = hs_follow__live(follow);
-    struct hs_sender_session session = {.key = hs_fleet_key__session(header),
+    struct hs_sender_session session = {.key = hs_fleet_key__session(header->trace_id),
                                         .device = device,
                                         .host = hs_follow__info(follow, "host"),
                                         .executable = hs_follow__info(follow, "executable"),

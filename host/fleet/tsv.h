@@ -6,6 +6,9 @@
 
 #include "host/base/buffer.h"
 
+#include <stdbool.h>
+#include <string.h>
+
 struct hs_tsv {
     char *at; // of the next row
 };
@@ -13,6 +16,14 @@ struct hs_tsv {
 static inline struct hs_tsv hs_tsv__begin(const struct hs_buffer *answer)
 {
     return (struct hs_tsv){(char *)answer->bytes};
+}
+
+// NUL becomes the sign for what cannot be shown: a field ends with a NUL.
+static inline char hs_tsv__escaped(char sign)
+{
+    static const char signs[] = "ntrbf0", meant[] = "\n\t\r\b\f\x1a";
+    const char *at = sign ? strchr(signs, sign) : NULL;
+    return at ? meant[at - signs] : sign;
 }
 
 // Undoes the escapes of a field.
@@ -23,7 +34,7 @@ static inline void hs_tsv__unescape(char *field)
         *to = *from;
         if (*from == '\\' && from[1]) {
             from++;
-            *to = *from == 'n' ? '\n' : *from == 't' ? '\t' : *from == 'r' ? '\r' : *from;
+            *to = hs_tsv__escaped(*from);
         }
     }
     *to = 0;

@@ -37,6 +37,11 @@ hs_answer_function hs_answer__page_report;
 hs_prepare_function hs_prepare__resident;
 hs_answer_function hs_answer__resident;
 
+// fleet_rows.c, fleet_flame.c; their parameters and /fleet: fleet_slice.c
+extern const struct hs_rest_parameter hs_fleet_row_parameters[], hs_fleet_stacks_parameters[],
+    hs_fleet_growth_parameters[], hs_fleet_new_parameters[], hs_fleet_flame_parameters[], hs_fleet_export_parameters[];
+hs_prepare_function hs_prepare__fleet_rows, hs_prepare__fleet_stack, hs_prepare__fleet_flame, hs_prepare__fleet_export;
+hs_answer_function hs_answer__fleet, hs_answer__fleet_rows, hs_answer__fleet_flame, hs_answer__fleet_export;
 // findings.c
 extern const struct hs_rest_parameter hs_findings_parameters[];
 hs_prepare_function hs_prepare__findings;

@@ -50,11 +50,12 @@ struct hs_rest_parameter {
 
 // Groups of parameters that several endpoints take.
 enum {
-    HS_TAKES_FILTER = 1, // the filter language, and `at`
-    HS_TAKES_PAGE = 2,   // order, count, skip
-    HS_TAKES_STRIP = 4,  // strip_template_args
-    HS_TAKES_EVENTS = 8, // events
-    HS_TAKES_FRAMES = 16 // frames
+    HS_TAKES_FILTER = 1,  // the filter language, and `at`
+    HS_TAKES_PAGE = 2,    // order, count, skip
+    HS_TAKES_STRIP = 4,   // strip_template_args
+    HS_TAKES_EVENTS = 8,  // events
+    HS_TAKES_FRAMES = 16, // frames
+    HS_TAKES_SLICE = 32   // the filter language, as far as a fleet has it
 };
 
 struct hs_endpoint {

@@ -3,6 +3,7 @@
 // /openapi.json, made from the table of endpoints, that of the filter's parameters, and schemas.json; and the overview.
 #include "host/base/json.h"
 #include "host/rest/answers.h"
+#include "host/rest/fleet_slice.h"
 #include "host/rest/rest.h"
 
 #include <schemas.h> // made from schemas.json
@@ -80,6 +81,8 @@ static void write_filter_parameters(struct hs_json *json, const struct hs_endpoi
     for (size_t i = 0; i < HS_PARAMETER_COUNT; i++) {
         char reference[96];
         bool is_of_blocks = !hs_parameter__is_of_samples((enum hs_parameter_id)i);
+        if (endpoint->takes & HS_TAKES_SLICE && !hs_slice__takes((enum hs_parameter_id)i))
+            continue;
         if (is_own(endpoint, hs_parameters[i].name) || (is_of_blocks && hs_events__are_samples(endpoint->events)))
             continue;
         snprintf(reference, sizeof(reference), "#/components/parameters/%s", hs_parameters[i].name);
@@ -112,7 +115,7 @@ static void write_parameters(struct hs_json *json, const struct hs_endpoint *end
     for (size_t i = 0; i < count; i++)
         for (const struct hs_rest_parameter *parameter = arrays[i]; parameter->name; parameter++)
             write_parameter(json, parameter);
-    if (endpoint->takes & HS_TAKES_FILTER)
+    if (endpoint->takes & (HS_TAKES_FILTER | HS_TAKES_SLICE))
         write_filter_parameters(json, endpoint);
     hs_json__close_array(json);
 }
@@ -154,8 +157,13 @@ static void write_operation(struct hs_json *json, const struct hs_endpoint *endp
     hs_json__open_object(json, "responses");
     write_good_answer(json, endpoint);
     write_error(json, "400");
-    if (strchr(path, '{')) {
+    if (endpoint->takes & HS_TAKES_SLICE) {
+        write_error(json, "502");
+        write_error(json, "504");
+    }
+    if (strchr(path, '{') || endpoint->takes & HS_TAKES_SLICE)
         write_error(json, "404");
+    if (!strncmp(path, "/data/", 6)) {
         write_error(json, "410");
     }
     if (endpoint->changes) {
@@ -220,6 +228,8 @@ static void write_responses(struct hs_json *json)
         {"403", "the server was started without --control, or the request may come from another site's page"},
         {"409", "the process cannot be reached, or refuses"},
         {"410", "the trace was changed or has disappeared"},
+        {"502", "the database of the fleet cannot be reached, or refuses"},
+        {"504", "the database of the fleet did not answer in time"},
     };
     hs_json__open_object(json, "responses");
     for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {

@@ -252,7 +252,7 @@ static int take_parameter(struct hs_question *question, struct hs_filter_paramet
         return hs_error__set(&question->error, EINVAL, "%s: is given twice", given->name);
     if (own)
         return check_value(question, own, given->value);
-    if (!(question->endpoint->takes & HS_TAKES_FILTER))
+    if (!(question->endpoint->takes & (HS_TAKES_FILTER | HS_TAKES_SLICE)))
         return hs_unknown__check(question->endpoint, given->name, &question->error);
     switch (hs_filter_parameters__take(filter, given->name, given->value, &question->error)) {
     case HS_PARAMETER_WRONG:
@@ -281,6 +281,11 @@ static int take_parameters(struct hs_question *question, struct hs_filter_parame
     for (size_t i = 0; i < question->uri.parameters && !result; i++)
         result = take_parameter(question, filter, i);
     return result ? result : check_required(question);
+}
+
+int hs_question__filter_parameters(struct hs_question *question, struct hs_filter_parameters *parameters)
+{
+    return take_parameters(question, parameters);
 }
 
 // ---- the filter -----------------------------------------------------------------------------------------------------

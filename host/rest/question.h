@@ -18,6 +18,7 @@
 #include <stdio.h>
 
 struct hs_rest_control;
+struct hs_rest_fleet;
 struct hs_suppressions;
 
 enum { HS_QUESTION_VALUES = 4, HS_QUESTION_HELD = 16 };
@@ -31,9 +32,10 @@ struct hs_rest {
     size_t source_count;
     const struct hs_rest_control *control; // NULL: nothing may be commanded
     struct hs_http_page *pages;
-    size_t static_pages; // index of the first page that belongs to the web page
-    uint64_t run;        // identifies this run of the server
-    unsigned followers;  // of live streams; atomic
+    size_t static_pages;         // index of the first page that belongs to the web page
+    struct hs_rest_fleet *fleet; // NULL: none is asked
+    uint64_t run;                // identifies this run of the server
+    unsigned followers;          // of live streams; atomic
 };
 
 struct hs_question {
@@ -85,6 +87,9 @@ int hs_question__axis(struct hs_question *question, uint64_t *from, uint64_t *to
 // Narrows a filter to what was live at an instant: a time or "peak". -EINVAL.
 int hs_question__narrow(struct hs_question *question, const struct hs_rest_state *state, const char *name,
                         struct hs_filter *filter);
+
+// The question's filter parameters as they were given. The caller frees them, also after failures.
+int hs_question__filter_parameters(struct hs_question *question, struct hs_filter_parameters *parameters);
 
 // Resolves the question's filter parameters for another state. The result is kept until the question ends.
 int hs_question__resolve(struct hs_question *question, const struct hs_rest_state *state, struct hs_filter *filter);

@@ -4,6 +4,7 @@
 #include "host/base/text_stream.h"
 #include "host/query/drop_pages.h"
 #include "host/rest/explain.h"
+#include "host/rest/fleet.h"
 #include "host/rest/question.h"
 #include "host/rest/sending.h"
 #include "host/webui/webui.h"
@@ -157,6 +158,10 @@ static unsigned status_of(int result)
     case -ECANCELED:
     case -EBUSY:
         return 503;
+    case -ECONNREFUSED: // the database of a fleet is away, or refuses
+        return 502;
+    case -ETIMEDOUT:
+        return 504;
     default:
         return 500;
     }
@@ -350,6 +355,7 @@ void hs_rest__destroy(struct hs_rest *rest)
     hs_cache__destroy(rest->cache);
     hs_rest_traces__destroy(rest->traces);
     hs_importing__destroy(rest->importing);
+    hs_rest_fleet__destroy(rest->fleet);
     free(rest);
 }
 
@@ -367,6 +373,11 @@ void hs_rest__serve_sources(struct hs_rest *rest, const char *const *folders, si
 void hs_rest__control(struct hs_rest *rest, const struct hs_rest_control *control)
 {
     rest->control = control;
+}
+
+int hs_rest__ask_fleet(struct hs_rest *rest, const char *address, unsigned seconds, struct hs_error *error)
+{
+    return hs_rest_fleet__create(&rest->fleet, address, seconds, error);
 }
 
 int hs_rest__expect(struct hs_rest *rest, const char *path)

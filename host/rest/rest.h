@@ -42,6 +42,10 @@ struct hs_rest_control {
 };
 void hs_rest__control(struct hs_rest *rest, const struct hs_rest_control *control);
 
+// The database of many devices that questions of /fleet ask (docs/fleet.md), and how long an answer may take. 0, or a
+// negative errno with the error set.
+int hs_rest__ask_fleet(struct hs_rest *rest, const char *address, unsigned seconds, struct hs_error *error);
+
 // Announces a trace that will be opened, so that the list shows the progress. 0 or -ENOMEM.
 int hs_rest__expect(struct hs_rest *rest, const char *path);
 // Opens a trace, also while questions are answered; `progress` may be NULL. -EEXIST: it is already served.

@@ -15,7 +15,7 @@ static void offer_all(struct hs_nearest *nearest, const struct hs_endpoint *endp
     for (size_t i = 0; i < count; i++)
         for (const struct hs_rest_parameter *parameter = arrays[i]; parameter->name; parameter++)
             hs_nearest__offer(nearest, parameter->name);
-    for (size_t i = 0; endpoint->takes & HS_TAKES_FILTER && i < HS_PARAMETER_COUNT; i++)
+    for (size_t i = 0; endpoint->takes & (HS_TAKES_FILTER | HS_TAKES_SLICE) && i < HS_PARAMETER_COUNT; i++)
         hs_nearest__offer(nearest, hs_parameters[i].name);
 }
 

@@ -23,12 +23,18 @@ def endpoints():
     return [re.sub(r'\{\w+\}', 'N', path) for path in paths if not path.endswith('_ascii_tree') or path.startswith('alloc')]
 
 
+def fleet_endpoints():
+    """Of /fleet/stack/{number} it is stack/N."""
+    paths = re.findall(r'\.path = "/fleet/([^"]+)"', read('host/rest/endpoints.c'))
+    return ['/fleet/' + re.sub(r'\{\w+\}', 'N', path.replace('{format}', 'FORMAT')) for path in paths]
+
+
 def main():
     wrong = []
     for page in ('docs/exports.md', 'host/webui/src/views/export.tsx'):
         wrong += missing('format', formats(), page, read(page))
-    wrong += missing('endpoint', endpoints(), 'docs/server.md', read('docs/server.md'))
-    if not formats() or not endpoints():
+    wrong += missing('endpoint', endpoints() + fleet_endpoints(), 'docs/server.md', read('docs/server.md'))
+    if not formats() or not endpoints() or not fleet_endpoints():
         wrong.append('the tables in host/export/export.h and host/rest/endpoints.c have another form')
     print('\n'.join(wrong))
     return 1 if wrong else 0

@@ -17,7 +17,7 @@ LAYERS = {
     'host': (('format',), ('arch', 'arch/aarch64', 'arch/amd64', 'arch/arm', 'arch/mips64'), ('unwind', 'unwind/include/heapsonde'),
              ('host/base',), ('host/wire',), ('host/store',), ('host/symbols',), ('host/unwind',), ('host/query',), ('host/import',),
              ('host/filter',), ('host/report',), ('host/findings',), ('host/export',), ('host/dump',), ('host/convert',), ('host/server',), ('host/webui',),
-             ('host/rest',), ('host/ctl',), ('host/shims',), ('host/board',), ('host/doctor',), ('host/gather',), ('host/fleet',),
+             ('host/gather',), ('host/fleet',), ('host/rest',), ('host/ctl',), ('host/shims',), ('host/board',), ('host/doctor',),
              ('host/inject',), ('host/onboard',), ('host/cli',)),
 }
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+[<"]([^>"]+)[>"]', re.M)

@@ -48,6 +48,11 @@ class Endpoints:
         for pattern, operations in self.description["paths"].items():
             with self.subTest(path=pattern):
                 operation = operations["get"]
+                if pattern.startswith("/fleet/"):  # of a server with a database: tests/fleet/test_rest.py
+                    status, _, body = self.server.ask(self.filled(pattern), **{"firmware": "a", "than": "b"})
+                    self.assertEqual(status, 404, body[:200])
+                    yield pattern, body
+                    continue
                 status, headers, body = self.server.ask(self.filled(pattern), **QUESTIONS.get(pattern, {}))
                 if pattern in SAMPLED and not sampled:
                     self.assertEqual(status, 404, body[:200])

@@ -77,7 +77,7 @@ class Description(Endpoints, TestCase):
 
     def test_every_parameter_is_taken(self):
         for pattern, operations in self.description["paths"].items():
-            if pattern.endswith("{name}"):
+            if pattern.endswith("{name}") or pattern.startswith("/fleet/"):
                 continue
             for parameter in self.parameters(operations["get"]):
                 value = self.value_of(parameter)
@@ -93,7 +93,7 @@ class Description(Endpoints, TestCase):
     def test_every_choice_is_taken(self):
         for pattern, operations in self.description["paths"].items():
             for parameter in self.parameters(operations["get"]):
-                if "$ref" in parameter or "enum" not in parameter["schema"] or pattern.endswith("{name}"):
+                if "$ref" in parameter or "enum" not in parameter["schema"] or pattern.endswith("{name}") or pattern.startswith("/fleet/"):
                     continue
                 for value in parameter["schema"]["enum"]:
                     with self.subTest(path=pattern, parameter=parameter["name"], value=value):

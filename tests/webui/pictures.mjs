@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Pictures of every view in both themes and three widths, and one page with all of them: node pictures.mjs FOLDER TRACE...
+// Pictures of every view in both themes and three widths, and one page with all of them: node pictures.mjs FOLDER TRACE... With FLEET, those of
+// a fleet.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { launch, open, serve, settled } from "./browser.mjs";
@@ -10,10 +11,12 @@ const WIDTHS = [[1440, 900], [768, 1024], [390, 844]];
 const only = process.env.VIEWS?.split(",");
 
 mkdirSync(out, { recursive: true });
-const server = await serve(...(process.env.SOURCE ? ["--source", process.env.SOURCE] : []), ...traces);
+const server = await serve(...(process.env.FLEET ? ["--fleet", process.env.FLEET] : []), ...(process.env.SOURCE ? ["--source", process.env.SOURCE] : []), ...traces);
 const browser = await launch();
 const names = [];
-try {
+
+// The addresses of what is drawn of a trace.
+async function viewsOfTrace() {
   const [trace] = (await server.json("/list")).slice(-1);
   const { rows } = await server.json(`/data/${trace.id}/totals?sort_by=total.peak.bytes&order=dsc&count=8&cost=peak`);
   const group = (await server.json(`/data/${trace.id}/allocation_groups?count=1&sort_by=only_matched.size&order=dsc&frames=none`)).allocations[0];
@@ -24,7 +27,7 @@ try {
   const file = encodeURIComponent(files[Math.max(0, answers.findIndex((answer) => !answer.absence))] ?? "none.c");
   const [library] = (await server.json(`/data/${trace.id}/totals?by=requester_line&cost=peak&sort_by=self.peak.bytes&order=dsc&count=1`)).rows.map((row) => row.library);
   const views = {
-    traces: "#/", overview: "overview", flame: "flame", zoomed: "flame?ui.zoom=0.0.0&ui.sel=0.0.0.0.0.0&ui.search=eval", up: "flame?ui.up=1&cost=allocated&ui.inverted=1",
+    overview: "overview", flame: "flame", zoomed: "flame?ui.zoom=0.0.0&ui.sel=0.0.0.0.0.0&ui.search=eval", up: "flame?ui.up=1&cost=allocated&ui.inverted=1",
     changed: "flame?split=thread&collapse_recursion=true&merge_library=libc.so.6&merge_function=%5Emain%24", requesters: "functions?by=requester",
     tree: "tree", functions: "functions", libraries: "functions?by=library", sandwich: `functions?function=${encodeURIComponent(rows.at(-1)?.key ?? "main")}`,
     stacks: `stacks?ui.stack=${group?.backtrace_id ?? 1}`, blocks: "blocks", sizes: "sizes", threads: "threads", timeline: "timeline", generations: "generations",
@@ -32,6 +35,19 @@ try {
     diff: "diff", changes: "diff?ui.shape=functions", maps: "maps", ...(map && { mapping: `maps?ui.map=${map.id}` }), statics: "statics", recording: "recording", export: "export", nothing: "flame?size_min=1T", wrong: "blocks?size_min=nonsense",
     range: "stacks", filter: "overview", keys: "overview",
   };
+  return { traces: "#/", ...Object.fromEntries(Object.entries(views).map(([name, view]) => [name, `#/t/${trace.id}/${view}`])) };
+}
+
+// The same of a fleet.
+async function viewsOfFleet() {
+  const { rows: [grown] } = await server.json("/fleet/growth"), { rows: [device] } = await server.json("/fleet/devices");
+  const views = { growth: "growth", new: "new", difference: "diff", firmwares: "firmwares", devices: "devices", stacks: "stacks", flame: "flame", stack: `stack?stack=${grown?.stack ?? 1}`,
+                  device: `device?device=${encodeURIComponent(device?.device ?? "none")}`, nothing: "stacks?app=none", refused: "growth?size_min=4K", filter: "stacks?firmware=1&function_regex=a" };
+  return Object.fromEntries(Object.entries(views).map(([name, view]) => ["fleet-" + name, `#/fleet/${view}`]));
+}
+
+try {
+  const views = process.env.FLEET ? await viewsOfFleet() : await viewsOfTrace();
   // What is open in a picture.
   const opened = {
     range: async (page) => {
@@ -46,6 +62,10 @@ try {
       await page.getByRole("button", { name: "+ Add" }).click();
       await page.waitForSelector(".field");
     },
+    "fleet-filter": async (page) => {
+      await page.getByRole("button", { name: "+ Add" }).click();
+      await page.waitForSelector(".field");
+    },
     keys: (page) => page.getByRole("button", { name: "Keys" }).click(),
   };
   for (const theme of ["light", "dark"])
@@ -54,7 +74,7 @@ try {
       for (const [name, view] of Object.entries(views)) {
         if (only && !only.includes(name))
           continue;
-        await page.goto(server.address + "/" + (view.startsWith("#") ? view : `#/t/${trace.id}/${view}`));
+        await page.goto(server.address + "/" + view);
         await settled(page).catch((problem) => wrong.push(`${name}: ${problem.message}`));
         await opened[name]?.(page);
         const file = `${name}-${theme}-${width}.png`;

@@ -5,7 +5,7 @@ import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Answer, BACK, DOUBTED, keepsAnswers, useAnswer } from "./data/ask";
 import { report } from "./data/report";
-import type { ListRow, Summary } from "./data/types";
+import type { Fleet, ListRow, Summary } from "./data/types";
 import { Chips } from "./parts/chips";
 import { lookedAt } from "./parts/controls";
 import { Control } from "./parts/control";
@@ -17,6 +17,7 @@ import { Strip } from "./parts/strip";
 import { address, changed, filterOf, go, parse, paused, question, type Route, toView, useRoute, transformsOf } from "./state/route";
 import { baseName, plain } from "./text/format";
 import { diffQuestion } from "./views/diff";
+import { FleetFrame, fleetViewOf } from "./views/fleet";
 import { sourceQuestion } from "./views/source";
 import { treemapQuestion } from "./views/treemap";
 import { commandOf, VIEWS } from "./views/table";
@@ -26,6 +27,7 @@ function App() {
   const route = useRoute();
   const [slow, setSlow] = useState(0);
   const list = useAnswer<ListRow[]>("/list", slow);
+  const fleet = useAnswer<Fleet>(report || (route.trace && !route.fleet) ? undefined : "/fleet"); // pages of traces do without
   const reading = list.data?.some((row) => row.progress) ?? false;
   useEffect(() => setSlow(reading ? 700 : list.problem && list.problem.status === 0 ? 3000 : 0), [reading, list.problem]);
   const lost = useRef(false);
@@ -48,6 +50,12 @@ function App() {
       go({ trace: report.about.trace, view: "overview", parameters: new URLSearchParams() }, true);
     document.body.classList.toggle("report", !!report);
   }, [route.trace]);
+  // A server without traces is about its fleet.
+  const alone = !!fleet.data?.database && list.data?.length === 0;
+  useEffect(() => {
+    if (alone && !route.trace && !route.fleet)
+      go({ trace: undefined, fleet: true, view: "growth", parameters: new URLSearchParams() }, true);
+  }, [alone, route]);
   const row = list.data?.find((one) => one.id && (one.id === route.trace || (route.trace?.length ?? 0) > 3 && one.id.startsWith(route.trace!)));
   const last = route.trace === "last" && !reading ? list.data?.filter((one) => one.id).at(-1) : undefined;
   useEffect(() => {
@@ -57,7 +65,7 @@ function App() {
   });
   useEffect(() => {
     const view = VIEWS.find((one) => one.name === route.view);
-    document.title = route.trace ? `${view?.title ?? ""} \u00b7 ${row ? baseName(row.executable) : ""} \u00b7 heapsonde` : "heapsonde";
+    document.title = route.fleet ? `${fleetViewOf(route).title} \u00b7 fleet \u00b7 heapsonde` : route.trace ? `${view?.title ?? ""} \u00b7 ${row ? baseName(row.executable) : ""} \u00b7 heapsonde` : "heapsonde";
     document.body.dataset.view = route.view;
   }, [route, row]);
   if (list.problem?.status === 401)
@@ -65,8 +73,9 @@ function App() {
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>To the content</a>
-      <Head route={route} list={list} row={row} />
-      {!route.trace ? <TracesView answer={list} route={route} />
+      <Head route={route} list={list} row={row} fleet={fleet.data?.database ?? undefined} alone={alone} />
+      {route.fleet ? <FleetFrame route={route} answer={fleet} />
+        : !route.trace ? <TracesView answer={list} route={route} />
         : row ? <Trace route={{ ...route, trace: row.id }} row={row} rows={list.data!} key={row.id} />
           : <main class="scroll" id="main" tabIndex={-1} aria-busy={!!last}><Pane answer={list} path="/list">{(rows) => last ? null : <p class="empty">
             {reading ? "The trace is still being read." : <>The server has no trace {plain(route.trace!)}. <a href="#/">{rows.length === 1 ? "There is 1 other." : `There are ${rows.length} others.`}</a></>}</p>}</Pane></main>}
@@ -98,24 +107,26 @@ function savedLook(name: string, usual: string): string {
   }
 }
 
-function Head({ route, list, row }: { route: Route; list: Answer<ListRow[]>; row: ListRow | undefined }) {
+function Head({ route, list, row, fleet, alone }: { route: Route; list: Answer<ListRow[]>; row: ListRow | undefined; fleet: string | undefined; alone: boolean }) {
   const [theme, choose] = useState(() => savedLook("theme", "system"));
   const [density, space] = useState(() => savedLook("density", "normal"));
   const others = list.data?.filter((one) => one.id) ?? [];
   return (
     <header>
       <a class="home" href="#/">heapsonde</a>
+      {fleet && !alone && <nav class="places" aria-label="Traces or fleet"><a href="#/" aria-current={!route.fleet && !route.trace ? "page" : undefined}>Traces</a><a href="#/fleet/growth" aria-current={route.fleet ? "page" : undefined}>Fleet</a></nav>}
+      {fleet && route.fleet && <span class="database" title="the database that is asked">{plain(fleet)}</span>}
       {route.trace && row && <select aria-label="Trace" value={row.id} onChange={(event) => go({ ...toView(route, route.view), trace: event.currentTarget.value })}>
         {others.map((one) => <option key={one.id} value={one.id}>{baseName(one.executable) || baseName(one.path)} ({one.pid})</option>)}
       </select>}
       {row?.problem && <span class="tag warn">{plain(row.problem)}</span>}
       {list.problem && <span class="tag warn" role="alert">{list.problem.message}</span>}
       <span class="gap" />
-      {!route.trace && <Keys place={undefined} />}
-      <label class="density"><span>Rows </span><select value={density} onChange={(event) => (space(event.currentTarget.value), setLook("density", event.currentTarget.value, "normal"))}>
+      {!route.trace && !route.fleet && <Keys place={undefined} />}
+      <label class="density"><span>Rows </span><select aria-label="Rows" value={density} onChange={(event) => (space(event.currentTarget.value), setLook("density", event.currentTarget.value, "normal"))}>
         {DENSITIES.map((one) => <option key={one}>{one}</option>)}
       </select></label>
-      <label class="theme"><span>Theme </span><select value={theme} onChange={(event) => (choose(event.currentTarget.value), setLook("theme", event.currentTarget.value, "system"))}>
+      <label class="theme"><span>Theme </span><select aria-label="Theme" value={theme} onChange={(event) => (choose(event.currentTarget.value), setLook("theme", event.currentTarget.value, "system"))}>
         {THEMES.map((one) => <option key={one}>{one}</option>)}
       </select></label>
     </header>

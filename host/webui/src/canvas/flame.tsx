@@ -7,7 +7,7 @@ import { Menu, type MenuItem } from "../parts/menu";
 import { baseName, bytes, count, counted, exactBytes, plain, share } from "../text/format";
 import { colourOf, isDark, theme } from "./colours";
 import { findHits, leftOutOf, libraryOf, type Model, nameOf, nextHit, nodeAt, pathOf, selfOf, sourceOf, type Unit, valueOf } from "./model";
-import { type Box, boxAt, levels, paint, type Picture, ROW } from "./paint";
+import { type Box, boxAt, levels, type Looks, paint, type Picture, ROW } from "./paint";
 
 const NARROW = "(max-width: 760px)", LEAST_HIGH = 220;
 
@@ -26,9 +26,10 @@ interface Props {
   onZoom: (path: number[], chosen?: number[]) => void;
   onChoose?: (path: number[]) => void;
   actions: (model: Model, node: number) => MenuItem[];
+  looks?: Looks | undefined;
 }
 
-export function Flame({ model, speech, whole, zoom, search, flame, label, chosen, step: place, onZoom, onChoose, actions }: Props) {
+export function Flame({ model, speech, whole, zoom, search, flame, label, chosen, step: place, onZoom, onChoose, actions, looks }: Props) {
   const pane = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null);
   const [size, setSize] = useState({ width: 0, height: 0 });
   // Boxes belong to the tree that was drawn; another tree has other boxes.
@@ -47,7 +48,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
   const marked = useMemo(() => hovered === undefined ? -1 : model.columns.strings.indexOf(hovered), [hovered, model]);
 
   const picture = (): Picture => ({
-    model, unit: speech.unit, zoom: root, ...size, scroll: pane.current?.scrollTop ?? 0, flame, hits, selected, marked,
+    model, looks, unit: speech.unit, zoom: root, ...size, scroll: pane.current?.scrollTop ?? 0, flame, hits, selected, marked,
     over: over && !over.box.leftOut ? over.box.node : -1,
   });
 
@@ -193,13 +194,13 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
                   }} />
         </div>
       </div>
-      <p class="said" aria-live="polite">{shown && said(model, shown, speech, whole)}</p>
-      <Legend model={model} />
+      <p class="said" aria-live="polite">{shown && said(model, shown, speech, whole, looks)}</p>
+      {!looks && <Legend model={model} />}
       {hits && <p class="hits" role="status" data-hits={hits.count} data-sum={hits.bytes} data-at={selected}>
         {hits.count ? <>{hits.count === 1 ? "1 box matches" : `${count(hits.count)} boxes match`} (Enter: next); in total {speech.value(speech.unit === "bytes" ? hits.bytes : hits.blocks)},{" "}
           {share(speech.unit === "bytes" ? hits.bytes : hits.blocks, whole)}</> : "no box in this picture matches"}
       </p>}
-      {over && <Tip model={model} box={over.box} x={over.x} y={over.y} speech={speech} whole={whole} />}
+      {over && <Tip model={model} box={over.box} x={over.x} y={over.y} speech={speech} whole={whole} looks={looks} />}
       {menu && <Menu x={menu.x} y={menu.y} title={nameOf(model, menu.node)} items={actions(model, menu.node)}
                      close={() => (setMenu(undefined), pane.current?.focus())} />}
     </div>
@@ -222,14 +223,16 @@ function Legend({ model }: { model: Model }) {
     {model.columns.left_out && <li class="faint"><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill="none" stroke="currentColor" stroke-dasharray="2 2" /></svg>hatched: left out</li>}</ul>;
 }
 
-function said(model: Model, box: Box, speech: Speech, whole: number): string {
+function said(model: Model, box: Box, speech: Speech, whole: number, looks: Looks | undefined): string {
   if (box.leftOut)
     return `boxes that are too small for this picture: ${speech.value(box.leftOut)}; click to zoom into ${plain(nameOf(model, box.node))}`;
+  if (looks)
+    return `${looks.sign(box.node)}${plain(nameOf(model, box.node))}: ${looks.facts(box.node).map((fact) => fact.join(" ")).join(", ")}`;
   const value = valueOf(model, box.node, speech.unit);
   return `${plain(nameOf(model, box.node))}: ${speech.value(value)}, ${share(value, whole)}`;
 }
 
-function Tip({ model, box, x, y, speech, whole }: { model: Model; box: Box; x: number; y: number; speech: Speech; whole: number }) {
+function Tip({ model, box, x, y, speech, whole, looks }: { model: Model; box: Box; x: number; y: number; speech: Speech; whole: number; looks: Looks | undefined }) {
   const tip = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const element = tip.current!, wide = element.offsetWidth, high = element.offsetHeight;
@@ -243,7 +246,7 @@ function Tip({ model, box, x, y, speech, whole }: { model: Model; box: Box; x: n
       <strong>{box.leftOut ? "Too small for this picture" : plain(nameOf(model, node))}</strong>
       <table>
         <tbody>
-          {box.leftOut ? <tr><th>left out</th><td>{speech.value(box.leftOut)}</td><td>{share(box.leftOut, whole)}</td></tr> : <>
+          {box.leftOut ? <tr><th>left out</th><td>{speech.value(box.leftOut)}</td><td>{share(box.leftOut, whole)}</td></tr> : looks ? looks.facts(node).map(([name, text]) => <tr key={name}><th>{name}</th><td colSpan={2}>{text}</td></tr>) : <>
             <tr><th>with callees</th><td>{speech.value(value)}</td><td>{share(value, whole)}</td></tr>
             <tr><th>itself</th><td>{speech.value(selfOf(model, node, speech.unit))}</td><td>{share(selfOf(model, node, speech.unit), whole)}</td></tr>
             <tr><th>level</th><td>{model.depth[node]}</td><td /></tr>

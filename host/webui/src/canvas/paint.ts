@@ -9,7 +9,15 @@ const NARROW = 0.7, LABEL = 26;
 
 export interface Box { node: number; x: number; width: number; depth: number; leftOut: number }
 
+// Colours and signs of the boxes that do not stand for libraries.
+export interface Looks {
+  colour: (node: number, dark: boolean) => string;
+  sign: (node: number) => string; // before the name
+  facts: (node: number) => [name: string, value: string][];
+}
+
 export interface Picture {
+  looks?: Looks | undefined;
   model: Model; unit: Unit; zoom: number; width: number; height: number; scroll: number;
   flame: boolean; // the root is at the bottom
   hits: Hits | undefined; selected: number; over: number;
@@ -145,7 +153,7 @@ export function paint(context: CanvasRenderingContext2D, picture: Picture, theme
       context.fillStyle = hatching(context, theme);
       context.fillRect(box.x, y, wide, ROW - 1);
     } else {
-      context.fillStyle = box.node ? colourOf(libraryOf(model, box.node), theme.dark) : theme.fill;
+      context.fillStyle = !box.node ? theme.fill : picture.looks ? picture.looks.colour(box.node, theme.dark) : colourOf(libraryOf(model, box.node), theme.dark);
       context.fillRect(box.x, y, wide, ROW - 1);
     }
     if (picture.hits?.is[box.node] && !box.leftOut && wide > 4) {
@@ -163,7 +171,7 @@ export function paint(context: CanvasRenderingContext2D, picture: Picture, theme
     }
     if (wide > LABEL) {
       context.fillStyle = theme.text;
-      const text = box.leftOut ? "left out" : shortName(nameOf(model, box.node));
+      const text = box.leftOut ? "left out" : (picture.looks && box.node ? picture.looks.sign(box.node) : "") + shortName(nameOf(model, box.node));
       context.fillText(fitted(context, text, wide - 8), box.x + 4, y + ROW / 2);
     }
   });

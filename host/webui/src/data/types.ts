@@ -129,6 +129,41 @@ export interface Recording {
                      unnamed_frames: number; stacks: number; allocated_bytes?: number; wanted: Record<string, string> }[];
 }
 
+// ---- fleets --------------------------------------------------------------------------------------------------------
+
+export interface Fleet { database: string | null; filters: string[] }
+
+export interface FleetFrame { function: string | null; source: string | null; line: number; library: string | null; offset: number; is_inline: boolean }
+
+export interface FleetPage<Row> { rows: Row[]; next_skip: number | null }
+
+export interface FleetStackRow { stack: string; frames: FleetFrame[]; in_use_bytes: number; devices: number; estimated_devices: number }
+
+export interface FleetGrown extends FleetStackRow { app: string; firmware: string; grown_devices: number; grown_bytes: number; first_time: string }
+
+export interface FleetNew extends FleetStackRow { app: string; firmware: string; first_time: string }
+
+export interface FleetStack extends FleetStackRow { in_use_count: number }
+
+export interface FleetHolder { device: string; firmware: string; first_bytes: number; in_use_bytes: number; most_bytes: number; last_seen: string; estimated: number }
+
+export interface FleetDevice {
+  device: string; app: string; firmware: string; in_use_bytes: number; most_bytes: number; bytes_per_hour: number; deviations: number; last_seen: string;
+  sessions: number; estimated_sessions: number;
+}
+
+export interface FleetSession {
+  session: string; device: string; app: string; firmware: string; pid: number; in_use_bytes: number; most_bytes: number; bytes_per_hour: number;
+  first_time: string; last_seen: string; ended: number; estimated: number; trace: string | null;
+}
+
+export interface FleetFirmware {
+  app: string; firmware: string; devices: number; median_bytes: number; p95_bytes: number; p99_bytes: number; bytes_per_hour: number; estimated_devices: number;
+}
+
+// Of a difference, sizes are what changed.
+export interface FleetTree extends TreeColumns { now_size?: number[]; now_count?: number[]; base_size?: number[]; base_count?: number[] }
+
 export function ns(time: Time): number {
   return time.secs * 1e9 + time.fract_nsecs;
 }

@@ -34,6 +34,11 @@ export function linesOf(route: Route, place: Place | undefined): MenuItem[] {
   return place ? [{ name: "Show the lines of its file", key: "v", run: () => go(toLines(route, place)) }] : [];
 }
 
+// For a function of a fleet, about which less is known.
+export function nameActions(route: Route, name: string): MenuItem[] {
+  return [...(isUnnamed(name) ? [] : throughIt(route, name)), { name: "Copy the name", group: "Copy", run: () => copy(name) }];
+}
+
 function throughIt(route: Route, name: string): MenuItem[] {
   return [
     { name: "Keep only stacks with it", group: "Filter", run: () => go(changed(route, { function_regex: exactly(name), "ui.zoom": undefined })) },

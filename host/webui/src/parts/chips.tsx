@@ -7,7 +7,7 @@ import { plain } from "../text/format";
 import { filterName, LIFETIMES } from "../text/words";
 
 // Places in a tree, which another filter invalidates.
-const PLACES = new Set(["ui.zoom", "ui.sel"]);
+const PLACES = new Set(["ui.zoom", "ui.sel", "ui.skip"]);
 
 function without(route: Route, name: string, value: string): Route {
   const parameters = new URLSearchParams();
@@ -20,9 +20,10 @@ function without(route: Route, name: string, value: string): Route {
   return { ...route, parameters };
 }
 
-export function Chips({ route, threads }: { route: Route; threads: { thread: number; name: string }[] }) {
+// `fleet`: the filters that questions to the fleet take. `hidden`: what is chosen elsewhere in the view.
+export function Chips({ route, threads, fleet, hidden }: { route: Route; threads: { thread: number; name: string }[]; fleet?: string[]; hidden?: string | undefined }) {
   const [editing, edit] = useState(false);
-  const chips = [...filterOf(route)];
+  const chips = [...filterOf(route)].filter(([name]) => name !== hidden);
   const nothing = (): Route => {
     const parameters = new URLSearchParams();
     for (const [name, value] of route.parameters)
@@ -33,7 +34,7 @@ export function Chips({ route, threads }: { route: Route; threads: { thread: num
   return (
     <div class="chips">
       <span id="filter-label">Filter</span>
-      {!chips.length && <span class="faint">none: all blocks</span>}
+      {!chips.length && <span class="faint">none: all {fleet ? "devices" : "blocks"}</span>}
       {chips.map(([name, value]) => (
         <a class="chip" key={name + value} href={address(without(route, name, value))} title="remove this part of the filter">
           {filterName(name)} <b>{LIFETIMES[value] ?? plain(value)}</b> <span aria-hidden="true">{"\u2715"}</span><span class="unseen">remove</span>
@@ -45,12 +46,16 @@ export function Chips({ route, threads }: { route: Route; threads: { thread: num
         <option value="">{route.parameters.getAll("thread").length > 1 ? "several" : "all"}</option>
         {threads.map(({ thread, name }) => <option key={thread} value={String(thread)}>{plain(name) || "thread"} {thread}</option>)}
       </select></label>}
-      {editing && <Editor route={route} close={() => edit(false)} />}
+      {editing && <Editor route={route} fleet={fleet} close={() => edit(false)} />}
     </div>
   );
 }
 
 interface Parameter { name: string; description: string; schema: { type: string; enum?: string[] } }
+
+// What a slice of the fleet is besides filters.
+const SLICES: Parameter[] = [["app", "only this program"], ["firmware", "only this firmware"], ["device", "only this device"]]
+  .map(([name, description]) => ({ name: name!, description: description!, schema: { type: "string" } }));
 
 const TABS: { name: string; of: RegExp }[] = [
   { name: "Time", of: /^(from|to|alive_at|alive_at_2|lifetime|lifetime_min|lifetime_max|marker)$/ },
@@ -61,12 +66,13 @@ const TABS: { name: string; of: RegExp }[] = [
   { name: "Address", of: /^address|^from_map$|^mmaped$|^arena$|^jemalloc$/ },
   { name: "And, or, not", of: /^where$/ },
   { name: "Interpretation", of: /^era$|^time_unit$|^custom_filter$/ },
+  { name: "Devices", of: /^(app|firmware|device)$/ },
 ];
 
-function Editor({ route, close }: { route: Route; close: () => void }) {
+function Editor({ route, fleet, close }: { route: Route; fleet: string[] | undefined; close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const answer = useAnswer<{ components: { parameters: Record<string, Parameter> } }>("/openapi.json");
-  const [tab, setTab] = useState(0);
+  const [tab, setTab] = useState(fleet ? TABS.length - 1 : 0);
   const [values, setValues] = useState<Record<string, string>>(() => {
     const now: Record<string, string> = {};
     for (const [name, value] of filterOf(route))
@@ -86,18 +92,22 @@ function Editor({ route, close }: { route: Route; close: () => void }) {
     close();
     go({ ...route, parameters });
   };
-  const all = Object.values(answer.data?.components.parameters ?? {});
+  const known = Object.values(answer.data?.components.parameters ?? {});
+  const all = fleet ? [...SLICES, ...known.filter((one) => fleet.includes(one.name) && one.name !== "custom_filter")] : known;
+  const tabOf = (name: string): number => TABS.findIndex(({ of }) => of.test(name));
   const at: Parameter = { name: "at", description: "only blocks that were live at this instant: a time, or 'peak' for when the heap was largest", schema: { type: "string" } };
-  const shown = [...(tab === 0 && all.length ? [at] : []), ...all.filter((one) => TABS.findIndex(({ of }) => of.test(one.name)) === tab)];
+  const tabs = TABS.map(({ name }, i) => ({ name, i })).filter(({ i }) => fleet ? all.some((one) => tabOf(one.name) === i) : i < TABS.length - 1);
+  const now = tabs.some(({ i }) => i === tab) ? tab : tabs[0]!.i;
+  const shown = [...(now === 0 && all.length && !fleet ? [at] : []), ...all.filter((one) => tabOf(one.name) === now)];
   return (
     <dialog ref={dialog} onClose={close} aria-label="Filter">
       <form method="dialog" onSubmit={(event) => (event.preventDefault(), apply())}>
         <h2>Filter</h2>
         <p class="faint">All given filters must match. Examples of sizes: 4K, 1.5M; of times: 1.5s, 300ms, 50%.</p>
         <div class="choice" role="group" aria-label="Kinds of filters">
-          {TABS.map(({ name }, i) => {
-            const used = Object.keys(values).filter((key) => values[key] && TABS.findIndex((other) => other.of.test(key)) === i).length;
-            return <button type="button" key={name} aria-pressed={i === tab} onClick={() => setTab(i)}>{name}{used ? ` (${used})` : ""}</button>;
+          {tabs.map(({ name, i }) => {
+            const used = Object.keys(values).filter((key) => values[key] && tabOf(key) === i).length;
+            return <button type="button" key={name} aria-pressed={i === now} onClick={() => setTab(i)}>{name}{used ? ` (${used})` : ""}</button>;
           })}
         </div>
         {answer.problem && <p class="problem" role="alert">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></p>}

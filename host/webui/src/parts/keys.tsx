@@ -7,6 +7,7 @@ import type { Summary } from "../data/types";
 import { atInstant, changed, go, parse, paused, type Route, toView } from "../state/route";
 import { filterTime } from "../text/format";
 import { readTime } from "./strip";
+import { FLEET_VIEWS } from "../views/fleet_table";
 import { VIEWS } from "../views/table";
 
 // `route` and `summary` of the shown trace.
@@ -91,7 +92,7 @@ function whenThere(view: string, selector: string, act: () => void): void {
 }
 
 // The keys of the frame, and a button that lists all keys.
-export function Keys({ place }: { place: Place | undefined }) {
+export function Keys({ place, fleet }: { place: Place | undefined; fleet?: boolean }) {
   const [shown, show] = useState(false);
   const now = useRef(place);
   now.current = place;
@@ -109,10 +110,11 @@ export function Keys({ place }: { place: Place | undefined }) {
       else if (held && !event.altKey && event.key === "k" && route)
         go(toView(route, "functions")), whenThere("functions", ".view-functions .search", search), done = true;
       else if (!held && !event.altKey && single.on && !typing(event.target) && !pressing(event)) {
-        const view = afterG && VIEWS.find(({ letter }) => letter === event.key), key = KEYS.find((one) => one.key === event.key);
+        const views: { name: string; letter?: string; device?: boolean }[] = fleet ? FLEET_VIEWS : VIEWS;
+        const view = afterG && views.find(({ letter }) => letter === event.key), key = KEYS.find((one) => one.key === event.key);
         afterG = !afterG && event.key === "g";
-        if (view && route)
-          go(toView(route, view.name)), done = true;
+        if (view && (route || fleet))
+          go(toView(route ?? parse(location.hash), view.name, view.device ? {} : { device: undefined })), done = true;
         else if (event.key === "/")
           done = search();
         else if (event.key === "?")

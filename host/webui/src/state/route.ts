@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The address is the state: #/t/ID/VIEW?PARAMETERS. Parameters have REST's names; those with `ui.` are the page's own.
+// The address is the state: #/t/ID/VIEW?PARAMETERS, or #/fleet/VIEW?PARAMETERS. Parameters have REST's names; those with `ui.` are the page's own.
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 
 export interface Route {
   trace: string | undefined;
+  fleet?: boolean; // about the database of many devices
   view: string;
   parameters: URLSearchParams;
 }
 
 // Parameters of REST that are not filters.
-const OWN = new Set(["cost", "by", "sort_by", "order", "events", "function", "contains", "file", "strip_template_args", "base", "base_at",
+const OWN = new Set(["cost", "by", "sort_by", "order", "events", "function", "contains", "file", "strip_template_args", "base", "base_at", "than", "stack", "per",
                      "root_function", "merge_function", "merge_library", "collapse_function", "collapse_library", "collapse_recursion", "split"]);
 
 // Transforms of trees have REST's names, but may occur several times.
@@ -30,6 +31,8 @@ export function parse(hash: string): Route {
   parameters.delete("ui.recursion");
   if (parts[0] === "t" && parts[1])
     return { trace: decodeURIComponent(parts[1]), view: parts[2] ?? "overview", parameters };
+  if (parts[0] === "fleet")
+    return { trace: undefined, fleet: true, view: parts[1] ?? "growth", parameters };
   if (parts[0] && OLD[parts[0]] && parts[1])
     return { trace: decodeURIComponent(parts[1]), view: OLD[parts[0]]!, parameters };
   return { trace: undefined, view: "traces", parameters };
@@ -37,6 +40,8 @@ export function parse(hash: string): Route {
 
 export function address(route: Route): string {
   const query = route.parameters.toString();
+  if (route.fleet)
+    return `#/fleet/${route.view}${query ? "?" + query : ""}`;
   if (!route.trace)
     return "#/" + (query ? "?" + query : "");
   return `#/t/${encodeURIComponent(route.trace)}/${route.view}${query ? "?" + query : ""}`;
@@ -179,7 +184,7 @@ export function question(route: Route, what: string, own: Record<string, string 
     if (value !== undefined && value !== "")
       query.set(name, String(value));
   const text = query.toString();
-  return `/data/${encodeURIComponent(route.trace!)}/${what}${text ? "?" + text : ""}`;
+  return `${route.fleet ? "/fleet" : "/data/" + encodeURIComponent(route.trace!)}/${what}${text ? "?" + text : ""}`;
 }
 
 // The name that `exactly` made an expression of; undefined: it is another expression.

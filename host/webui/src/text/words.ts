@@ -22,7 +22,7 @@ export const LIFETIMES: Record<string, string> = {
 };
 
 export function filterName(name: string): string {
-  return name.replace("leaked", "never freed").replace(/_/g, " ");
+  return name === "app" ? "program" : name.replace("leaked", "never freed").replace(/_/g, " ");
 }
 
 // What a selected time range can mean, and the filter for each meaning.

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""/fleet of the server against a real database: what `heapsonde fleet` says, in pages; and a database that is away, slow or of others."""
+import contextlib
+import http.server
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import urllib.parse
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, '..', 'server')]
+import clickhouse  # noqa: E402
+import page_data  # noqa: E402
+from client import COMMAND, TestCase  # noqa: E402
+from endpoints import Endpoints  # noqa: E402
+from test_description import BY_NAME  # noqa: E402
+
+QUESTIONS = {'growth': {}, 'new': {'firmware': page_data.NEW, 'than': page_data.OLD}, 'devices': {}, 'sessions': {}, 'firmwares': {}, 'stacks': {},
+             f'stack/{page_data.LEAK}': {}, 'flame': {}}
+FORMATS = ('collapsed', 'flamegraph', 'json', 'speedscope', 'heapprofile', 'symbolized')
+
+
+def on_command_line(address, question, **parameters):
+    words = [f'--{name}={value}' for name, value in parameters.items()]
+    done = subprocess.run([COMMAND, 'fleet', *question, *words], capture_output=True, check=True)
+    return done.stdout
+
+
+class Fleet(Endpoints, TestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.addClassCleanup(cls.end)
+        cls.database = clickhouse.Server(os.environ['HEAPSONDE_TEST_SERVER'], cls.folder)
+        subprocess.run([COMMAND, 'fleet', 'init', cls.database.address], check=True, stdout=subprocess.DEVNULL)
+        page_data.fill(cls.database)
+        cls.trace = cls.random_trace('random.dat', 4, 1500)
+        subprocess.run([COMMAND, 'fleet', 'load', cls.database.address, cls.trace, '--device', 'traced', '--labels', 'firmware=0.9'], check=True,
+                       stdout=subprocess.DEVNULL)
+        cls.address = cls.database.address.replace('//', '//keeper:secret%20word@')
+        cls.server = cls.serve('--fleet', cls.address, cls.trace)
+        cls.description = cls.server.json('/openapi.json')
+
+    @staticmethod
+    def end():
+        for process in clickhouse.started:
+            process.kill()
+            process.wait()
+
+    def fleet(self, question, **parameters):
+        return self.server.json(f'/fleet/{question}', **parameters)
+
+    def rows(self, question, count, **parameters):
+        """All rows, page by page."""
+        rows, skip = [], 0
+        while skip is not None:
+            answer = self.fleet(question, count=count, skip=skip, **parameters)
+            self.assertLessEqual(len(answer['rows']), count)
+            rows += answer['rows']
+            skip = answer['next_skip']
+        return rows
+
+    def test_rows_are_those_of_the_command(self):
+        for question, parameters in QUESTIONS.items():
+            if question == 'flame':
+                continue
+            name, *number = question.split('/')
+            with self.subTest(question=question):
+                said = json.loads(on_command_line(self.database, [name, self.database.address, *number, '--json', '--top=1000'], **parameters))
+                shown = self.rows(question, 3, **parameters, **({'frames': 'none'} if name in ('growth', 'new', 'stacks') else {}))
+                if name == 'sessions':
+                    shown = [{key: row[key] for key in row if key != 'trace'} for row in shown]
+                self.assertEqual(shown, said)
+                self.assertGreater(len(said), 0)
+                self.assertEqual(self.rows(question, 1000, **parameters)[0].keys() - {'frames', 'trace'}, said[0].keys())
+        for question, filters in {'stacks': {'function_regex': '^cache_'}, 'devices': {'library': 'libmqtt.so.2', 'firmware': page_data.NEW}, 'growth': {'where': 'not function=~"cache"'},
+                                  'firmwares': {'group_allocations_min': 3000}, f'stack/{page_data.LEAK}': {'alive_at': '3600'}}.items():
+            name, *number = question.split('/')
+            with self.subTest(question=question, filters=filters):
+                words = {key.replace('_', '-'): value for key, value in filters.items()}
+                said = json.loads(on_command_line(self.database, [name, self.database.address, *number, '--json', '--top=1000'], **words))
+                shown = [{key: row[key] for key in row if key != 'frames'} for row in self.rows(question, 1000, **filters)]
+                self.assertEqual(shown, said)
+                self.assertNotEqual(shown, [{key: row[key] for key in row if key != 'frames'} for row in self.rows(question, 1000)] if name != 'growth' else [])
+
+    def test_the_planted_leak_is_the_first_row(self):
+        first = self.fleet('growth')['rows'][0]
+        self.assertEqual((first['stack'], first['firmware'], first['grown_devices'], first['devices'], first['grown_bytes']),
+                         (str(page_data.LEAK), page_data.NEW, page_data.LEAKING, page_data.DEVICES, page_data.LEAKING * 3 * page_data.MIB))
+        self.assertEqual([frame['function'] for frame in first['frames']], ['mqtt_queue_push', 'mqtt_receive', 'session_run', 'main'])
+        self.assertEqual({row['stack'] for row in self.fleet('new', **QUESTIONS['new'])['rows']}, {str(page_data.FRESH), str(page_data.HOSTILE)})
+        holders = self.rows(f'stack/{page_data.LEAK}', 1000, firmware=page_data.NEW)
+        self.assertEqual({row['device'] for row in holders if row['in_use_bytes'] > page_data.MIB}, {f'gw-{page_data.NEW}-{n:02}' for n in range(page_data.LEAKING)})
+
+    def folded(self, **parameters):
+        """{stack: bytes} of a tree; of a difference, of both sides."""
+        tree = self.fleet('flame', **parameters)
+        paths, sums = [], {}
+        for node in range(tree['nodes']):
+            name = tree['strings'][tree['name'][node]] if tree['name'][node] >= 0 else ''
+            paths.append(name if tree['parent'][node] <= 0 else f"{paths[tree['parent'][node]]};{name}")
+            if tree['self_size'][node]:
+                sums[paths[node]] = sums.get(paths[node], 0) + tree['self_size'][node]
+        return sums
+
+    def collapsed(self, *options):
+        text = on_command_line(self.database, ['flame', self.database.address, '--format=collapsed', *options]).decode()
+        return {line.rsplit(' ', 1)[0]: int(line.rsplit(' ', 1)[1]) for line in text.splitlines()}
+
+    def test_a_flame_is_that_of_the_command(self):
+        for options in ({}, {'firmware': page_data.NEW}, {'device': 'gw-1.5-00'}, {'function_regex': 'mqtt'}, {'alive_at': '0'}):
+            words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+            # What is in no line of text is left out of the comparison of lines.
+            with self.subTest(options=options):
+                said = {stack: value for stack, value in self.collapsed(*words).items() if 'AAAA' not in stack}
+                shown = {stack: value for stack, value in self.folded(**options).items() if 'AAAA' not in stack}
+                self.assertEqual(shown, said)
+                for word in FORMATS:
+                    status, headers, body = self.server.ask(f'/fleet/export/{word}/a.file', **options)
+                    self.assertEqual((status, body), (200, on_command_line(self.database, ['flame', self.database.address, f'--format={word}', *words])), word)
+                    self.assertEqual('svg' in headers['Content-Type'], word == 'flamegraph')
+        devices = page_data.DEVICES + 1
+        self.assertEqual(self.folded(firmware=page_data.NEW, per='device')['main;session_run;cache_fill'], 512 * page_data.KIB * page_data.DEVICES // devices)
+        said = self.collapsed('--per-device', f'--firmware={page_data.NEW}')
+        shown = self.folded(firmware=page_data.NEW, per='device')
+        self.assertEqual({stack: value for stack, value in shown.items() if 'AAAA' not in stack}, {stack: value for stack, value in said.items() if 'AAAA' not in stack})
+        cut = self.fleet('flame', nodes=2)
+        self.assertEqual((cut['nodes'], cut['left_out'], cut['size'][0]), (3, True, self.fleet('flame')['size'][0]))
+        inverted = self.fleet('flame', inverted='true', firmware=page_data.NEW)
+        self.assertEqual(inverted['strings'][inverted['name'][1]], 'mqtt_queue_push')
+
+    def test_a_difference_is_one(self):
+        sides = [self.collapsed(f'--firmware={firmware}') for firmware in (page_data.NEW, page_data.OLD)]
+        differs = {stack: abs(sides[0].get(stack, 0) - sides[1].get(stack, 0)) for side in sides for stack in side}
+        shown = self.folded(firmware=page_data.NEW, than=page_data.OLD)
+        self.assertEqual({stack: value for stack, value in shown.items() if 'AAAA' not in stack}, {stack: value for stack, value in differs.items() if value and 'AAAA' not in stack})
+        tree = self.fleet('flame', firmware=page_data.NEW, than=page_data.OLD)
+        self.assertEqual([tree['now_size'][0], tree['base_size'][0]], [sum(side.values()) for side in sides])
+        self.assertEqual(self.folded(firmware=page_data.NEW, than=page_data.NEW), {})
+
+    def test_sessions_know_their_traces(self):
+        traces = {row['device']: row['trace'] for row in self.rows('sessions', 1000)}
+        known, = self.server.json('/list')
+        self.assertEqual({device: trace for device, trace in traces.items() if trace}, {'traced': known['id']})
+
+    def test_every_answer_is_as_described(self):
+        for pattern, operations in self.description['paths'].items():
+            if not pattern.startswith('/fleet'):
+                continue
+            operation = operations['get']
+            path = pattern.replace('{number}', str(page_data.LEAK)).replace('{format}', 'json').replace('{name}', 'a.name')
+            asked = QUESTIONS.get(path.removeprefix('/fleet/'), {})
+            status, headers, body = self.server.ask(path, **asked)
+            self.assertEqual(status, 200, body[:300])
+            if 'application/json' in operation['responses']['200']['content']:
+                self.validate(operation, body)
+            for parameter in self.parameters(operation):
+                if parameter['in'] == 'path' or parameter['name'] == 'custom_filter':
+                    continue
+                value = {**BY_NAME, 'group_leaked_allocations_min': '8', 'group_leaked_allocations_max': '8', 'alive_at': '3600', 'where': 'not function=~"a"', 'firmware': page_data.NEW, 'than': page_data.OLD, 'app': 'gatewayd', 'device': 'gw-1.5-00',
+                         'lifetime': 'only_leaked'}.get(parameter['name'])
+                schema = parameter['schema']
+                value = value or (schema['enum'][-1] if 'enum' in schema else {'integer': '5', 'boolean': 'true'}.get(schema['type'], 'a'))
+                with self.subTest(path=path, parameter=parameter['name']):
+                    status, _, body = self.server.ask(path, **{**asked, **({'firmware': page_data.NEW} if parameter['name'] == 'than' else {}), parameter['name']: value})
+                    reaches = parameter['name'] == 'alive_at' and path.split('/')[2] in ('growth', 'new', 'devices', 'sessions', 'firmwares') or \
+                        parameter['name'].startswith('group_') and path.split('/')[2] in ('growth', 'new')
+                    self.assertEqual(status, 400 if reaches else 200, body[:300])
+                    if reaches:
+                        self.assertIn(f"{parameter['name']}: '".encode(), body)
+
+    def test_what_cannot_be_asked_is_refused_by_name(self):
+        for question, parameters, said in (('stacks', {'size_min': '4K'}, b'size_min: the database has sums'), ('flame', {'thread': 'main'}, b'thread: the database has the sums of all threads'),
+                                           ('devices', {'function_regex': '(?<=a)b'}, b'function_regex'), ('growth', {'device': 'gw-1'}, b"device: 'growth' reads the rollup"),
+                                           ('new', {'firmware': '1'}, b'than: has to be given'), ('flame', {'than': '1'}, b'firmware: has to be given'),
+                                           ('stacks', {'count': '0'}, b'count: '), ('stacks', {'count': '1001'}, b'count: '), ('stacks', {'function_regx': 'a'}, b'did you mean function_regex'),
+                                           ('flame', {'per': 'x'}, b'per: ')):
+            with self.subTest(question=question, parameters=parameters):
+                status, _, body = self.server.ask(f'/fleet/{question}', **parameters)
+                self.assertEqual(status, 400, body)
+                self.assertIn(said, body)
+        done = subprocess.run([COMMAND, 'fleet', 'growth', self.database.address, '--device', 'gw-1'], capture_output=True, check=False)
+        self.assertEqual((done.returncode, b"--device: 'growth' reads the rollup" in done.stderr), (2, True), done.stderr)
+        for path in ('stack/x', 'stack/0', 'stack/-1', 'stack/99999999999999999999', 'export/csv', 'export/nothing'):
+            self.assertEqual(self.server.ask(f'/fleet/{path}')[0], 404, path)
+        self.assertEqual(self.fleet('stack/12345')['rows'], [])
+
+    def test_names_from_devices_are_data(self):
+        device, = [row['device'] for row in self.rows('devices', 1000) if '<img' in row['device']]
+        self.assertEqual(device, page_data.BAD.replace('\0', '\x1a'))
+        for name in ("'", "' OR 1=1 --", '\\', '%27', 'x' * 1000, '\n'):
+            self.assertEqual(self.fleet('devices', device=name)['rows'], [])
+            self.assertEqual(self.fleet('stacks', firmware=name, app=name)['rows'], [])
+
+    def test_without_a_fleet_and_without_a_trace(self):
+        server = self.serve(self.trace)
+        self.assertIsNone(server.json('/fleet')['database'])
+        status, _, body = server.ask('/fleet/growth')
+        self.assertEqual((status, b'--fleet' in body), (404, True))
+        alone = self.serve('--fleet', self.database.address)
+        self.assertEqual(alone.json('/list'), [])
+        self.assertEqual(alone.json('/fleet/growth'), self.fleet('growth'))
+        self.assertEqual(alone.json('/fleet')['database'], self.database.address)
+
+    def test_wrong_addresses_end_the_server_without_the_password(self):
+        for address in ('http://keeper:secret@127.0.0.1/fleet', 'clickhouse://keeper:secret@127.0.0.1', 'clickhouse://keeper:secret@127.0.0.1:x/fleet', 'clickhouse://keeper:secret@127.0.0.1/a b'):
+            done = subprocess.run([COMMAND, 'server', '--port', '0', '--fleet', address], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn('127.0.0.1', done.stderr)
+            self.assertNotIn('secret', done.stdout + done.stderr)
+
+
+class Away(TestCase):
+    """A database that goes and comes, and one with other tables."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.addClassCleanup(Fleet.end)
+        cls.database = clickhouse.Server(os.environ['HEAPSONDE_TEST_SERVER'], cls.folder)
+
+    def test_it_says_so_and_works_again(self):
+        database = self.database
+        server = self.serve('--fleet', database.address.replace('//', '//keeper:secret%20word@'), self.example())
+
+        def said(status, *words):
+            got, _, body = server.ask('/fleet/stacks')
+            self.assertEqual(got, status, body)
+            self.assertEqual(body.count(b'\n'), 1)
+            for word in words:
+                self.assertIn(word.encode(), body)
+            self.assertNotIn(b'secret', body)
+            self.assertEqual(server.ask('/data/last/summary')[0], 200)
+        said(502, 'fleet init')
+        subprocess.run([COMMAND, 'fleet', 'init', database.address], check=True, stdout=subprocess.DEVNULL)
+        page_data.fill(database)
+        self.assertGreater(len(server.json('/fleet/stacks')['rows']), 2)
+        database.kill()
+        said(502, database.address, 'onnect')
+        database.process = None
+        while not database.process:
+            database.start()
+        self.assertGreater(len(server.json('/fleet/stacks')['rows']), 2)
+        database.ask('INSERT INTO version SELECT 99, now() + 100')
+        said(502, 'version 99')
+        wrong = self.serve('--fleet', database.address.replace('//', '//keeper:wrong%20one@'))
+        status, _, body = wrong.ask('/fleet/growth')
+        self.assertEqual((status, b'user and password' in body, b'wrong' in body), (502, True, False), body)
+
+
+class Silent(http.server.ThreadingHTTPServer):
+    """A database that holds its answers back until it is told to give them."""
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(('127.0.0.1', 0), Handler)
+        self.changed, self.open, self.most, self.killed, self.released = threading.Condition(), 0, 0, [], False
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        self.address = f'clickhouse://127.0.0.1:{self.server_address[1]}/fleet'
+
+    def end(self):
+        self.shutdown()
+        self.server_close()
+
+    def until(self, holds):
+        with self.changed:
+            self.changed.wait_for(holds)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+
+    def do_POST(self):  # noqa: N802
+        statement = self.rfile.read(int(self.headers['Content-Length'])).decode()
+        server = self.server
+        with server.changed:
+            if statement.startswith('KILL QUERY'):
+                server.killed.append(statement)
+            else:
+                self.query_id = urllib.parse.parse_qs(self.path.split('?')[1])['query_id'][0]
+                server.open += 1
+                server.most = max(server.most, server.open)
+            server.changed.notify_all()
+            if not statement.startswith('KILL QUERY'):
+                server.changed.wait_for(lambda: server.released or any(self.query_id in killed for killed in server.killed))
+                server.open -= 1
+                server.changed.notify_all()
+        body = b'refused by the test\n'
+        self.send_response(500)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        with contextlib.suppress(OSError):  # nobody waits for it any more
+            self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Slow(TestCase):
+    def test_a_client_that_leaves_ends_its_question(self):
+        database = Silent()
+        server = self.serve('--fleet', database.address, self.example())
+        with socket.create_connection((server.host, server.port)) as client:
+            client.sendall(f'GET /fleet/stacks HTTP/1.1\r\nHost: {server.host}:{server.port}\r\n\r\n'.encode())
+            database.until(lambda: database.open == 1)
+            self.assertEqual(server.ask('/data/last/summary')[0], 200)
+            client.shutdown(socket.SHUT_RDWR)
+        database.until(lambda: database.killed and not database.open)
+        database.end()
+
+    def test_questions_are_asked_a_few_at_a_time(self):
+        database = Silent()
+        server = self.serve('--fleet', database.address)
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(server.ask('/fleet/stacks')[0])) for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        database.until(lambda: database.open == 4)
+        self.assertEqual(server.ask('/list')[0], 200)
+        with database.changed:
+            database.released = True
+            database.changed.notify_all()
+        for thread in threads:
+            thread.join()
+        self.assertEqual((answers, database.most), ([502] * 12, 4))
+        database.end()
+
+    def test_an_answer_that_takes_too_long_is_given_up(self):
+        database = Silent()
+        server = self.serve('--fleet', database.address, '--fleet-timeout', '1', self.example())
+        status, _, body = server.ask('/fleet/stacks')
+        self.assertEqual((status, b'more than 1 s;' in body), (504, True), body)
+        database.until(lambda: database.killed and not database.open)
+        self.assertEqual(server.ask('/data/last/summary')[0], 200)
+        database.end()
+
+
+if __name__ == '__main__':
+    if not os.path.exists(os.environ.get('HEAPSONDE_TEST_SERVER', '')):
+        print('skipped: there is no clickhouse-server')
+        sys.exit(77)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    unittest.main()
