@@ -251,16 +251,18 @@ static bool asked_for(const struct analysis *analysis, uintptr_t address, const 
     return analysis->at - address < instruction->size && (!analysis->exact || analysis->at == address);
 }
 
-// Executes the instruction in the delay slot. Returns its size, 0 when it cannot be decoded.
+// Executes the instruction in the delay slot. Returns its size, 0 if the path ends there: it cannot be decoded, or is
+// the one that is asked for.
 static unsigned run_delay_slot(struct analysis *analysis, uintptr_t address, struct hs_code_state *state)
 {
     struct hs_instruction instruction;
     if (!decode_at(analysis, address, &state->context, &instruction))
         return 0;
     hs_code_state__run(analysis->decoder, state, &instruction);
-    if (asked_for(analysis, address, &instruction))
-        find(analysis, state);
-    return instruction.size;
+    if (!asked_for(analysis, address, &instruction))
+        return instruction.size;
+    find(analysis, state);
+    return 0;
 }
 
 // Whether no instruction between the addresses, which are near each other, writes the register.
@@ -341,7 +343,7 @@ static bool run_instruction(struct analysis *analysis, uintptr_t *address, struc
         if (instruction.likely)
             *untaken = *state;
         unsigned size = run_delay_slot(analysis, next, state);
-        if (!size || analysis->found)
+        if (!size)
             return false;
         next += size;
     }

@@ -89,8 +89,10 @@ static bool knows_return_address(const struct hs_full_walk *walk, const struct h
 // was interrupted there is unwound by its machine code.
 static HS_COLD bool may_switch(struct hs_full_walk *walk, const struct hs_cfi_row *cfi_row, uintptr_t ra)
 {
-    return !walk->exact && cfi_row->cfa_register != HS_DWARF_SP && !cfi_row->cfa_expression &&
-           walk->switches++ < HS_SWITCHES_MAX && hs_call_site__at(hs_code_at(hs_arch_strip(ra)), walk->memory.copy);
+    if (walk->exact || (cfi_row->cfa_register == HS_DWARF_SP && !cfi_row->cfa_expression) ||
+        walk->switches++ >= HS_SWITCHES_MAX)
+        return false;
+    return cfi_row->cfa_expression || hs_call_site__at(hs_code_at(hs_arch_strip(ra)), walk->memory.copy);
 }
 
 static HS_COLD int step_by_cfi_row(struct hs_full_walk *walk, const struct hs_found_cfi_row *found)

@@ -67,6 +67,13 @@ static bool needs_all_registers(const struct hs_walk *walk, const struct hs_odd_
     return odd->fp_base == HS_BASE_REGISTER && !walk->exact;
 }
 
+// Tables of code that switches stacks say which word has kept the other stack, which may lie below. Wine's code returns
+// to behind a system call that was not made, so the return address need not be behind a call.
+static HS_COLD bool may_switch(const struct hs_walk *walk, const struct hs_odd_rule *odd)
+{
+    return odd->cfa_deref && !walk->exact && walk->full->switches++ < HS_SWITCHES_MAX;
+}
+
 static HS_COLD int step_by_table(struct hs_walk *walk, const struct hs_odd_rule *odd)
 {
     if (needs_all_registers(walk, odd))
@@ -78,7 +85,7 @@ static HS_COLD int step_by_table(struct hs_walk *walk, const struct hs_odd_rule 
     if (!read_return_address(walk, odd, cfa, &pc) || !read_frame_pointer(walk, odd, cfa, &fp))
         return HS_END_BAD_STACK;
     // A leaf that was interrupted may have no frame at all.
-    if (!odd->signal && (cfa < walk->sp || (cfa == walk->sp && odd->ra_base != HS_BASE_LINK)))
+    if (!odd->signal && cfa <= walk->sp && !(cfa == walk->sp ? odd->ra_base == HS_BASE_LINK : may_switch(walk, odd)))
         return HS_END_BAD_STACK;
     pc = hs_arch_strip(pc);
     // Where it was interrupted, a function may have a table that is a word off.

@@ -13,17 +13,12 @@
 // exponential time to spell out.
 #define LONGEST_MANGLED 8192
 
-// "name@VERSION" or "name@@VERSION", and nothing else.
 static void drop_version(char *name)
 {
-    char *at = strchr(name, '@');
-    if (!at || at == name)
-        return;
-    const char *version = at + 1 + (at[1] == '@');
-    for (const char *c = version; *c; c++)
-        if (!isalnum((unsigned char)*c) && !strchr("._-+", *c))
-            return;
-    if (*version)
+    char *at = strrchr(name, '@');
+    if (at && at > name && at[-1] == '@')
+        at--;
+    if (at && at > name)
         *at = 0;
 }
 
@@ -74,7 +69,8 @@ static char *demangled(const char *name)
     char *plain = strdup(name);
     if (!plain)
         return NULL;
-    drop_version(plain);
+    // No mangled name has this character within.
+    plain[strcspn(plain, "@")] = 0;
     drop_suffixes(plain);
     char *readable = cplus_demangle(plain, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
     free(plain);
@@ -90,15 +86,15 @@ static char *demangled(const char *name)
 }
 #endif
 
-char *hs_demangle(const char *name, bool from_table)
+char *hs_demangle(const char *name, enum hs_name_source source)
 {
     char *readable = looks_mangled(name) && strlen(name) <= LONGEST_MANGLED ? demangled(name) : NULL;
     if (readable)
         return readable;
     readable = strdup(name);
-    if (readable && from_table) {
+    if (readable && source == HS_NAME_VERSIONED)
         drop_version(readable);
+    if (readable && source != HS_NAME_GIVEN)
         drop_suffixes(readable);
-    }
     return readable;
 }

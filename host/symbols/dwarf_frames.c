@@ -456,7 +456,7 @@ uint32_t hs_dwarf__frames(struct hs_dwarf *self, uint64_t address, struct hs_dwa
         Dwarf_Die *die = &chain[count - 1 - i];
         frames[i].function = function_name(die);
         frames[i].declared = declaration(die, unit);
-        frames[i].from_table = false;
+        frames[i].source = HS_NAME_GIVEN;
         frames[i].directory = frames[0].directory;
         if (i + 1 < count)
             call_site(die, unit, &frames[i + 1]);

@@ -7,6 +7,8 @@
 
 #include "host/symbols/package.h"
 
+#include "host/symbols/demangle.h"
+
 #include <elfutils/libdw.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,9 +19,9 @@ struct hs_dwarf;
 
 // One frame. The Dwarf owns the names.
 struct hs_dwarf_frame {
-    const char *function;  // linker name, if there is one; NULL: unknown
-    const char *declared;  // file of the declaration; NULL: unknown
-    bool from_table;       // the name comes from a symbol table
+    const char *function; // linker name, if there is one; NULL: unknown
+    const char *declared; // file of the declaration; NULL: unknown
+    enum hs_name_source source;
     const char *directory; // base of a relative file name; NULL: unknown
     const char *file;
     uint32_t line;

@@ -245,7 +245,8 @@ uint32_t hs_module_symbols__frames(struct hs_module_symbols *self, uint64_t addr
         const char *linked = linked_name(self, address);
         if (!outermost->function || is_mangled(linked)) {
             outermost->function = linked;
-            outermost->from_table = true;
+            outermost->source =
+                hs_symbol_table__is_versioned(&self->table, linked) ? HS_NAME_VERSIONED : HS_NAME_LINKED;
         }
     }
     return outermost->function || outermost->file ? count : 0;

@@ -183,11 +183,9 @@ static void end_unsized_at_next(struct hs_symbol_table *table)
     }
 }
 
-static bool is_thumb_machine(Dwfl_Module *module)
+static bool is_thumb_machine(Elf *elf)
 {
-    Dwarf_Addr bias;
     GElf_Ehdr header;
-    Elf *elf = dwfl_module_getelf(module, &bias);
     return elf && gelf_getehdr(elf, &header) && header.e_machine == EM_ARM;
 }
 
@@ -200,7 +198,9 @@ int hs_symbol_table__load(struct hs_symbol_table *table, Dwfl_Module *module)
     table->symbols = malloc((size_t)count * sizeof(*table->symbols));
     if (!table->symbols)
         return -ENOMEM;
-    bool thumb = is_thumb_machine(module);
+    Dwarf_Addr bias;
+    table->file = dwfl_module_getelf(module, &bias);
+    bool thumb = is_thumb_machine(table->file);
     struct files files = {0};
     for (int i = 0; i < count; i++) {
         if (read_symbol(module, i, thumb, &files, &table->symbols[table->count]))
@@ -234,4 +234,49 @@ const char *hs_symbol_table__find(const struct hs_symbol_table *table, uint64_t 
             return symbol->name;
     }
     return NULL;
+}
+
+// ---- versions ------------------------------------------------------------------------------------------------------
+
+// Also where the section's contents, and so its type, went with the code.
+static bool are_stripped_versions(Elf *elf, const GElf_Shdr *header)
+{
+    size_t names = 0;
+    const char *name = elf_getshdrstrndx(elf, &names) ? NULL : elf_strptr(elf, names, header->sh_name);
+    return header->sh_type == SHT_NOBITS && name && !strcmp(name, ".gnu.version_d");
+}
+
+static bool defines(Elf *elf, Elf_Data *data, const GElf_Shdr *header, const char *version)
+{
+    GElf_Verdef definition;
+    GElf_Verdaux name;
+    size_t at = 0;
+    // Each definition has a size, so this ends.
+    while (data && at < INT32_MAX && gelf_getverdef(data, (int)at, &definition)) {
+        size_t first = at + definition.vd_aux;
+        const char *found = first < INT32_MAX && gelf_getverdaux(data, (int)first, &name)
+                                ? elf_strptr(elf, header->sh_link, name.vda_name)
+                                : NULL;
+        if (found && !strcmp(found, version))
+            return true;
+        if (definition.vd_next < sizeof(Elf32_Verdef))
+            return false;
+        at += definition.vd_next;
+    }
+    return false;
+}
+
+bool hs_symbol_table__is_versioned(const struct hs_symbol_table *table, const char *name)
+{
+    const char *at = name ? strrchr(name, '@') : NULL;
+    Elf_Scn *section = NULL;
+    GElf_Shdr header;
+    while (at && at[1] && table->file && (section = elf_nextscn(table->file, section))) {
+        if (!gelf_getshdr(section, &header))
+            continue;
+        if (are_stripped_versions(table->file, &header) ||
+            (header.sh_type == SHT_GNU_verdef && defines(table->file, elf_getdata(section, NULL), &header, at + 1)))
+            return true;
+    }
+    return false;
 }

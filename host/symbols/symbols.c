@@ -88,9 +88,9 @@ static const struct hs_frames *known_answer(const struct hs_symbols *self, int k
 
 // ---- names ---------------------------------------------------------------------------------------------------------
 
-static const char *readable_name(struct hs_symbols *self, const char *linked, bool from_table)
+static const char *readable_name(struct hs_symbols *self, const char *linked, enum hs_name_source source)
 {
-    char *name = hs_demangle(linked, from_table);
+    char *name = hs_demangle(linked, source);
     const char *kept = name ? hs_strings__add(self->strings, name) : NULL;
     free(name);
     return kept;
@@ -206,7 +206,7 @@ static struct hs_frames *module_frames(struct hs_symbols *self, struct hs_module
     for (uint32_t i = 0; i < count; i++) {
         bool named = found[i].function && *found[i].function;
         frame[i].function =
-            named ? readable_name(self, found[i].function, found[i].from_table) : offset_name(self, module, address);
+            named ? readable_name(self, found[i].function, found[i].source) : offset_name(self, module, address);
         frame[i].linked = named ? hs_strings__add(self->strings, found[i].function) : NULL;
         frame[i].kind = named ? HS_FRAME_NAMED : HS_FRAME_OFFSET;
         frame[i].file = source_file(self, &found[i]);

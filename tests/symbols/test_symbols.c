@@ -299,14 +299,13 @@ END_TEST
 
 static void expect_demangled(const char *linked, const char *readable)
 {
-    char *name = hs_demangle(linked, true);
+    char *name = hs_demangle(linked, HS_NAME_LINKED);
     ck_assert_str_eq(name, readable);
     free(name);
 }
 
 START_TEST(test_demangling)
 {
-    expect_demangled("malloc@@GLIBC_2.2.5", "malloc");
     expect_demangled("_ZnwmSt11align_val_t", "operator new(unsigned long, std::align_val_t)");
     expect_demangled("_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE", "core::fmt::Formatter::write_str");
     expect_demangled("_RNvCs1234_7mycrate3foo", "mycrate::foo");
@@ -316,7 +315,7 @@ START_TEST(test_demangling)
     expect_demangled("", "");
     expect_demangled("@", "@");
     expect_demangled("copy.isra.0.part.12.cold", "copy");
-    expect_demangled("open@GLIBC_2.2.5", "open");
+    expect_demangled("op@thing", "op@thing");
     // What only looks like it, in the middle of a name.
     expect_demangled("main.coldStart", "main.coldStart");
     expect_demangled("main.part.Size", "main.part.Size");
@@ -329,7 +328,7 @@ END_TEST
 
 static void expect_given(const char *given, const char *readable)
 {
-    char *name = hs_demangle(given, false);
+    char *name = hs_demangle(given, HS_NAME_GIVEN);
     ck_assert_str_eq(name, readable);
     free(name);
 }
@@ -341,6 +340,49 @@ START_TEST(test_given_names)
     expect_given("a.part.0", "a.part.0");
     expect_given("_ZN6sample5outerEm.part.0.cold", "sample::outer(unsigned long)");
     expect_given("_ZN6sample5outerEm@@V1", "sample::outer(unsigned long)");
+}
+END_TEST
+
+// What the linker writes behind the name of a symbol with a version, and names that only look like it.
+static const char versions_source[] = "static void op(void) __asm__(\"\\\"op@thing\\\"\") __attribute__((used));\n"
+                                      "static void pair(void) __asm__(\"\\\"pair@@V1.x\\\"\") __attribute__((used));\n"
+                                      "static void op(void) {}\n"
+                                      "static void pair(void) {}\n"
+                                      "void older(void) {}\n"
+                                      "void newer(void) {}\n"
+                                      "__asm__(\".symver older, taken@V0\");\n"
+                                      "__asm__(\".symver newer, taken@@V1\");\n";
+
+static void expect_version(const struct hs_symbols_options *options, const char *described, const char *path,
+                           const char *linked, const char *readable)
+{
+    struct session session;
+    open_session(&session, options, described, path, 0);
+    const char *answer = frames_at(&session, symbol(described, linked));
+    ck_assert_msg(!strncmp(answer, readable, strlen(readable)), "%s: %s", linked, answer);
+    close_session(&session);
+}
+
+START_TEST(test_versions)
+{
+    FILE *file = fopen(text("%s/versions.c", work), "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(versions_source, file);
+    fclose(file);
+    shell("printf 'V0 { global: taken; local: *; }; V1 { global: taken; } V0;' >map && "
+          "gcc -shared -fPIC -O1 -Wl,--build-id -Wl,--version-script=map versions.c -o versions");
+    char *path = strdup(text("%s/versions", work));
+    expect_version(NULL, path, path, "op@thing", "op@thing|");
+    expect_version(NULL, path, path, "pair@@V1.x", "pair@@V1.x|");
+    expect_version(NULL, path, path, "taken@V0", "taken|");
+    expect_version(NULL, path, path, "taken@@V1", "taken|");
+    // Where only the debug information is on this machine.
+    const char *place = build_id_file("debug", path);
+    shell("mkdir -p $(dirname %s) && objcopy --only-keep-debug versions %s", place, place);
+    const char *folder = text("%s/debug", work);
+    struct hs_symbols_options options = {.debug_dirs = &folder, .debug_dir_count = 1};
+    expect_version(&options, path, "/nonexistent/versions", "taken@@V1", "taken|");
+    free(path);
 }
 END_TEST
 
@@ -459,6 +501,7 @@ int main(void)
     tcase_add_test(tests, test_mini_debug_information);
     tcase_add_test(tests, test_demangling);
     tcase_add_test(tests, test_given_names);
+    tcase_add_test(tests, test_versions);
     tcase_add_test(tests, test_other_build);
     tcase_add_test(tests, test_missing_file);
     tcase_add_test(tests, test_other_machine);
