@@ -369,6 +369,11 @@ void hs_rest__control(struct hs_rest *rest, const struct hs_rest_control *contro
     rest->control = control;
 }
 
+void hs_rest__folders(struct hs_rest *rest, const struct hs_rest_folders *folders)
+{
+    rest->folders = folders;
+}
+
 int hs_rest__expect(struct hs_rest *rest, const char *path)
 {
     return hs_importing__expect(rest->importing, path);

@@ -10,6 +10,7 @@ import { after, before, test } from "node:test";
 import { axe, boxBelow, get, launch, open, rowsAre, serve, settled } from "./browser.mjs";
 import { commands } from "./command.mjs";
 import { criteria } from "./criteria.mjs";
+import { devices } from "./devices.mjs";
 import { dumps } from "./dumps.mjs";
 import { failures } from "./failures.mjs";
 import { keys } from "./keys.mjs";
@@ -780,6 +781,7 @@ looks({ page, view, programs });
 moments({ page, view, programs });
 places({ page, view, programs, inFolder, browser: () => browser, record: recordSource });
 commands({ view, inFolder, browser: () => browser });
+devices({ inFolder, browser: () => browser });
 lines({ view, programs, inFolder, browser: () => browser, record: recordSource });
 criteria({ page, view, count, programs, command, browser: () => browser, environment: process.env });
 

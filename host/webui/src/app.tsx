@@ -155,7 +155,7 @@ function Trace({ route, row, rows }: { route: Route; row: ListRow; rows: ListRow
             {row.growing && <p class="note">The trace is still growing. {route.parameters.has("to") ? `Paused: what was allocated after ${route.parameters.get("to")} is left out. ` : ""}
               <button type="button" onClick={() => location.reload()}>Refresh</button>{" "}
               <button type="button" aria-pressed={route.parameters.has("to")} onClick={() => go(paused(route, summary))}>Pause</button></p>}
-            {row.growing && !report && <Control route={route} />}
+            {(row.growing || row.dumps !== null) && !report && <Control path={(own = {}) => question(route, "control", own, false)} />}
             <div class={"view view-" + view.name} data-view={view.name}>
               <Boundary of={address(route)}><view.component route={route} summary={summary} /></Boundary>
             </div>
