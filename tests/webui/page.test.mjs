@@ -680,6 +680,7 @@ test("a trace of sums has the views that it can have", async () => {
     await settled(page);
     const names = await page.locator(".rail a").allInnerTexts();
     assert.ok(names.length > 5 && names.length < VIEWS.length, names.join());
+    assert.ok(names.includes("Differences"), "of its ticks");
     for (const name of names) {
       await page.locator(".rail a", { hasText: new RegExp(`^${name}$`) }).click();
       await settled(page);
