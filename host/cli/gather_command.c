@@ -47,6 +47,7 @@ static int gather(const struct hs_arguments *arguments)
                                         .once = hs_arguments__flag(arguments, "once"),
                                         .patience = hs_arguments__number(arguments, "patience", 60 * SECOND),
                                         .insecure = hs_arguments__flag(arguments, "insecure"),
+                                        .commands = true,
                                         .form = choose_form(arguments)};
     struct hs_gather_store *store = NULL;
     struct hs_fleet_metrics *metrics = NULL;

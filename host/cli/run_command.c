@@ -242,7 +242,7 @@ static void show_trace(const struct hs_arguments *arguments, const struct hs_rec
                                        .listen = "127.0.0.1:0",
                                        .token = getenv("HEAPSONDE_TOKEN"),
                                        .symbols = &symbols,
-                                       .paths = &path,
+                                       .paths = (const char *const[]){path},
                                        .count = 1,
                                        .open = true,
                                        .out = stderr};

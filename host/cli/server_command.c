@@ -12,6 +12,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Splits what was given into traces, and folders of `gather`. The caller frees the array. NULL: out of memory.
+static const char **take_folders(struct hs_serving *serving)
+{
+    const int given = serving->count;
+    const char **split = calloc((size_t)given, sizeof(*split));
+    int traces = 0, folders = 0;
+    for (int i = 0; split && i < given; i++) {
+        if (hs_is_gathered_folder(serving->paths[i]))
+            split[given - ++folders] = serving->paths[i];
+        else
+            split[traces++] = serving->paths[i];
+    }
+    if (!split) {
+        hs_complain(serving->command, "out of memory");
+        return NULL;
+    }
+    serving->paths = split;
+    serving->count = traces;
+    serving->folders.path = split + traces;
+    serving->folders.count = (size_t)folders;
+    return split;
+}
+
 static int serve(const struct hs_arguments *arguments, const struct hs_symbols_options *symbols,
                  const struct hs_suppressions *suppressions)
 {
@@ -32,12 +55,13 @@ static int serve(const struct hs_arguments *arguments, const struct hs_symbols_o
                                  .listen = listen,
                                  .token = hs_arguments__text(arguments, "token", getenv("HEAPSONDE_TOKEN")),
                                  .symbols = symbols,
-                                 .paths = arguments->operands,
+                                 .paths = (const char *const *)arguments->operands,
                                  .count = arguments->operand_count,
                                  .suppressions = suppressions,
                                  .control = controls ? &control : NULL,
                                  .fleet = hs_arguments__text(arguments, "fleet", NULL),
                                  .fleet_seconds = (unsigned)hs_arguments__number(arguments, "fleet-timeout", 60),
+                                 .folders = {.devices = hs_gathered_devices},
                                  .open = hs_arguments__flag(arguments, "open")};
     const char **sources = hs_arguments__texts(arguments, "source", &serving.source_count);
     if (!sources) {
@@ -45,9 +69,13 @@ static int serve(const struct hs_arguments *arguments, const struct hs_symbols_o
         status = HS_EXIT_FAILURE;
     }
     serving.sources = sources;
+    const char **folders = take_folders(&serving);
+    if (!folders)
+        status = HS_EXIT_FAILURE;
     if (status == HS_EXIT_OK)
         status = hs_serving__run(&serving);
     hs_shared_key__forget(&key);
+    free(folders);
     free(sources);
     return status;
 }
@@ -104,8 +132,9 @@ static const struct hs_option options[] = {
      .help = "show the text of source files below this folder; no other files of this machine are shown",
      .repeatable = true},
     {.name = "control",
-     .help = "let clients mark, stop, start and flush the recording of processes that write the traces on this machine "
-             "and listen (run --listen)"},
+     .help = "let clients command the processes that write the traces or send them to 'heapsonde gather': mark, stop, "
+             "start, flush; of processes that are sampled, dump and rate. Those on this machine have to listen (run "
+             "--listen) or have a control socket"},
     {.name = "fleet",
      .kind = HS_OPTION_TEXT,
      .argument = "DATABASE",
@@ -132,9 +161,10 @@ const struct hs_command hs_command_server = {
     .synopsis = "[OPTIONS] [FILE...]",
     .summary = "answer questions about traces over HTTP",
     .description = "Opens traces and heap dumps, prints an address and answers there until it is interrupted. A folder "
-                   "of heap dumps is one series. With --fleet, /fleet/... asks a database of many devices. "
-                   "Browsers get a page that shows them. For programs, /list lists the traces and /data/ID/... "
-                   "queries one of them, "
+                   "of heap dumps is one series. Of a folder into which 'heapsonde gather' receives, all traces are "
+                   "shown as they come. With --fleet, /fleet/... asks a database of many devices. "
+                   "Browsers get a page that shows them. For programs, /list lists the traces and "
+                   "/data/ID/... queries one of them, "
                    "where 'last' is the last on the command line. / lists the endpoints and /openapi.json describes "
                    "them. Without a token, only requests from this machine are answered.",
     .operand = HS_OPERAND_TRACE,

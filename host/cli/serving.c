@@ -5,6 +5,7 @@
 #include "host/cli/browser.h"
 #include "host/cli/foreign.h"
 #include "host/cli/progress.h"
+#include "host/cli/served_folder.h"
 #include "host/rest/rest.h"
 
 #include <errno.h>
@@ -22,12 +23,20 @@ struct serving_reading {
 };
 
 // Signals are blocked, so that no thread of the server is interrupted: they are looked for.
-static void note_progress(void *context, uint64_t done, uint64_t total)
+static void note_signals(void *context, uint64_t done, uint64_t total)
 {
     struct serving_reading *reading = context;
     const struct timespec at_once = {0};
+    (void)done;
+    (void)total;
     if (sigtimedwait(&reading->signals, NULL, &at_once) > 0)
         reading->cancel = 1;
+}
+
+static void note_progress(void *context, uint64_t done, uint64_t total)
+{
+    struct serving_reading *reading = context;
+    note_signals(context, done, total);
     hs_progress__update(&reading->progress, done, total);
 }
 
@@ -82,11 +91,75 @@ static int read_all(struct hs_rest *rest, const struct hs_serving *serving, stru
     return result;
 }
 
+// ---- folders that grow ----------------------------------------------------------------------------------------------
+
+struct serving_folders {
+    struct hs_rest *rest;
+    const struct hs_serving *serving;
+    struct serving_reading *reading;
+    struct hs_served_folder *folder;
+    size_t count;
+};
+
+static int add_of_folder(void *context, const char *path, bool last)
+{
+    const struct serving_folders *folders = context;
+    struct hs_error error;
+    const struct hs_query_control control = {
+        .progress = note_signals, .context = folders->reading, .cancel = &folders->reading->cancel};
+    if (hs_rest__expect(folders->rest, path))
+        return -ENOMEM;
+    const int result = hs_rest__add(folders->rest, path, &control, &error);
+    if (folders->reading->cancel)
+        return -ECANCELED;
+    if (result && result != -EEXIST && last)
+        hs_complain(folders->serving->command, "%s", error.message);
+    return result == -EEXIST ? 0 : result;
+}
+
+static int look_at_folders(struct serving_folders *folders)
+{
+    int result = 0;
+    for (size_t i = 0; i < folders->count && !result; i++)
+        result = hs_served_folder__look(&folders->folder[i], add_of_folder, folders);
+    if (result == -ENOMEM)
+        hs_complain(folders->serving->command, "out of memory");
+    return result;
+}
+
+static int start_folders(struct serving_folders *folders)
+{
+    folders->count = folders->serving->folders.count;
+    folders->folder = calloc(folders->count + 1, sizeof(*folders->folder));
+    for (size_t i = 0; folders->folder && i < folders->count; i++)
+        folders->folder[i].path = folders->serving->folders.path[i];
+    return folders->folder ? look_at_folders(folders) : -ENOMEM;
+}
+
+static void free_folders(struct serving_folders *folders)
+{
+    for (size_t i = 0; folders->folder && i < folders->count; i++)
+        hs_served_folder__free(&folders->folder[i]);
+    free(folders->folder);
+}
+
+// Until a signal comes.
+static int wait(struct serving_folders *folders)
+{
+    const struct timespec second = {.tv_sec = 1};
+    int number = 0, result = 0;
+    if (!folders->count)
+        sigwait(&folders->reading->signals, &number);
+    while (folders->count && !result && sigtimedwait(&folders->reading->signals, NULL, &second) < 0)
+        result = look_at_folders(folders);
+    return result;
+}
+
 static int serve(struct hs_rest *rest, const struct hs_serving *serving, struct serving_reading *reading)
 {
     struct hs_http_server *server;
     struct hs_error error;
-    int number = 0;
+    struct serving_folders folders = {.rest = rest, .serving = serving, .reading = reading};
     const struct hs_http_options options = {.listen = serving->listen,
                                             .token = serving->token,
                                             .pages = hs_rest__pages(rest),
@@ -102,13 +175,16 @@ static int serve(struct hs_rest *rest, const struct hs_serving *serving, struct 
     if (serving->open)
         show(serving, hs_http__address(server));
     int result = read_all(rest, serving, reading);
+    if (!result && !reading->cancel)
+        result = start_folders(&folders);
     if (!result && !reading->cancel) {
         FILE *out = serving->out ? serving->out : stdout;
         fprintf(out, "%s\n", hs_http__address(server));
         fflush(out);
-        sigwait(&reading->signals, &number);
+        result = wait(&folders);
     }
     hs_http__stop(server);
+    free_folders(&folders);
     return result && !reading->cancel ? HS_EXIT_FAILURE : HS_EXIT_OK;
 }
 
@@ -124,6 +200,8 @@ int hs_serving__run(const struct hs_serving *serving)
         hs_rest__serve_sources(rest, serving->sources, serving->source_count);
     if (rest)
         hs_rest__control(rest, serving->control);
+    if (rest)
+        hs_rest__folders(rest, &serving->folders);
     for (int i = 0; i < serving->count && !failed; i++)
         failed = hs_rest__expect(rest, serving->paths[i]);
     struct hs_error error = {.message = "out of memory"};

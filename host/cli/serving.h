@@ -5,12 +5,12 @@
 #define HEAPSONDE_HOST_CLI_SERVING_H
 
 #include "host/cli/command.h"
+#include "host/rest/rest.h"
 #include "host/symbols/symbols.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 
-struct hs_rest_control;
 struct hs_suppressions;
 
 struct hs_serving {
@@ -18,8 +18,9 @@ struct hs_serving {
     const char *listen;               // as hs_http_options.listen
     const char *token;                // may be NULL
     const struct hs_symbols_options *symbols;
-    char *const *paths;
+    const char *const *paths;
     int count;
+    struct hs_rest_folders folders;             // whose traces are shown as they come
     const struct hs_suppressions *suppressions; // of findings; may be NULL
     const char *const *sources;                 // folders with source files that may be shown
     size_t source_count;

@@ -3,7 +3,7 @@
 
 #include "host/cli/foreign.h"
 #include "host/cli/progress.h"
-#include "host/import/import.h"
+#include "host/import/ticks.h"
 #include "host/query/query.h"
 #include "host/store/torn_pages.h"
 
@@ -112,6 +112,11 @@ static int ask(struct hs_opened *opened, const struct hs_filter *filter, struct 
     struct hs_progress progress;
     hs_progress__start(&progress, "adding up", false);
     struct hs_query_control control = {.progress = hs_progress__update, .context = &progress, .drops_pages = true};
+    if (hs_ticks__are_asked(opened->store, filter)) {
+        const int failed = hs_ticks__totals(subject->path, opened->store, filter, &control, &subject->totals, error);
+        hs_progress__end(&progress);
+        return failed;
+    }
     int result = hs_query__totals(opened->store, filter, &control, &subject->totals, error);
     subject->peak = summary->peak;
     subject->peak_time = summary->peak_time;

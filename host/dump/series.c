@@ -383,6 +383,7 @@ static int make_sums(void *context, const struct hs_dump_view *view, struct hs_s
     series->facts[3] = (struct hs_store_fact){"attached", hs_dump__fact(series->dump[series->count - 1], "attached")};
     series->facts[4] =
         (struct hs_store_fact){"older-bytes", hs_dump__fact(series->dump[series->count - 1], "older-bytes")};
+    series->facts[5] = (struct hs_store_fact){"host", hs_dump__fact(series->dump[series->count - 1], "host")};
     tables->facts = series->facts;
     tables->fact_count = sizeof(series->facts) / sizeof(series->facts[0]);
     return 0;

@@ -3,11 +3,13 @@
 
 #include "host/base/clock.h"
 #include "host/gather/door.h"
+#include "host/gather/folder_socket.h"
 #include "host/gather/worker.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +22,7 @@ struct gather {
     struct hs_traces *traces;
     struct hs_workers *workers;
     struct hs_door *door;
+    struct hs_folder_socket *socket; // NULL: none
     struct hs_address listen;
     struct hs_targets targets;
     uint64_t silent_since; // 0: there is a connection, or nothing is missing
@@ -128,6 +131,14 @@ static int start_workers(struct gather *gather, struct hs_error *error)
     return hs_workers__start(&gather->workers, &workers, error);
 }
 
+// Some file systems have no sockets: everything else works there, too.
+static void start_socket(struct gather *gather)
+{
+    struct hs_error error;
+    if (gather->options->commands && hs_folder_socket__start(&gather->socket, gather->traces, gather->workers, &error))
+        fprintf(stderr, "heapsonde gather: %s\n", error.message);
+}
+
 static int start(struct gather *gather, struct hs_error *error)
 {
     int failed = parse_select(gather, error);
@@ -143,11 +154,14 @@ static int start(struct gather *gather, struct hs_error *error)
         failed = start_workers(gather, error);
     if (!failed)
         failed = hs_door__start(gather->door, gather->workers, error);
+    if (!failed)
+        start_socket(gather);
     return failed;
 }
 
 static void stop(struct gather *gather)
 {
+    hs_folder_socket__stop(gather->socket);
     if (gather->door)
         hs_door__stop(gather->door);
     if (gather->workers)

@@ -34,6 +34,7 @@ struct hs_gather_options {
     bool once;         // end when every stream that began has ended
     uint64_t patience; // with `once`: give unfinished streams up after this many ns without a connection
     bool insecure;
+    bool commands;            // make a socket in the folder, see host/gather/folder_socket.h
     struct hs_shared_key key; // length 0: no encryption
     enum hs_notices_form form;
     struct hs_gather_observer observers[HS_GATHER_OBSERVERS];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/gather/stream.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { MOST_PIECES = 64 };
@@ -103,6 +104,17 @@ static enum hs_refusal take_refused(struct hs_gather_stream *stream, const struc
     return HS_REFUSAL_DEVICE;
 }
 
+// An answer to a request that nobody waits for, or that this connection did not send, is of no use.
+static void take_answer(struct hs_gather_stream *stream, const struct hs_gather_link_frame *frame)
+{
+    if (!stream->request || stream->request_due || frame->length < 8 ||
+        hs_wire__get(frame->payload, 4) != stream->request_number)
+        return;
+    hs_gather_request__answer(stream->request, (uint32_t)hs_wire__get(frame->payload + 4, 4), frame->payload + 8,
+                              frame->length - 8);
+    stream->request = NULL;
+}
+
 static enum hs_refusal take_frame(struct batch *batch, const struct hs_gather_link_frame *frame)
 {
     switch (frame->kind) {
@@ -114,6 +126,9 @@ static enum hs_refusal take_frame(struct batch *batch, const struct hs_gather_li
         return take_end(batch, frame);
     case HS_WIRE_REFUSED:
         return take_refused(batch->stream, frame);
+    case HS_WIRE_ANSWER:
+        take_answer(batch->stream, frame);
+        return HS_REFUSAL_NONE;
     case HS_WIRE_AUTH:
         return HS_REFUSAL_ORDER;
     default:
@@ -142,6 +157,27 @@ size_t hs_gather_stream__take(const struct hs_gather_stream_context *context, st
     return used;
 }
 
+void hs_gather_stream__ask(struct hs_gather_stream *stream, struct hs_gather_request *request)
+{
+    if (stream->request || !stream->trace) {
+        hs_gather_request__fail(request, stream->request ? -EBUSY : -ENOTCONN);
+        return;
+    }
+    stream->request = request;
+    stream->request_number++;
+    stream->request_due = true;
+}
+
+static size_t fill_request(struct hs_gather_stream *stream, uint8_t *out)
+{
+    uint8_t *payload = out + HS_WIRE_LENGTH_SIZE + HS_WIRE_KIND_SIZE;
+    const char *text = hs_gather_request__text(stream->request);
+    const size_t length = strlen(text);
+    hs_wire__put(payload, stream->request_number, 4);
+    memcpy(payload + 4, text, length);
+    return hs_wire__seal(&stream->link.from_host, HS_WIRE_REQUEST, out, length + 4);
+}
+
 size_t hs_gather_stream__fill(struct hs_gather_stream *stream, uint8_t out[HS_STREAM_OUT])
 {
     size_t length = 0;
@@ -159,6 +195,9 @@ size_t hs_gather_stream__fill(struct hs_gather_stream *stream, uint8_t out[HS_ST
     if (stream->ping_due)
         length += hs_gather_link__empty(&stream->link, HS_WIRE_PING, out + length);
     stream->ping_due = false;
+    if (stream->request_due)
+        length += fill_request(stream, out + length);
+    stream->request_due = false;
     return length;
 }
 
@@ -166,6 +205,9 @@ void hs_gather_stream__close(const struct hs_gather_stream_context *context, str
                              enum hs_refusal why)
 {
     struct hs_gathered_row row;
+    if (stream->request)
+        hs_gather_request__fail(stream->request, -ENOTCONN);
+    stream->request = NULL;
     if (stream->trace) {
         bool lasting = why != HS_REFUSAL_REPLACED;
         bool fault = why == HS_REFUSAL_DEVICE || why == HS_REFUSAL_HEADER || why == HS_REFUSAL_QUOTA ||

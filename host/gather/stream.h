@@ -7,6 +7,7 @@
 
 #include "host/gather/link.h"
 #include "host/gather/notices.h"
+#include "host/gather/request.h"
 #include "host/gather/select.h"
 #include "host/gather/traces.h"
 
@@ -25,7 +26,9 @@ struct hs_gather_stream {
     uint64_t expected;         // offset of the next DATA
     uint64_t stored, acknowledged;
     char detail[256]; // text of the device when it refused
-    bool want_due, ping_due;
+    bool want_due, ping_due, request_due;
+    struct hs_gather_request *request; // that waits for its answer; NULL: none
+    uint32_t request_number;
     bool ended;  // END has come
     bool synced; // everything is on the disk
     bool done;   // the end was acknowledged: the device may close
@@ -38,8 +41,13 @@ size_t hs_gather_stream__take(const struct hs_gather_stream_context *context, st
 
 // Makes the frames that are due. It is called again only after these were sent, so that a peer that does not read costs
 // nothing.
-#define HS_STREAM_OUT ((size_t)3 * HS_GATHER_LINK_SMALL)
+#define HS_STREAM_OUT                                                                                                  \
+    ((size_t)3 * HS_GATHER_LINK_SMALL + HS_WIRE_LENGTH_SIZE + HS_WIRE_KIND_SIZE + 4 + HS_GATHER_REQUEST_MOST +         \
+     HS_WIRE_TAG_SIZE)
 size_t hs_gather_stream__fill(struct hs_gather_stream *stream, uint8_t out[HS_STREAM_OUT]);
+
+// Sends the request with the next frames. One at a time: another one fails with -EBUSY, or -ENOTCONN before STREAM.
+void hs_gather_stream__ask(struct hs_gather_stream *stream, struct hs_gather_request *request);
 
 // The connection has ended: prints this and releases the trace.
 void hs_gather_stream__close(const struct hs_gather_stream_context *context, struct hs_gather_stream *stream,

@@ -37,6 +37,7 @@ struct hs_details {
     struct hs_chunk_watch watch;
     struct hs_traces *traces; // for its dumps
     struct hs_gathered *trace;
+    uint64_t heard;   // when its last bytes came, in ns since 1970
     bool dump_failed; // a dump could not be written; this is tried again with the next connection
 };
 

@@ -88,6 +88,11 @@ void hs_traces__close(struct hs_traces *traces)
     free_all(traces);
 }
 
+int hs_traces__directory(const struct hs_traces *traces)
+{
+    return traces->directory;
+}
+
 // ---- claims ---------------------------------------------------------------------------------------------------------
 
 static void set_state(struct hs_traces *traces, struct hs_gathered *trace, enum hs_gathered_state state)
@@ -422,6 +427,7 @@ enum hs_refusal hs_gathered__write(struct hs_traces *traces, struct hs_gathered 
     pthread_mutex_lock(&trace->mutex);
     if (trace->claim == claim) {
         refusal = write_claimed(traces, trace, pieces, count);
+        trace->details->heard = hs_clock__realtime();
         *stored = trace->size;
     } else {
         hs_trace_quota__give_back(traces, trace->account, bytes);
@@ -457,15 +463,22 @@ enum hs_refusal hs_gathered__end(struct hs_traces *traces, struct hs_gathered *t
 
 // ---- showing --------------------------------------------------------------------------------------------------------
 
+// Its mutex is held.
+static void copy_name(const struct hs_gathered *trace, char name[HS_TRACES_FILE_NAME])
+{
+    memcpy(name, trace->file, HS_TRACES_FILE_NAME);
+    if (trace->samples && trace->file[0])
+        hs_trace_dumps__folder(trace, name);
+}
+
 void hs_gathered__row(struct hs_gathered *trace, struct hs_gathered_row *row)
 {
     pthread_mutex_lock(&trace->mutex);
     row->device = trace->details->device;
     row->samples = trace->samples;
     row->dumps = trace->dumps;
-    memcpy(row->file, trace->file, sizeof(row->file));
-    if (trace->samples && trace->file[0])
-        hs_trace_dumps__folder(trace, row->file);
+    copy_name(trace, row->file);
+    row->heard = trace->details->heard;
     row->state = trace->state;
     row->refusal = trace->refusal;
     row->size = trace->size;
@@ -489,6 +502,22 @@ size_t hs_traces__rows(struct hs_traces *traces, struct hs_gathered_row *rows, s
     }
     pthread_mutex_unlock(&traces->mutex);
     return count;
+}
+
+uint64_t hs_traces__claim_of(struct hs_traces *traces, const char *file)
+{
+    uint64_t claim = 0;
+    pthread_mutex_lock(&traces->mutex);
+    for (struct hs_gathered *trace = traces->run_first; trace && !claim; trace = trace->next_in_run) {
+        pthread_mutex_lock(&trace->mutex);
+        char name[HS_TRACES_FILE_NAME];
+        copy_name(trace, name);
+        if (!strcmp(name, file))
+            claim = trace->claim;
+        pthread_mutex_unlock(&trace->mutex);
+    }
+    pthread_mutex_unlock(&traces->mutex);
+    return claim;
 }
 
 bool hs_traces__remove(struct hs_traces *traces, const uint8_t id[HS_TRACE_ID_SIZE])

@@ -23,6 +23,9 @@ int hs_traces__open(struct hs_traces **traces, const struct hs_traces_options *o
 // Flushes everything to the disk. No claim may be used afterwards.
 void hs_traces__close(struct hs_traces *traces);
 
+// The folder as a descriptor, which is open until the end.
+int hs_traces__directory(const struct hs_traces *traces);
+
 // A connection claims its trace with a unique number; older claims become void. *size is the number of stored bytes.
 // NULL: refused, with the reason.
 struct hs_gathered *hs_traces__claim(struct hs_traces *traces, const struct hs_device *device, uint64_t newest,
@@ -58,9 +61,13 @@ struct hs_gathered_row {
     bool counts_lost;     // events and dropped are unknown
     uint64_t began_at;    // offset of the first byte of this run
     unsigned connections; // in this run
+    uint64_t heard;       // when its last bytes came, in ns since 1970; 0: not in this run
 };
 
 void hs_gathered__row(struct hs_gathered *trace, struct hs_gathered_row *row);
+
+// The claim of the connection that sends the trace whose row has this file; 0: there is none.
+uint64_t hs_traces__claim_of(struct hs_traces *traces, const char *file);
 
 // The traces of this run, running ones first; at most `most`. Returns their number.
 size_t hs_traces__rows(struct hs_traces *traces, struct hs_gathered_row *rows, size_t most);

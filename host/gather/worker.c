@@ -42,7 +42,9 @@ struct connection {
 struct message {
     struct message *next;
     struct connection *newcomer; // or
-    uint64_t stored;             // a claim
+    uint64_t stored;             // a claim, or
+    uint64_t asked;              // a claim, for
+    struct hs_gather_request *request;
 };
 
 struct worker_worker {
@@ -285,14 +287,32 @@ static void welcome(struct worker_worker *worker, struct connection *connection)
     watch(worker, connection, EPOLL_CTL_ADD);
 }
 
-static void take_stored(struct worker_worker *worker, uint64_t claim)
+static struct connection *find(const struct worker_worker *worker, uint64_t claim)
 {
     struct connection *at = worker->connections;
     while (at && at->stream.claim != claim)
         at = at->next;
+    return at;
+}
+
+static void take_stored(struct worker_worker *worker, uint64_t claim)
+{
+    struct connection *at = find(worker, claim);
     if (!at)
         return;
     at->stream.synced = true;
+    if (!send_out(worker, at))
+        close_connection(worker, at, HS_REFUSAL_NONE);
+}
+
+static void take_request(struct worker_worker *worker, const struct message *message)
+{
+    struct connection *at = find(worker, message->asked);
+    if (!at) {
+        hs_gather_request__fail(message->request, -ENOTCONN);
+        return;
+    }
+    hs_gather_stream__ask(&at->stream, message->request);
     if (!send_out(worker, at))
         close_connection(worker, at, HS_REFUSAL_NONE);
 }
@@ -303,6 +323,8 @@ static void handle_messages(struct worker_worker *worker)
         next = message->next;
         if (message->newcomer)
             welcome(worker, message->newcomer);
+        else if (message->request)
+            take_request(worker, message);
         else
             take_stored(worker, message->stored);
         free(message);
@@ -404,6 +426,8 @@ void hs_workers__free(struct hs_workers *workers)
         struct worker_worker *worker = &workers->worker[i];
         for (struct message *message = worker->messages, *next; message; message = next) {
             next = message->next;
+            if (message->request)
+                hs_gather_request__fail(message->request, -ENOTCONN);
             free(message);
         }
         if (worker->workers && worker->epoll >= 0)
@@ -465,5 +489,18 @@ void hs_workers__stored(void *data, uint64_t claim)
     if (!message)
         return;
     message->stored = claim;
+    post(&workers->worker[claim % MOST_WORKERS], message);
+}
+
+void hs_workers__ask(struct hs_workers *workers, uint64_t claim, struct hs_gather_request *request)
+{
+    struct message *message = calloc(1, sizeof(*message));
+    if (!message || claim % MOST_WORKERS >= workers->options.count) {
+        hs_gather_request__fail(request, message ? -ENOTCONN : -ENOMEM);
+        free(message);
+        return;
+    }
+    message->asked = claim;
+    message->request = request;
     post(&workers->worker[claim % MOST_WORKERS], message);
 }

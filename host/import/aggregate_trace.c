@@ -28,6 +28,7 @@ struct aggregate_trace_adding {
     uint64_t all[HS_SUM_COUNT]; // of the heap
     struct hs_allowance allowance;
     uint64_t peak_number, last_tick;
+    uint64_t until; // only ticks before this time, in ns; 0: all
     uint64_t ticks, folded[DOMAINS];
 };
 
@@ -197,6 +198,8 @@ static int add_ticks(struct aggregate_trace_adding *adding, const struct hs_trac
     int failed = 0;
     for (size_t i = 0; i < count && !failed;) {
         uint64_t before[HS_SUM_COUNT], time = order[i]->last_time;
+        if (adding->until && hs_clock_map__ns(&adding->builder->clock, time) >= adding->until)
+            break;
         memcpy(before, adding->all, sizeof before);
         begin_tick(adding, order[i]);
         for (; i < count && !failed && order[i]->last_time == time; i++)
@@ -291,12 +294,13 @@ static void fill_summary(struct aggregate_trace_adding *adding)
 }
 
 int hs_aggregate_trace__import(const struct hs_trace *trace, struct hs_builder *builder,
-                               struct hs_import_tables *tables, struct hs_replay_counts *counts)
+                               struct hs_import_tables *tables, uint64_t until, struct hs_replay_counts *counts)
 {
     struct aggregate_trace_adding adding = {.trace = trace,
                                             .builder = builder,
                                             .tables = tables,
                                             .counts = counts,
+                                            .until = until,
                                             .allowance = {.left = HS_ALLOWANCE_SUMS}};
     struct hs_replay_counts rest = {0};
     int failed = 0;

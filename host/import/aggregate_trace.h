@@ -13,8 +13,9 @@
 bool hs_aggregate_trace__is_one(const struct hs_trace *trace, const struct hs_import_tables *tables);
 
 // Adds up the sums: into the builder's summary and timeline, and per stack into tables->culled. Events that are still
-// in slots are counted as untold_events. `counts` receives numbers of events and damage.
+// in slots are counted as untold_events. Only ticks before `until` count (0: all). `counts` receives numbers of events
+// and damage.
 int hs_aggregate_trace__import(const struct hs_trace *trace, struct hs_builder *builder,
-                               struct hs_import_tables *tables, struct hs_replay_counts *counts);
+                               struct hs_import_tables *tables, uint64_t until, struct hs_replay_counts *counts);
 
 #endif

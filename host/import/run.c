@@ -293,7 +293,8 @@ static int run(struct import *import, int directory_fd)
         failed = hs_builder__expect(&import->builder, import->tables.node_count, count_streams(import->trace));
     if (!failed)
         failed = hs_aggregate_trace__is_one(import->trace, &import->tables)
-                     ? hs_aggregate_trace__import(import->trace, &import->builder, &import->tables, &import->counts)
+                     ? hs_aggregate_trace__import(import->trace, &import->builder, &import->tables,
+                                                  import->options ? import->options->ticks_until : 0, &import->counts)
                      : replay(import);
     sum_damage(import);
     import->head.summary.capped_numbers += import->tables.culled_allowance.capped;

@@ -80,13 +80,14 @@ hs_prepare_function hs_prepare__export;
 hs_answer_function hs_answer__export;
 // control.c, diff.c, diff_tree.c, instants.c, live.c
 extern const struct hs_rest_parameter hs_diff_parameters[], hs_generations_parameters[], hs_live_parameters[],
-    hs_control_parameters[];
+    hs_control_parameters[], hs_device_control_parameters[], hs_device_parameters[], hs_devices_parameters[];
 extern const struct hs_rest_parameter hs_diff_tree_parameters[];
 hs_prepare_function hs_prepare__diff_tree;
 hs_answer_function hs_answer__diff_tree;
 hs_prepare_function hs_hold__diff, hs_prepare__diff, hs_prepare__peak, hs_prepare__generations, hs_prepare__live,
-    hs_prepare__control, hs_prepare__command;
-hs_answer_function hs_answer__diff, hs_answer__peak, hs_answer__generations, hs_answer__live, hs_answer__control;
+    hs_prepare__control, hs_prepare__command, hs_prepare__devices;
+hs_answer_function hs_answer__diff, hs_answer__peak, hs_answer__generations, hs_answer__live, hs_answer__control,
+    hs_answer__devices;
 
 // ---- shared ---------------------------------------------------------------------------------------------------------
 

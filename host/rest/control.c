@@ -1,25 +1,52 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// /control: what can be commanded of the process that writes the trace (GET), and a command (POST).
+// /control: what can be commanded of the process that writes the trace (GET), and a command (POST). /devices: the
+// processes that send to a gatherer, and the same for one of these.
 #include "host/rest/answers.h"
 #include "host/rest/rest.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ACTIONS "start stop mark flush"
+#define ACTIONS "start stop mark flush dump rate"
 
 enum { LONGEST_MARK = 400 };
 
-const struct hs_rest_parameter hs_control_parameters[] = {
-    {.name = "action",
-     .kind = HS_REST_CHOICE,
-     .choices = ACTIONS,
-     .required = true,
-     .help = "start or stop recording, write a mark into the trace, or send and write what has been recorded"},
-    {.name = "text", .kind = HS_REST_TEXT, .help = "what a mark says: one line of at most 400 bytes"},
+#define MOST_RATE ((uint64_t)1 << 48)
+
+#define CONTROL_PARAMETERS                                                                                             \
+    {.name = "action",                                                                                                 \
+     .kind = HS_REST_CHOICE,                                                                                           \
+     .choices = ACTIONS,                                                                                               \
+     .required = true,                                                                                                 \
+     .help = "start or stop recording or sampling, write a mark into the trace, send and write what has been "         \
+             "recorded; of a process that is sampled, write a dump, or set the rate"},                                 \
+        {.name = "text", .kind = HS_REST_TEXT, .help = "what a mark says: one line of at most 400 bytes"},             \
+        {.name = "bytes",                                                                                              \
+         .kind = HS_REST_NUMBER,                                                                                       \
+         .least = 1,                                                                                                   \
+         .most = MOST_RATE,                                                                                            \
+         .help = "with rate: the mean number of bytes between two samples"},                                           \
+    {                                                                                                                  \
+        0                                                                                                              \
+    }
+#define FILE_PARAMETER                                                                                                 \
+    {                                                                                                                  \
+        .name = "file", .kind = HS_REST_TEXT, .required = true,                                                        \
+        .help = "the file of the process, with its folder, as /devices has them"                                       \
+    }
+
+const struct hs_rest_parameter hs_control_parameters[] = {CONTROL_PARAMETERS};
+const struct hs_rest_parameter hs_device_control_parameters[] = {FILE_PARAMETER, CONTROL_PARAMETERS};
+const struct hs_rest_parameter hs_device_parameters[] = {FILE_PARAMETER, {0}};
+const struct hs_rest_parameter hs_devices_parameters[] = {
+    {.name = "select",
+     .kind = HS_REST_TEXT,
+     .help = "only those that `heapsonde gather --select` would choose by this expression"},
     {0},
 };
 
@@ -27,6 +54,8 @@ struct control_work {
     char *absence; // why nothing can be commanded; NULL: it can
     char *answer;  // to a command; NULL: none
     bool recording;
+    bool samples;  // it takes samples; it does not record
+    uint64_t rate; // of the samples
 };
 
 static void free_control(void *context)
@@ -47,13 +76,29 @@ static struct control_work *make_work(struct hs_question *question)
     return work;
 }
 
+// FOLDER/NAME of a folder that is served.
+static bool is_served(const struct hs_rest_folders *folders, const char *file)
+{
+    for (size_t i = 0; folders && i < folders->count; i++) {
+        const size_t length = strlen(folders->path[i]);
+        if (!strncmp(folders->path[i], file, length) && file[length] == '/' && file[length + 1] &&
+            !strchr(file + length + 1, '/') && !strchr(file, ' '))
+            return true;
+    }
+    return false;
+}
+
 static int ask(struct hs_question *question, const char *request, char **text)
 {
     const struct hs_rest_control *control = question->rest->control;
+    struct hs_rest_writer writer = {hs_question__text(question, "file"), NULL};
     if (!control)
         return hs_error__set(&question->error, EPERM, "the server was started without --control");
-    return control->ask(control->context, (pid_t)hs_store__summary(question->store)->pid,
-                        hs_rest_trace__id(question->trace), request, question->control.cancel, text, &question->error);
+    if (question->trace)
+        writer = (struct hs_rest_writer){hs_rest_trace__path(question->trace), question->store};
+    else if (!is_served(question->rest->folders, writer.path))
+        return hs_error__set(&question->error, EREMOTEIO, "file: /devices has no such file");
+    return control->ask(control->context, &writer, request, question->control.cancel, text, &question->error);
 }
 
 static bool says(const char *status, const char *line)
@@ -67,11 +112,15 @@ static bool says(const char *status, const char *line)
     return false;
 }
 
+// Lines "key: value" of a recorder, "key value" of a sampler.
 static int ask_status(struct hs_question *question, struct control_work *work)
 {
-    char *status = NULL; // lines "key: value"
+    char *status = NULL;
     const int result = ask(question, "status", &status);
-    work->recording = says(status, "recording: yes");
+    const char *rate = status ? strstr(status, "\nsample_bytes ") : NULL;
+    work->samples = rate != NULL;
+    work->rate = rate ? strtoull(rate + strlen("\nsample_bytes "), NULL, 10) : 0;
+    work->recording = says(status, work->samples ? "prof.active true" : "recording: yes");
     free(status);
     return result;
 }
@@ -97,11 +146,29 @@ static bool is_line(const char *text)
     return *text && strlen(text) <= LONGEST_MARK;
 }
 
+static int write_request(struct hs_question *question, const char *action, char *request, size_t room)
+{
+    const char *text = hs_question__text(question, "text");
+    const bool is_mark = !strcmp(action, "mark"), is_rate = !strcmp(action, "rate");
+    const uint64_t bytes = hs_question__number(question, "bytes", 0);
+    if (is_mark && (!text || !is_line(text)))
+        return hs_error__set(&question->error, EINVAL, "text: a mark is one line of at most %d bytes", LONGEST_MARK);
+    if (!is_mark && text)
+        return hs_error__set(&question->error, EINVAL, "text: only a mark has a text");
+    if (is_rate != (bytes != 0))
+        return hs_error__set(&question->error, EINVAL,
+                             is_rate ? "bytes: the rate needs a number of bytes" : "bytes: only the rate has a number");
+    if (is_rate)
+        snprintf(request, room, "rate %" PRIu64, bytes);
+    else
+        snprintf(request, room, "%s%s%s", action, is_mark ? " " : "", is_mark ? text : "");
+    return 0;
+}
+
 int hs_prepare__command(struct hs_question *question)
 {
-    char request[LONGEST_MARK + 16];
-    const char *action = hs_question__text(question, "action"), *text = hs_question__text(question, "text");
-    const bool is_mark = !strcmp(action, "mark");
+    char request[LONGEST_MARK + 64];
+    const char *action = hs_question__text(question, "action");
     struct control_work *work = make_work(question);
     if (!work)
         return -ENOMEM;
@@ -109,15 +176,14 @@ int hs_prepare__command(struct hs_question *question)
         return hs_error__set(&question->error, EPERM,
                              "this browser does not say whose page asks; start the server with --token, and send the "
                              "token with the command");
-    if (is_mark && (!text || !is_line(text)))
-        return hs_error__set(&question->error, EINVAL, "text: a mark is one line of at most %d bytes", LONGEST_MARK);
-    if (!is_mark && text)
-        return hs_error__set(&question->error, EINVAL, "text: only a mark has a text");
-    snprintf(request, sizeof(request), "%s%s%s", action, is_mark ? " " : "", is_mark ? text : "");
     // Nothing that can fail follows the command: an error says that it was not carried out, or that nobody knows.
-    int result = ask_status(question, work);
+    int result = write_request(question, action, request, sizeof(request));
+    if (!result)
+        result = ask_status(question, work);
     if (!result)
         result = ask(question, request, &work->answer);
+    if (!result && !strcmp(action, "rate"))
+        work->rate = hs_question__number(question, "bytes", 0);
     if (!strcmp(action, "start") || !strcmp(action, "stop"))
         work->recording = !strcmp(action, "start");
     return result;
@@ -131,11 +197,79 @@ int hs_answer__control(struct hs_question *question, FILE *out)
     hs_json__open_object(&json, NULL);
     hs_json__boolean(&json, "allowed", question->rest->control != NULL);
     hs_json__string(&json, "absence", work->absence);
-    if (work->absence)
+    if (work->absence) {
         hs_json__null(&json, "recording");
-    else
+        hs_json__null(&json, "sample_bytes");
+    } else {
         hs_json__boolean(&json, "recording", work->recording);
+        if (work->samples)
+            hs_json__number(&json, "sample_bytes", work->rate);
+        else
+            hs_json__null(&json, "sample_bytes");
+    }
     hs_json__string(&json, "answer", work->answer);
+    hs_json__close_object(&json);
+    return 0;
+}
+
+// ---- gathered devices ----------------------------------------------------------------------------------------------
+
+struct devices_folder {
+    char *json;    // NULL: not known
+    char *absence; // why
+};
+
+static void free_devices(void *context)
+{
+    struct devices_folder *folders = context;
+    for (struct devices_folder *at = folders; at && (at->json || at->absence); at++) {
+        free(at->json);
+        free(at->absence);
+    }
+    free(folders);
+}
+
+int hs_prepare__devices(struct hs_question *question)
+{
+    const struct hs_rest_folders *folders = question->rest->folders;
+    const size_t count = folders ? folders->count : 0;
+    struct devices_folder *work = calloc(count + 1, sizeof(*work));
+    if (!work)
+        return hs_error__set(&question->error, ENOMEM, "out of memory");
+    question->work = work;
+    question->free_work = free_devices;
+    for (size_t i = 0; i < count; i++) {
+        const int result = folders->devices(folders->context, folders->path[i], hs_question__text(question, "select"),
+                                            &work[i].json, &question->error);
+        if (result == -EINVAL || result == -ENOMEM)
+            return result;
+        work[i].absence = result ? strdup(question->error.message) : NULL;
+        if (!work[i].json && !work[i].absence)
+            return hs_error__set(&question->error, ENOMEM, "out of memory");
+    }
+    return 0;
+}
+
+int hs_answer__devices(struct hs_question *question, FILE *out)
+{
+    const struct hs_rest_folders *folders = question->rest->folders;
+    const struct devices_folder *work = question->work;
+    struct hs_json json;
+    hs_json__start(&json, out, false);
+    hs_json__open_object(&json, NULL);
+    hs_json__boolean(&json, "allowed", question->rest->control != NULL);
+    hs_json__open_array(&json, "folders");
+    for (size_t i = 0; folders && i < folders->count; i++) {
+        hs_json__open_object(&json, NULL);
+        hs_json__string(&json, "folder", folders->path[i]);
+        hs_json__string(&json, "absence", work[i].absence);
+        if (work[i].json)
+            hs_json__raw(&json, "devices", work[i].json, strlen(work[i].json));
+        else
+            hs_json__null(&json, "devices");
+        hs_json__close_object(&json);
+    }
+    hs_json__close_array(&json);
     hs_json__close_object(&json);
     return 0;
 }

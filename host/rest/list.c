@@ -5,6 +5,7 @@
 #include "host/rest/answers.h"
 #include "host/rest/write.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // Quotes an argument that contains a space.
@@ -44,6 +45,11 @@ static void write_trace(struct hs_json *json, struct hs_rest_trace *trace)
     hs_json__number(json, "file_size", summary->file_size);
     hs_json__string(json, "holds", summary->is_aggregate ? "sums" : "events");
     hs_json__number(json, "allocations", summary->allocations);
+    const char *dumps = hs_store__info(store, "dumps");
+    if (dumps)
+        hs_json__number(json, "dumps", strtoull(dumps, NULL, 10));
+    else
+        hs_json__null(json, "dumps");
     hs_json__string(json, "problem", gone ? error.message : hs_store__info(store, "incomplete"));
     hs_json__close_object(json);
     hs_rest_state__release(state);

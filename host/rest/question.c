@@ -2,6 +2,7 @@
 #include "host/rest/question.h"
 
 #include "host/base/array.h"
+#include "host/import/ticks.h"
 #include "host/query/planner.h"
 #include "host/report/events.h"
 #include "host/rest/unknown.h"
@@ -461,8 +462,12 @@ static int add_up(void *context, void **value, size_t *bytes, struct hs_error *e
     struct hs_totals *totals = calloc(1, sizeof(*totals));
     if (!totals)
         return hs_error__set(error, ENOMEM, "out of memory");
-    int result = hs_query__event_totals(adding->state->store, adding->question->events, adding->filter,
-                                        &adding->question->control, totals, error);
+    const struct hs_rest_state *state = adding->state;
+    const struct hs_query_control *control = &adding->question->control;
+    int result =
+        hs_ticks__are_asked(state->store, adding->filter)
+            ? hs_ticks__totals(state->path, state->store, adding->filter, control, totals, error)
+            : hs_query__event_totals(state->store, adding->question->events, adding->filter, control, totals, error);
     if (result) {
         free(totals);
         return result;
@@ -537,7 +542,7 @@ int hs_question__stack_totals_of(struct hs_question *question, const struct hs_r
     struct question_adding adding = {.question = question, .state = state, .filter = filter};
     const struct hs_cache_maker maker = {make_table, &adding, free_table};
     *stacks = (struct hs_stack_totals){0};
-    if (question->events != HS_EVENTS_HEAP)
+    if (question->events != HS_EVENTS_HEAP || hs_ticks__are_asked(state->store, filter))
         return hs_question__totals_of(question, state, filter, filter_key, &stacks->totals);
     adding.plan = hs_planner__choose(&question->control, state->store, filter, HS_ASKED_TOTALS);
     if (adding.plan.by == HS_BY_STACK_TOTALS) {

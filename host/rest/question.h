@@ -19,6 +19,7 @@
 
 struct hs_rest_control;
 struct hs_rest_fleet;
+struct hs_rest_folders;
 struct hs_suppressions;
 
 enum { HS_QUESTION_VALUES = 4, HS_QUESTION_HELD = 16 };
@@ -31,6 +32,7 @@ struct hs_rest {
     const char *const *sources;                 // folders with source files that may be shown
     size_t source_count;
     const struct hs_rest_control *control; // NULL: nothing may be commanded
+    const struct hs_rest_folders *folders; // NULL: none
     struct hs_http_page *pages;
     size_t static_pages;         // index of the first page that belongs to the web page
     struct hs_rest_fleet *fleet; // NULL: none is asked

@@ -380,6 +380,11 @@ int hs_rest__ask_fleet(struct hs_rest *rest, const char *address, unsigned secon
     return hs_rest_fleet__create(&rest->fleet, address, seconds, error);
 }
 
+void hs_rest__folders(struct hs_rest *rest, const struct hs_rest_folders *folders)
+{
+    rest->folders = folders;
+}
+
 int hs_rest__expect(struct hs_rest *rest, const char *path)
 {
     return hs_importing__expect(rest->importing, path);

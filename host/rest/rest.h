@@ -31,13 +31,18 @@ void hs_rest__suppress(struct hs_rest *rest, const struct hs_suppressions *suppr
 // Folders below which source files of traces may be read, see host/rest/source_text.h. Must outlive the server.
 void hs_rest__serve_sources(struct hs_rest *rest, const char *const *folders, size_t count);
 
+// Who writes a trace.
+struct hs_rest_writer {
+    const char *path;             // of the trace, or of the folder of dumps
+    const struct hs_store *store; // what is known of it; NULL: nothing yet, only the path is known
+};
+
 // Commands to the process that writes a trace, which clients may give then. Must outlive the server.
 struct hs_rest_control {
-    // Sends a request of docs/protocol.md, 2.5, to the process `pid` of this machine if it writes the trace with this
-    // id, and to no other. It ends soon after `*cancel` becomes not 0. The caller frees the answer. 0, or a negative
-    // errno with the error set.
-    int (*ask)(void *context, pid_t pid, const char *id, const char *request, const int *cancel, char **answer,
-               struct hs_error *error);
+    // Sends a request of docs/protocol.md, 2.5, to the process that writes this trace, and to no other. It ends soon
+    // after `*cancel` becomes not 0. The caller frees the answer. 0, or a negative errno with the error set.
+    int (*ask)(void *context, const struct hs_rest_writer *writer, const char *request, const int *cancel,
+               char **answer, struct hs_error *error);
     void *context;
 };
 void hs_rest__control(struct hs_rest *rest, const struct hs_rest_control *control);
@@ -45,6 +50,17 @@ void hs_rest__control(struct hs_rest *rest, const struct hs_rest_control *contro
 // The database of many devices that questions of /fleet ask (docs/fleet.md), and how long an answer may take. 0, or a
 // negative errno with the error set.
 int hs_rest__ask_fleet(struct hs_rest *rest, const char *address, unsigned seconds, struct hs_error *error);
+
+// The folders into which `gather` receives. Must outlive the server.
+struct hs_rest_folders {
+    const char *const *path;
+    size_t count;
+    // Which processes send to the gatherer of this folder, and match the expression (NULL: all): an array of JSON,
+    // which the caller frees. 0, or a negative errno with the error set.
+    int (*devices)(void *context, const char *folder, const char *select, char **json, struct hs_error *error);
+    void *context;
+};
+void hs_rest__folders(struct hs_rest *rest, const struct hs_rest_folders *folders);
 
 // Announces a trace that will be opened, so that the list shows the progress. 0 or -ENOMEM.
 int hs_rest__expect(struct hs_rest *rest, const char *path);

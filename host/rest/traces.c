@@ -256,6 +256,14 @@ void hs_rest_state__stack_facts(const struct hs_rest_state *public, struct hs_st
 
 // ---- files that change ---------------------------------------------------------------------------------------------
 
+static bool is_store(const char *folder)
+{
+    char *head = NULL;
+    const bool is = asprintf(&head, "%s/head", folder) > 0 && !access(head, F_OK);
+    free(head);
+    return is;
+}
+
 static int take_stamp(const char *path, struct stamp *stamp)
 {
     struct stat status;
@@ -263,9 +271,16 @@ static int take_stamp(const char *path, struct stamp *stamp)
     if (stat(path, &status))
         return -errno;
     *stamp = (struct stamp){status.st_dev, status.st_ino, status.st_size, status.st_mtim};
-    if (S_ISDIR(status.st_mode)) // a store that was given itself: its folder may be touched
+    if (S_ISDIR(status.st_mode) && is_store(path)) // its folder may be touched
         *stamp = (struct stamp){.device = status.st_dev, .number = status.st_ino};
     return 0;
+}
+
+// Its process may write more of them.
+static bool is_folder_of_dumps(const struct hs_rest_trace *trace)
+{
+    struct stat status;
+    return trace->now->is_series && !stat(trace->path, &status) && S_ISDIR(status.st_mode);
 }
 
 static bool same_stamp(const struct stamp *one, const struct stamp *other)
@@ -329,7 +344,8 @@ static int read_again(struct hs_rest_trace *trace, const struct stamp *stamp, st
     struct traces_state *state;
     uint64_t began = hs_clock__now();
     int result = open_state(trace, NULL, &state, error);
-    if (!result && strcmp(hs_store__summary(state->store)->trace_id, trace->id) != 0)
+    // The id of a series is made of what it contains, which has become more.
+    if (!result && !state->is_series && strcmp(hs_store__summary(state->store)->trace_id, trace->id) != 0)
         result = is_stale(trace, error, "another trace has replaced it; restart the server to read that one");
     if (result) {
         close_state(state);
@@ -355,7 +371,7 @@ static int refresh(struct hs_rest_trace *trace, struct hs_error *error)
         return read_again(trace, &stamp, error);
     if (same_stamp(&stamp, &trace->stamp))
         return 0;
-    if (!hs_rest_state__grows(&trace->now->public))
+    if (!hs_rest_state__grows(&trace->now->public) && !is_folder_of_dumps(trace))
         return is_stale(trace, error, "the file was changed after it was read; restart the server to read it again");
     return hs_clock__now() < trace->not_before ? 0 : read_again(trace, &stamp, error);
 }

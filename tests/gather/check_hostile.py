@@ -184,7 +184,7 @@ def headers():
         peer.is_closed()
         gather.refused('no-trace', count)
     bystander.go_on()
-    expect(len(gather.traces()) == 3 and len(os.listdir(gather.folder)) == 4, f'{os.listdir(gather.folder)}')
+    expect(len(gather.traces()) == 3 and len(os.listdir(gather.folder)) == 5, f'{os.listdir(gather.folder)}')
     gather.stop()
 
 

@@ -5,7 +5,7 @@ import json
 import jsonschema
 
 # Of a server alone: what goes on, or is not about the contents of the trace.
-OF_A_SERVER = {"live", "control"}
+OF_A_SERVER = {"live", "control", "devices"}
 # What is asked for with more than the bare path.
 QUESTIONS = {
     "/data/{id}/sandwich": {"function": "main"},
@@ -13,6 +13,7 @@ QUESTIONS = {
     "/data/{id}/source": {"file": "none.c"},
     "/data/{id}/diff": {"at": "50%"},
     "/data/{id}/diff_tree": {"at": "50%"},
+    "/devices/control": {"file": "none"},
 }
 # What a trace has only when the kernel sampled for it.
 SAMPLED = {f"/data/{{id}}/{name}" for name in ("cpu", "off_cpu", "faults", "touched", "touched_mappings", "resident")}

@@ -100,7 +100,7 @@ class Control(TestCase):
     def test_marks_stop_start_flush(self):
         self.start(HEAPSONDE_ENABLE_SERVER="1")
         server = self.serve("--control", self.trace)
-        self.assertEqual(self.listening(server), {"allowed": True, "absence": None, "recording": True, "answer": None})
+        self.assertEqual(self.listening(server), {"allowed": True, "absence": None, "recording": True, "sample_bytes": None, "answer": None})
         self.say("6666")
         status, said = self.command(server, "stop")
         self.assertEqual((status, said["recording"], said["answer"].split()[0]), (200, False, "paused"))
@@ -126,7 +126,7 @@ class Control(TestCase):
         self.start(HEAPSONDE_ENABLE_SERVER="1")
         server, silent = self.serve("--control", self.trace), self.serve(self.trace)
         self.listening(server)
-        self.assertEqual(silent.data("control"), {"allowed": False, "absence": "the server was started without --control", "recording": None, "answer": None})
+        self.assertEqual(silent.data("control"), {"allowed": False, "absence": "the server was started without --control", "recording": None, "sample_bytes": None, "answer": None})
         self.assertEqual(self.command(silent, "stop")[0], 403)
         for headers in ({"Origin": "http://elsewhere.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"},
                         {"Host": "elsewhere.example"}, {"User-Agent": "Mozilla/5.0", "Referer": "http://elsewhere.example/"}):

@@ -34,7 +34,7 @@ class Description(Endpoints, TestCase):
             jsonschema.Draft202012Validator.check_schema(schema)
         used = json.dumps(self.description["paths"])
         for path, operations in self.description["paths"].items():
-            self.assertEqual(list(operations), ["get", "post"] if path == "/data/{id}/control" else ["get"])
+            self.assertEqual(list(operations), ["get", "post"] if path in ("/data/{id}/control", "/devices/control") else ["get"])
             for operation in operations.values():
                 for part in operation["responses"].values():
                     self.assertTrue("content" in part or "$ref" in part)

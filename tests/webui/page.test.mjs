@@ -10,6 +10,7 @@ import { after, before, test } from "node:test";
 import { axe, boxBelow, get, launch, open, rowsAre, serve, settled } from "./browser.mjs";
 import { commands } from "./command.mjs";
 import { criteria } from "./criteria.mjs";
+import { devices } from "./devices.mjs";
 import { dumps } from "./dumps.mjs";
 import { failures } from "./failures.mjs";
 import { keys } from "./keys.mjs";
@@ -679,6 +680,7 @@ test("a trace of sums has the views that it can have", async () => {
     await settled(page);
     const names = await page.locator(".rail a").allInnerTexts();
     assert.ok(names.length > 5 && names.length < VIEWS.length, names.join());
+    assert.ok(names.includes("Differences"), "of its ticks");
     for (const name of names) {
       await page.locator(".rail a", { hasText: new RegExp(`^${name}$`) }).click();
       await settled(page);
@@ -780,6 +782,7 @@ looks({ page, view, programs });
 moments({ page, view, programs });
 places({ page, view, programs, inFolder, browser: () => browser, record: recordSource });
 commands({ view, inFolder, browser: () => browser });
+devices({ inFolder, browser: () => browser });
 lines({ view, programs, inFolder, browser: () => browser, record: recordSource });
 criteria({ page, view, count, programs, command, browser: () => browser, environment: process.env });
 

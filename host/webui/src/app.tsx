@@ -151,7 +151,7 @@ function Trace({ route, row, rows }: { route: Route; row: ListRow; rows: ListRow
       <nav class="rail" aria-label="Views" ref={rail}>
         {VIEWS.filter((one) => !report || one.name !== "export").map((one, i) => <span key={one.name}>
           {one.group !== VIEWS[i - 1]?.group && <span class="group">{one.group}</span>}
-          {one.blocks && row.holds === "sums" ? <span class="off" title="This trace contains sums per stack, but no single blocks">{one.title}</span>
+          {row.holds === "sums" && (one.blocks === true || one.blocks && row.dumps !== null) ? <span class="off" title="This trace contains sums per stack, but no single blocks">{one.title}</span>
             : <a href={address(toView(route, one.name))} aria-current={one === view ? "page" : undefined}>{one.title}</a>}
         </span>)}
       </nav>
@@ -166,7 +166,7 @@ function Trace({ route, row, rows }: { route: Route; row: ListRow; rows: ListRow
             {row.growing && <p class="note">The trace is still growing. {route.parameters.has("to") ? `Paused: what was allocated after ${route.parameters.get("to")} is left out. ` : ""}
               <button type="button" onClick={() => location.reload()}>Refresh</button>{" "}
               <button type="button" aria-pressed={route.parameters.has("to")} onClick={() => go(paused(route, summary))}>Pause</button></p>}
-            {row.growing && !report && <Control route={route} />}
+            {(row.growing || row.dumps !== null) && !report && <Control path={(own = {}) => question(route, "control", own, false)} />}
             <div class={"view view-" + view.name} data-view={view.name}>
               <Boundary of={address(route)}><view.component route={route} summary={summary} /></Boundary>
             </div>

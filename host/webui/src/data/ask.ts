@@ -141,7 +141,7 @@ export function keptAnswer<T>(path: string): T | undefined {
 
 async function askAndKeep<T>(path: string, signal: AbortSignal): Promise<T> {
   const data = await ask<T>(path, signal);
-  if (keepsAnswers.now && path !== "/list")
+  if (keepsAnswers.now && path !== "/list" && !path.startsWith("/devices") && !path.includes("/control"))
     keep(path, data);
   return data;
 }

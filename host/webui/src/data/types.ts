@@ -19,6 +19,7 @@ export interface ListRow {
   timestamp: Time;
   unique_backtrace_count: number;
   growing: boolean;
+  dumps: number | null;
   problem: string | null;
   pid: number;
   file_size: number;
@@ -94,7 +95,14 @@ export interface Source {
   file: string; absence: string | null; modified_ns: number | null; total_count: number; sum: Totals["sum"]; costliest: Totals["sum"]; rows: SourceLine[];
 }
 
-export interface ControlState { allowed: boolean; absence: string | null; recording: boolean | null; answer: string | null }
+export interface ControlState { allowed: boolean; absence: string | null; recording: boolean | null; sample_bytes: number | null; answer: string | null }
+
+export interface DeviceRow {
+  file: string; device: string; address: string; labels: string; program: string; pid: string; samples: boolean;
+  state: "found" | "running" | "away" | "ended" | "refused"; refusal: string | null; heard_ns: number | null;
+  size: number; events: number | null; dropped: number | null;
+}
+export interface DevicesAnswer { allowed: boolean; folders: { folder: string; absence: string | null; devices: DeviceRow[] | null }[] }
 
 export interface ThreadMatrixAnswer {
   threads: { thread: number; name: string }[]; other_threads: number; bytes: number; count: number;

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Commands to the process that writes the trace, if the server was started with --control.
+// Commands to a process that is recorded or sampled, if the server was started with --control.
 import { useState } from "preact/hooks";
 import { command, Refusal, useAnswer } from "../data/ask";
 import type { ControlState } from "../data/types";
-import { question, type Route } from "../state/route";
-import { plain } from "../text/format";
+import { exactBytes, plain } from "../text/format";
 
-type Action = "start" | "stop" | "mark" | "flush";
+type Action = "start" | "stop" | "mark" | "flush" | "dump" | "rate";
 
 const DONE: Record<Action, string> = {
   start: "The process is recorded again", stop: "Recording is stopped; the process goes on", mark: "The trace is marked", flush: "What was recorded is written",
+  dump: "A dump is written", rate: "The rate is set; earlier samples keep theirs",
 };
+const DONE_WITH_SAMPLES: Partial<Record<Action, string>> = { start: "The process is sampled", stop: "No samples are taken; those that there are stay" };
 
-export function Control({ route }: { route: Route }) {
-  const path = (own: Record<string, string> = {}): string => question(route, "control", own, false);
+// `path` makes the address of a question about the process.
+export function Control({ path, of }: { path: (own?: Record<string, string>) => string; of?: string }) {
   const answer = useAnswer<ControlState>(path());
   const [later, setLater] = useState<ControlState | undefined>();
   const [text, setText] = useState("");
+  const [rate, setRate] = useState("");
   const [busy, setBusy] = useState<Action | undefined>();
   const [said, setSaid] = useState<{ text: string; wrong: boolean } | undefined>();
   const [answered, setAnswered] = useState(0);
-  const now = later ?? answer.data;
+  const now = later ?? answer.data, samples = !!now?.sample_bytes;
   // What a command changes is in the trace when the recorder has written it.
   const flush = async (): Promise<string | undefined> => {
     try {
@@ -34,11 +36,11 @@ export function Control({ route }: { route: Route }) {
     setBusy(action);
     setSaid(undefined);
     try {
-      setLater(await command<ControlState>(path(action === "mark" ? { action, text } : { action })));
+      setLater(await command<ControlState>(path(action === "mark" ? { action, text } : action === "rate" ? { action, bytes: rate } : { action })));
       if (action === "mark")
         setText("");
-      const late = action === "flush" ? undefined : await flush();
-      setSaid({ text: `${DONE[action]}. ${late === undefined ? "Refresh shows it." : `The trace shows it later: ${late}`}`, wrong: false });
+      const late = action === "flush" || samples ? undefined : await flush();
+      setSaid({ text: `${samples && DONE_WITH_SAMPLES[action] || DONE[action]}. ${samples && action !== "dump" ? "" : late === undefined ? "Refresh shows it." : `The trace shows it later: ${late}`}`, wrong: false });
     } catch (problem) {
       setSaid({ text: problem instanceof Refusal ? problem.message : String(problem), wrong: true });
     }
@@ -51,14 +53,28 @@ export function Control({ route }: { route: Route }) {
     return null;
   if (now.absence !== null)
     return <p class="control faint">The process cannot be commanded from here: {plain(now.absence)}. <button type="button" onClick={answer.retry}>Ask again</button></p>;
+  const words = <span role={said?.wrong ? "alert" : "status"} class={said?.wrong ? "wrong" : ""}>{said && plain(said.text)}</span>;
+  const name = `Commands to ${of ?? "the process"}`;
+  if (samples)
+    return (
+      <form class="control" aria-label={name} aria-busy={!!busy} data-answered={answered} onSubmit={(event) => (event.preventDefault(), void send("rate"))}>
+        <button type="button" disabled={!!busy} onClick={() => void send("dump")} title="write what is sampled now as a heap dump">Dump</button>
+        <button type="button" disabled={!!busy} onClick={() => void send(now.recording ? "stop" : "start")}
+          title={now.recording ? "take no more samples; the process goes on" : "take samples of what the process allocates"}>{now.recording ? "Stop sampling" : "Start sampling"}</button>
+        <input type="number" min="1" step="1" max={2 ** 48} required placeholder={String(now.sample_bytes)} aria-label="Mean number of bytes between two samples" value={rate}
+          onInput={(event) => setRate(event.currentTarget.value)} />
+        <button type="submit" disabled={!!busy} title={`one sample in so many bytes; now ${exactBytes(now.sample_bytes!)}`}>Set rate</button>
+        {words}
+      </form>
+    );
   return (
-    <form class="control" aria-label="Commands to the process" aria-busy={!!busy} data-answered={answered} onSubmit={(event) => (event.preventDefault(), void send("mark"))}>
+    <form class="control" aria-label={name} aria-busy={!!busy} data-answered={answered} onSubmit={(event) => (event.preventDefault(), void send("mark"))}>
       <input type="text" placeholder="What happens now" aria-label="Text of the mark" maxLength={100} required value={text} onInput={(event) => setText(event.currentTarget.value)} />
       <button type="submit" disabled={!!busy} title="write this text into the trace, at this instant">Mark</button>
       <button type="button" disabled={!!busy} onClick={() => void send(now.recording ? "stop" : "start")}
         title={now.recording ? "the process goes on without being recorded" : "record the process again"}>{now.recording ? "Stop recording" : "Start recording"}</button>
       <button type="button" disabled={!!busy} onClick={() => void send("flush")} title="write what the recorder still holds back">Flush</button>
-      <span role={said?.wrong ? "alert" : "status"} class={said?.wrong ? "wrong" : ""}>{said && plain(said.text)}</span>
+      {words}
     </form>
   );
 }

@@ -2,6 +2,8 @@
 // The traces of the server, and those that it is still importing.
 import type { Answer } from "../data/ask";
 import { type ListRow, ns } from "../data/types";
+import { report } from "../data/report";
+import { Devices } from "../parts/devices";
 import { Pane } from "../parts/pane";
 import { address, type Route } from "../state/route";
 import { type PlainColumn, PlainTable } from "../table/plain";
@@ -38,6 +40,7 @@ export function TracesView({ answer, route }: { answer: Answer<ListRow[]>; route
           </>;
         }}
       </Pane>
+      {!report && <Devices route={route} traces={answer.data ?? []} again={answer.retry} />}
     </main>
   );
 }

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What was live at the ticks of a trace with sums: differences of two of them, by the command and the server."""
+import json
+import os
+import subprocess
+import time
+import unittest
+
+from client import COMMAND, SHIM, TestCase
+
+# For each line: a block of 1 MB from one function, or frees it in favour of two from another.
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+static void *volatile kept[64];
+__attribute__((noinline)) static void grow(int i) { kept[i] = malloc(1000000); __asm__ volatile(""); }
+__attribute__((noinline)) static void other(int i) { kept[i] = malloc(300000); __asm__ volatile(""); }
+int main(void)
+{
+    int byte, count = 0;
+    setvbuf(stdin, NULL, _IONBF, 0);
+    setvbuf(stdout, NULL, _IONBF, 0);
+    puts("ready");
+    while ((byte = getchar()) != EOF && count < 60) {
+        if (byte == 'g')
+            grow(count++);
+        if (byte == 'o')
+            free(kept[0]), kept[0] = NULL, other(count++), other(count++);
+        puts("done");
+    }
+    return 0;
+}
+"""
+
+
+@unittest.skipUnless(SHIM, "nothing is recorded in this build")
+class Ticks(TestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        binary, cls.trace = cls.path("program"), cls.path("ticks.dat")
+        subprocess.run(["gcc", "-x", "c", "-g", "-O1", "-fno-optimize-sibling-calls", "-", "-o", binary], input=PROGRAM, text=True, check=True)
+        program = subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+                                   env={**os.environ, "LD_PRELOAD": SHIM, "HEAPSONDE_OUTPUT": cls.trace, "HEAPSONDE_MODE": "aggregate", "HEAPSONDE_AGGREGATE_INTERVAL": "1"})
+        program.stdout.readline()
+        for letter, size in (("g", 1000000), ("g", 2000000), ("o", 1600000)):
+            program.stdin.write(letter)
+            program.stdin.flush()
+            program.stdout.readline()
+            cls.wait_for(size)
+        program.stdin.close()
+        program.wait()
+        program.stdout.close()
+        cls.server = cls.serve(cls.trace)
+
+    @classmethod
+    def wait_for(cls, size):
+        """Until a tick says that so many bytes are live, and a few more."""
+        live = -1
+        while not size <= live < size + 200000:
+            time.sleep(0.1)
+            report = subprocess.run([COMMAND, "report", "--json", cls.trace], check=False, capture_output=True)
+            live = json.loads(report.stdout)["live_bytes"] if not report.returncode else -1
+
+    def diff(self, base_at, at, what="diff"):
+        return self.server.data(what, base_at=base_at, at=at)
+
+    def test_each_instant_is_that_of_the_timeline(self):
+        line = self.server.data("timeline", width=50)
+        sizes = set()
+        for i, (size, count) in enumerate(zip(line["end_size"], line["end_count"])):
+            at = min(line["start_ns"] + (i + 1) * line["interval_ns"] - 1, line["end_ns"])
+            now = self.diff("0", f"{at}ns")["now"]
+            self.assertEqual((now["size"], now["count"]), (size, count), i)
+            sizes.add(size)
+        self.assertGreater(len(sizes), 3)
+
+    def instants(self):
+        """The last instants at which one block, two, and those of the other function were there."""
+        line = self.server.data("timeline", width=1000)
+        found = {}
+        for i, size in enumerate(line["end_size"]):
+            found[size // 100000 * 100000] = min(line["start_ns"] + (i + 1) * line["interval_ns"] - 1, line["end_ns"])
+        base = min(size for size in found if size >= 1000000)
+        return [f"{found[size]}ns" for size in (base, base + 1000000, base + 600000)]
+
+    def test_what_grew_between_two_ticks(self):
+        one, two, three = self.instants()
+        grew = self.diff(one, two)
+        self.assertEqual((grew["size_delta"], grew["count_delta"], grew["stacks"][0]["size_delta"]), (1000000, 1, 1000000))
+        self.assertEqual([frame["function"] for frame in grew["stacks"][0]["backtrace"]][-1:], ["grow"])
+        later = self.diff(two, three)
+        changes = {row["backtrace"][-1]["function"]: row["size_delta"] for row in later["stacks"]}
+        self.assertEqual((changes["grow"], changes["other"]), (-1000000, 600000))
+        # With itself it is empty, swapped it is negated; the tree says the same.
+        self.assertEqual((self.diff(two, two)["stacks"], self.diff(two, two)["size_delta"]), ([], 0))
+        swapped = {row["backtrace"][-1]["function"]: row["size_delta"] for row in self.diff(three, two)["stacks"]}
+        self.assertEqual(swapped, {name: -delta for name, delta in changes.items()})
+        self.assertEqual(self.diff(two, three, "diff_tree")["nodes"][0]["size_delta"], later["size_delta"])
+
+    def test_the_command_says_the_same(self):
+        one, two, _ = self.instants()
+        said = json.loads(subprocess.run([COMMAND, "diff", "--format", "json", "--base-at", one, "--at", two, self.trace], check=True, stdout=subprocess.PIPE).stdout)
+        self.assertIn("grow", json.dumps(said))
+        self.assertIn("1000000", json.dumps(said))
+        same = subprocess.run([COMMAND, "diff", "--base-at", two, "--at", two, self.trace], check=True, stdout=subprocess.PIPE, text=True).stdout
+        self.assertIn("none", same)
+
+    def test_what_is_not_known(self):
+        for question in ("allocations", "generations"):
+            self.assertEqual(self.server.ask(f"/data/last/{question}")[0], 422, question)
+        self.assertEqual(self.server.ask("/data/last/diff", base_at="50%", size_min="8")[0], 422)
+
+
+if __name__ == "__main__":
+    unittest.main()

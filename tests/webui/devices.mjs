@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Gathered devices on the page: they appear, are commanded, and end; their names stay text.
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+import { axe, open, serve, settled } from "./browser.mjs";
+
+// Says that it runs, and waits until nobody speaks to it any more.
+const PROGRAM = `#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+    void *volatile block = malloc(12345);
+    puts("ready");
+    fflush(stdout);
+    while (getchar() != EOF)
+        ;
+    free(block);
+}
+`;
+
+export function devices({ inFolder, browser }) {
+  test("gathered processes appear, are commanded from the page, and end", async () => {
+    const { HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_SHIM: shim } = process.env;
+    const binary = inFolder("device"), folder = inFolder("gathered"), children = [];
+    writeFileSync(binary + ".c", PROGRAM);
+    execFileSync("gcc", ["-g", binary + ".c", "-o", binary]);
+    const gather = spawn(command, ["gather", "--json", "--listen", "127.0.0.1:0", "--dir", folder], { stdio: ["ignore", "pipe", "inherit"] });
+    children.push(gather);
+    let server, context;
+    try {
+      const lines = createInterface({ input: gather.stdout });
+      const { address: host } = JSON.parse((await once(lines, "line"))[0]);
+      const start = async (library, more) => {
+        const program = spawn(binary, [], { stdio: ["pipe", "pipe", "inherit"], env: { ...process.env, LD_PRELOAD: library, HEAPSONDE_CONNECT: host, ...more } });
+        children.push(program);
+        await once(createInterface({ input: program.stdout }), "line");
+        return program;
+      };
+      server = await serve("--control", folder);
+      // Nobody has come yet.
+      const opened = await open(browser(), server, { refused: [409, 503, 504] }), { page, wrong } = opened;
+      context = opened.context;
+      await page.goto(`${server.address}/#/`);
+      await settled(page);
+      await page.getByText("No process has sent anything yet.").waitFor();
+      const hostile = "<img src=x onerror=window.hacked=1>";
+      const recorded = await start(shim, { HEAPSONDE_LABELS: `site=${hostile}` });
+      const sampled = await start(join(dirname(shim), "libheapsonde-prof.so"), { MALLOC_CONF: "prof:true,lg_prof_sample:0" });
+      const row = (program) => page.getByRole("region", { name: "Devices" }).locator("tbody tr", { hasText: String(program.pid) });
+      await row(recorded).getByText("running").waitFor();
+      await row(sampled).getByText("running").waitFor();
+      assert.match(await row(recorded).innerText(), /site=<img src=x onerror=window.hacked=1>/);
+      assert.equal(await page.evaluate(() => window.hacked), undefined);
+      // A connection may be lost for seconds on a busy machine: a command that was not carried out is given again.
+      const form = page.locator("section.devices form.control");
+      const choose = async (program) => {
+        await row(program).getByRole("button", { name: "Commands" }).click();
+        await form.or(page.getByRole("button", { name: "Ask again" })).waitFor();
+        while (!await form.count()) {
+          await page.getByRole("button", { name: "Ask again" }).click();
+          await settled(page);
+        }
+      };
+      const until = async (act, wanted) => {
+        const others = [];
+        while (others.length < 100) {
+          const before = Number(await form.getAttribute("data-answered"));
+          await act();
+          const [said, failed] = await (await page.waitForFunction((number) => {
+            const one = document.querySelector("section.devices form.control");
+            return Number(one?.dataset.answered) > number && [one.querySelector("[role=status], [role=alert]").textContent, !!one.querySelector("[role=alert]")];
+          }, before)).jsonValue();
+          if (wanted.test(said))
+            return;
+          others.push(said);
+          if (!failed)
+            break;
+        }
+        assert.fail(`${wanted}: ${others.join("; ")}`);
+      };
+      const press = (name, wanted) => until(() => form.getByRole("button", { name }).click(), wanted);
+      await choose(recorded);
+      await page.evaluate(readFileSync(axe(), "utf8"));
+      assert.deepEqual((await page.evaluate(() => axe.run())).violations.map(({ id: rule, nodes }) => rule + nodes[0].html), []);
+      await until(async () => {
+        await form.getByRole("textbox").fill("from the page");
+        await page.keyboard.press("Enter");
+      }, /^The trace is marked\. /);
+      await press("Stop recording", /^Recording is stopped/);
+      await press("Start recording", /is recorded again/);
+      await choose(sampled);
+      await press("Stop sampling", /^No samples are taken/);
+      await press("Start sampling", /^The process is sampled/);
+      await until(async () => {
+        await form.getByRole("spinbutton").fill("4096");
+        await page.keyboard.press("Enter");
+      }, /^The rate is set/);
+      await press("Dump", /^A dump is written/);
+      // The traces come by themselves, and lead to their views.
+      await row(sampled).getByRole("link").waitFor();
+      await row(recorded).getByRole("link").click();
+      await page.waitForFunction(() => document.body.dataset.view === "overview");
+      await settled(page);
+      assert.ok(await page.locator("form.control, p.control").count());
+      await page.goBack();
+      // Those of an expression; a wrong one is said.
+      const which = page.getByRole("searchbox", { name: "Which devices" });
+      await which.fill(`pid == "${sampled.pid}"`);
+      await page.keyboard.press("Enter");
+      await row(recorded).waitFor({ state: "detached" });
+      assert.equal(await row(sampled).count(), 1);
+      // They end.
+      for (const program of [recorded, sampled]) {
+        program.stdin.end();
+        await once(program, "exit");
+      }
+      await row(sampled).getByText("ended").waitFor();
+      assert.deepEqual(wrong, []);
+    } finally {
+      for (const child of children)
+        child.kill("SIGKILL");
+      await context?.close();
+      await server?.stop();
+    }
+  });
+}
