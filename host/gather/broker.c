@@ -74,7 +74,7 @@ int hs_broker_url__read(struct hs_broker_url *url, const char *text, struct hs_e
 enum { KEEP_ALIVE = 15, MOST_WAITING = 64, MOST_ADDRESSES = 8, PASSWORD_MOST = 4096 };
 #define RETRY_AFTER (1 * HS_SECOND)
 #define READY_AFTER (10 * HS_SECOND)
-#define LAST_WAIT   (2 * HS_SECOND)
+#define LAST_WAIT   (10 * HS_SECOND)
 
 struct hs_broker {
     const struct hs_mosquitto_library *library;
