@@ -190,6 +190,7 @@ struct gatherer {
 
 struct channel {
     uint64_t random, now;
+    bool sure; // nothing is lost or doubled
     struct message message[MOST_MESSAGES];
     int count;
     struct gatherer gatherer[GATHERERS];
@@ -208,7 +209,7 @@ static uint64_t next_random(struct channel *channel)
 
 static void put(struct channel *channel, int to, const uint8_t *bytes, size_t size)
 {
-    unsigned copies = next_random(channel) % 8 == 0 ? 0 : next_random(channel) % 8 == 0 ? 2 : 1;
+    unsigned copies = channel->sure || next_random(channel) % 8 ? 1 : next_random(channel) % 2 * 2;
     while (copies-- && channel->count < MOST_MESSAGES) {
         struct message *message = &channel->message[channel->count++];
         *message = (struct message){to, size, malloc(size)};
@@ -422,6 +423,53 @@ START_TEST(test_two)
 }
 END_TEST
 
+// Sends [first, end) of the trace to the only gatherer, and returns how much it has then.
+static uint64_t say(struct channel *channel, uint64_t first, uint64_t end, bool ended)
+{
+    static uint8_t bytes[HS_PARCEL_SIZE(1 << 20)], room[1 << 20];
+    struct hs_outbox *outbox = &channel->outbox;
+    struct hs_parcel parcel = {.from = channel->from,
+                               .first = first,
+                               .end = end,
+                               .ended = ended,
+                               .pairs = outbox->pairs,
+                               .pairs_length = outbox->pairs_length,
+                               .pieces = {{room, (size_t)(end - first)}},
+                               .count = 1};
+    memcpy(parcel.trace_id, outbox->trace_id, HS_TRACE_ID_SIZE);
+    ck_assert_int_eq(pread(outbox->fd, room, (size_t)(end - first), (off_t)first), (ssize_t)(end - first));
+    channel->from.number++;
+    channel->sure = true;
+    while (channel->count)
+        free(channel->message[--channel->count].bytes);
+    hs_parcels__take(channel->gatherer[0].parcels, "t", bytes, hs_parcel__write(&key, &parcel, bytes), channel->now);
+    struct hs_parcel_answer text;
+    ck_assert_int_eq(channel->count, 1);
+    ck_assert(hs_parcel_answer__open(&key, channel->message[0].bytes, channel->message[0].size, &text));
+    ck_assert_uint_eq(text.to.number, parcel.from.number);
+    return text.has;
+}
+
+START_TEST(test_pieces)
+{
+    struct channel *channel = open_channel(1, 1);
+    const uint64_t much = 1000000;
+    ck_assert_uint_eq(say(channel, 4096, 9000, false), 0); // a gap
+    ck_assert_uint_eq(say(channel, 0, 100, false), 100);
+    ck_assert_uint_eq(say(channel, 0, 0, false), 100); // a question
+    ck_assert_uint_eq(say(channel, 50, 5000, false), 5000);
+    ck_assert_uint_eq(say(channel, 4999, 100000, false), 100000);
+    ck_assert_uint_eq(say(channel, 0, 100000, false), 100000);      // twice
+    ck_assert_uint_eq(say(channel, 100001, 200000, false), 100000); // a byte is missing
+    ck_assert_uint_eq(say(channel, TRACE_SIZE, TRACE_SIZE, true), 100000);
+    ck_assert_uint_eq(say(channel, 50000, much, false), much);
+    ck_assert_uint_eq(say(channel, much, 2 * much, false), 2 * much);
+    ck_assert_uint_eq(say(channel, 2 * much, 3 * much, false), 3 * much);
+    ck_assert_uint_eq(say(channel, 3 * much, TRACE_SIZE, true), TRACE_SIZE);
+    close_channel(channel);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("parcels");
@@ -432,6 +480,7 @@ int main(void)
     tcase_add_test(bytes, test_cut);
     tcase_add_test(bytes, test_exchanged);
     tcase_add_test(bytes, test_answers);
+    tcase_add_test(channel, test_pieces);
     tcase_add_loop_test(channel, test_channel, 0, rounds);
     tcase_add_loop_test(channel, test_restarts, 0, rounds);
     tcase_add_loop_test(channel, test_two, 0, rounds);
