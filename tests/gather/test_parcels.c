@@ -105,8 +105,10 @@ START_TEST(test_cut)
         struct hs_parcel parcel = make_parcel(4);
         parcel.ended = false;
         size_t size = hs_parcel__write(with, &parcel, bytes);
-        for (size_t cut = 0; cut < size; cut += cut < 256 ? 1 : 4) // every frame's size is a multiple of 4
+        for (size_t cut = 0; cut < size; cut += cut < 256 ? 1 : 499)
             ck_assert_int_ne(opened(with, bytes, cut), HS_REFUSAL_NONE);
+        for (size_t at = HS_WIRE_HELLO_SIZE; at < size; at += 4 + hs_wire__get(bytes + at, 4))
+            ck_assert_int_ne(opened(with, bytes, at), HS_REFUSAL_NONE);
         bytes[size] = 0;
         ck_assert_int_ne(opened(with, bytes, size + 1), HS_REFUSAL_NONE);
     }
