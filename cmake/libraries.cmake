@@ -107,12 +107,16 @@ heapsonde_optional_library(NCURSES ncursesw "there is no top command" libncurses
 if(HEAPSONDE_STATIC)
   set(HEAPSONDE_HAS_CURL FALSE) # it is loaded at run time
   string(APPEND HEAPSONDE_LOST "linked statically: there is no fleet command\\n")
+  set(HEAPSONDE_HAS_MOSQUITTO FALSE) # it is loaded at run time
+  string(APPEND HEAPSONDE_LOST "linked statically: gather cannot receive from MQTT brokers\\n")
   heapsonde_find_static_microhttpd(libmicrohttpd-dev libmicrohttpd-devel libmicrohttpd-dev libmicrohttpd)
   string(APPEND HEAPSONDE_LOST "linked statically: debug information is not fetched from servers\\n")
 else()
   heapsonde_optional_library(MICROHTTPD libmicrohttpd "there is no server and no page" libmicrohttpd-dev
                              libmicrohttpd-devel libmicrohttpd-dev libmicrohttpd)
   heapsonde_optional_library(CURL libcurl "there is no fleet command" libcurl4-gnutls-dev libcurl-devel curl-dev curl)
+  heapsonde_optional_library(MOSQUITTO libmosquitto "gather and push cannot use MQTT brokers" libmosquitto-dev
+                             mosquitto-devel mosquitto-dev mosquitto)
 endif()
 heapsonde_find_iberty()
 if(HEAPSONDE_TESTS)

@@ -14,7 +14,7 @@ export PATH=$PATH:/usr/sbin:/sbin
 build_packages=(
     gcc libc6-dev cmake ninja-build pkg-config
     libdw-dev libelf-dev libiberty-dev libpcre2-dev zlib1g-dev libmicrohttpd-dev libsodium-dev libzstd-dev libcurl4-gnutls-dev
-    libncurses-dev
+    libmosquitto-dev libncurses-dev
     nodejs npm # the page
 )
 # shellcheck disable=SC2034
@@ -30,7 +30,7 @@ test_packages=(
     python3 sqlite3 busybox lua5.4 bzip2 redis-server redis-tools git perl libxml2-utils procps curl iproute2 openssh-server openssh-client dropbear-bin
     heaptrack valgrind
     libjemalloc2 libjemalloc-dev libgoogle-perftools4 libgoogle-perftools-dev libmimalloc2.0 libmimalloc-dev
-    clickhouse-server prometheus google-perftools golang-go lld mold patchelf file python3-jsonschema zsh fish
+    clickhouse-server prometheus mosquitto mosquitto-clients google-perftools golang-go lld mold patchelf file python3-jsonschema zsh fish
 )
 # shellcheck disable=SC2034
 # What scripts/package, packaging/check, packaging/check-uclibc and scripts/release need beside the cross compilers.

@@ -2,6 +2,7 @@
 #include "host/cli/commands.h"
 #include "host/cli/gather_metrics.h"
 #include "host/cli/gather_store.h"
+#include "host/cli/mqtt_options.h"
 #include "host/cli/wire_options.h"
 #include "host/gather/gather.h"
 
@@ -33,6 +34,15 @@ static int receive(const struct hs_arguments *arguments, const struct hs_gather_
     return HS_EXIT_FAILURE;
 }
 
+static int read_broker(const struct hs_arguments *arguments, struct hs_gather_options *options)
+{
+    if (!hs_arguments__given(arguments, "mqtt"))
+        return 0;
+    int status = hs_mqtt_options__read(arguments, &options->key, true, &options->broker);
+    options->broker.client = hs_arguments__text(arguments, "mqtt-client", NULL);
+    return status;
+}
+
 static int gather(const struct hs_arguments *arguments)
 {
     struct hs_gather_options options = {.addresses = (const char *const *)arguments->operands,
@@ -53,6 +63,8 @@ static int gather(const struct hs_arguments *arguments)
     struct hs_fleet_metrics *metrics = NULL;
     int status = hs_wire_options__key(arguments, &options.key);
     if (!status)
+        status = read_broker(arguments, &options);
+    if (!status)
         status = hs_gather_store__prepare(&store, arguments, &options);
     if (!status)
         status = hs_gather_metrics__prepare(&metrics, arguments, &options);
@@ -71,6 +83,24 @@ static const struct hs_option options[] = {
      .argument = "ADDRESS:PORT",
      .help =
          "let devices connect to this address (HEAPSONDE_CONNECT on the device); with port 0 the kernel chooses one"},
+    {.name = "mqtt",
+     .kind = HS_OPTION_TEXT,
+     .argument = "URL",
+     .help =
+         "receive what 'heapsonde push --mqtt' publishes through an MQTT broker: tcp://HOST:PORT, or mqtts://HOST:PORT "
+         "with TLS"},
+    {.name = "topic",
+     .kind = HS_OPTION_TEXT,
+     .argument = "TOPIC",
+     .help = "with --mqtt: subscribe to this topic, which may contain + and #; default heapsonde/#, which includes "
+             "heapsonde"},
+    {.name = "mqtt-client",
+     .kind = HS_OPTION_TEXT,
+     .argument = "ID",
+     .help =
+         "with --mqtt: the name of this client, for which the broker keeps messages while it is away; no other client "
+         "may have it; default a random one, for which it keeps none"},
+    HS_MQTT_OPTIONS,
     {.name = "dir",
      .letter = 'd',
      .kind = HS_OPTION_FILE,
@@ -138,7 +168,8 @@ const struct hs_command hs_command_gather = {
         "DATE_TIME_PID_NAME_ID.dat, which every command can read while it grows. gather connects to the "
         "given addresses, where a process listens with HEAPSONDE_ENABLE_SERVER=1. With --listen, processes "
         "connect to it. With --select, or without any of these, it connects to processes that announce "
-        "themselves with HEAPSONDE_ENABLE_BROADCAST=1. After a lost connection, or after this command "
+        "themselves with HEAPSONDE_ENABLE_BROADCAST=1. With --mqtt, it receives from a broker. After a lost "
+        "connection, or after this command "
         "was ended or killed, a stream continues where it was: acknowledged data is in the file. Beyond this "
         "machine both sides need the same key (--key-file). SIGINT or SIGTERM ends this command.",
     .operand = HS_OPERAND_NONE,

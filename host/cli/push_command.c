@@ -7,7 +7,10 @@
 #include "host/base/text_stream.h"
 #include "host/base/utf8.h"
 #include "host/cli/commands.h"
+#include "host/cli/mqtt_options.h"
+#include "host/cli/push_mqtt.h"
 #include "host/cli/subject.h"
+#include "host/cli/wire_options.h"
 #include "host/dump/protobuf.h"
 #include "host/dump/write.h"
 #include "host/fleet/gzip.h"
@@ -406,11 +409,18 @@ static int push_file(struct push *push)
 static int push(const struct hs_arguments *arguments)
 {
     struct push push = {.arguments = arguments};
-    if (!hs_arguments__given(arguments, "pyroscope") && !hs_arguments__given(arguments, "otlp")) {
-        hs_complain(arguments->command, "needs --pyroscope URL or --otlp URL");
+    bool mqtt = hs_arguments__given(arguments, "mqtt");
+    bool profile = hs_arguments__given(arguments, "pyroscope") || hs_arguments__given(arguments, "otlp");
+    if (mqtt == profile) {
+        hs_complain(arguments->command, mqtt ? "--mqtt sends the trace, and the others a profile: one at a time"
+                                             : "needs --pyroscope URL, --otlp URL or --mqtt URL");
         return HS_EXIT_USAGE;
     }
     int status = read_labels(&push);
+    if (mqtt) {
+        free(push.labels);
+        return status ? status : hs_push_mqtt__run(arguments);
+    }
     if (!status)
         status = read_token(&push);
     if (!status)
@@ -435,6 +445,25 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_TEXT,
      .argument = "URL",
      .help = "send OpenTelemetry profiles over HTTP, such as to http://localhost:4318 (POST /v1development/profiles)"},
+    {.name = "mqtt",
+     .kind = HS_OPTION_TEXT,
+     .argument = "URL",
+     .help = "send the trace itself, or the traces of a folder, to 'heapsonde gather --mqtt' through an MQTT broker: "
+             "tcp://HOST:PORT, or mqtts://HOST:PORT with TLS"},
+    {.name = "topic",
+     .kind = HS_OPTION_TEXT,
+     .argument = "TOPIC",
+     .help = "with --mqtt: publish to this topic; default heapsonde"},
+    {.name = "device",
+     .kind = HS_OPTION_TEXT,
+     .argument = "NAME",
+     .help = "with --mqtt: the name of this device; default the name of the machine"},
+    {.name = "follow",
+     .help =
+         "with --mqtt: go on while the trace grows, until it has ended; of a folder: until this command is ended, also "
+         "with traces that begin later"},
+    HS_WIRE_OPTIONS("with --mqtt: "),
+    HS_MQTT_OPTIONS,
     {.name = "name",
      .kind = HS_OPTION_TEXT,
      .argument = "NAME",
@@ -463,12 +492,12 @@ static const struct hs_option options[] = {
 
 const struct hs_command hs_command_push = {
     .name = "push",
-    .synopsis = "--pyroscope URL | --otlp URL [OPTIONS] FILE",
-    .summary = "send a trace or a heap dump as a profile to Pyroscope or an OpenTelemetry collector",
+    .synopsis = "--pyroscope URL | --otlp URL | --mqtt URL [OPTIONS] FILE",
+    .summary = "send a trace or a heap dump to Pyroscope or OpenTelemetry, or a trace through an MQTT broker",
     .description =
         "Reads a trace or a heap dump and sends the sums of its stacks: blocks and bytes that were allocated, "
         "and those in use at the end. The user and password are in the URL or in ~/.netrc. Redirects are not "
-        "followed.",
+        "followed. With --mqtt, it sends the file of a trace as it is, in pieces, until a gather has all of it.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

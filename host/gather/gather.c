@@ -4,6 +4,7 @@
 #include "host/base/clock.h"
 #include "host/gather/door.h"
 #include "host/gather/folder_socket.h"
+#include "host/gather/mqtt.h"
 #include "host/gather/worker.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@ struct gather {
     struct hs_workers *workers;
     struct hs_door *door;
     struct hs_folder_socket *socket; // NULL: none
+    struct hs_mqtt *mqtt;
     struct hs_address listen;
     struct hs_targets targets;
     uint64_t silent_since; // 0: there is a connection, or nothing is missing
@@ -85,7 +87,10 @@ static int parse_select(struct gather *gather, struct hs_error *error)
 static void stored(void *data, uint64_t claim)
 {
     const struct gather *gather = data;
-    hs_workers__stored(gather->workers, claim);
+    if (claim & HS_PARCELS_CLAIM)
+        hs_mqtt__stored(gather->mqtt, claim);
+    else
+        hs_workers__stored(gather->workers, claim);
 }
 
 static int start_traces(struct gather *gather, struct hs_error *error)
@@ -106,7 +111,7 @@ static int start_traces(struct gather *gather, struct hs_error *error)
 static int create_door(struct gather *gather, struct hs_error *error)
 {
     const struct hs_gather_options *options = gather->options;
-    bool discover = options->select || (!options->listen && !options->address_count);
+    bool discover = !options->broker.url && (options->select || (!options->listen && !options->address_count));
     struct hs_door_options door = {.key = &options->key,
                                    .select = gather->select,
                                    .notices = gather->notices,
@@ -139,6 +144,16 @@ static void start_socket(struct gather *gather)
         fprintf(stderr, "heapsonde gather: %s\n", error.message);
 }
 
+static int start_mqtt(struct gather *gather, struct hs_error *error)
+{
+    const struct hs_gather_options *options = gather->options;
+    const struct hs_mqtt_options mqtt = {
+        .broker = options->broker,
+        .parcels = {.context = {.traces = gather->traces, .select = gather->select, .notices = gather->notices},
+                    .key = &options->key}};
+    return options->broker.url ? hs_mqtt__start(&gather->mqtt, &mqtt, error) : 0;
+}
+
 static int start(struct gather *gather, struct hs_error *error)
 {
     int failed = parse_select(gather, error);
@@ -155,6 +170,8 @@ static int start(struct gather *gather, struct hs_error *error)
     if (!failed)
         failed = hs_door__start(gather->door, gather->workers, error);
     if (!failed)
+        failed = start_mqtt(gather, error);
+    if (!failed)
         start_socket(gather);
     return failed;
 }
@@ -166,13 +183,17 @@ static void stop(struct gather *gather)
         hs_door__stop(gather->door);
     if (gather->workers)
         hs_workers__stop(gather->workers);
+    if (gather->mqtt)
+        hs_mqtt__stop(gather->mqtt);
     if (gather->traces && gather->workers)
         hs_notices__summary(gather->notices, gather->traces);
     for (size_t i = 0; gather->traces && i < gather->options->observer_count; i++)
         gather->options->observers[i].closing(gather->options->observers[i].context);
-    // The folder's thread may still report to the workers.
+    // The folder's thread may still report to these.
     if (gather->traces)
         hs_traces__close(gather->traces);
+    if (gather->mqtt)
+        hs_mqtt__free(gather->mqtt);
     if (gather->workers)
         hs_workers__free(gather->workers);
     if (gather->door)

@@ -5,10 +5,12 @@
 //   this thread   signals, messages, the decision to end
 //   door          accepts and dials connections, receives announcements, checks keys
 //   workers       one per processor: the streams
+//   mqtt          receives from a broker
 //   writer        flushes files to the disk
 #ifndef HEAPSONDE_HOST_GATHER_GATHER_H
 #define HEAPSONDE_HOST_GATHER_GATHER_H
 
+#include "host/gather/broker.h"
 #include "host/gather/notices.h"
 #include "host/gather/shared_key.h"
 #include "host/gather/traces.h"
@@ -26,8 +28,9 @@ enum { HS_GATHER_OBSERVERS = 2 };
 struct hs_gather_options {
     const char *const *addresses; // HOST:PORT to dial
     size_t address_count;
-    const char *listen; // NULL: do not listen
-    const char *select; // NULL: accept all devices
+    const char *listen;              // NULL: do not listen
+    const char *select;              // NULL: accept all devices
+    struct hs_broker_options broker; // `url` NULL: none
     const char *directory;
     uint64_t quota, quota_per_device;
     bool remove_oldest;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 // Limits of printed lines, per reason and, for announcements, in total, so that unknown peers cannot fill a log.
-enum { MOST_LINES = 20, MOST_HEARD_LINES = 1000 };
+enum { MOST_LINES = 20, MOST_HEARD_LINES = 1000, MOST_PEER = 200 };
 
 struct hs_notices {
     enum hs_notices_form form;
@@ -210,7 +210,8 @@ static void refused_line(struct hs_notices *notices, enum hs_refusal refusal, co
                          const struct hs_device *device, const char *detail)
 {
     FILE *out = line_to(notices, notices->errors);
-    fprintf(out, "refused %s", peer);
+    fputs("refused ", out);
+    hs_text__print(out, peer, strnlen(peer, MOST_PEER));
     if (device) {
         fputs(", ", out);
         print_device(out, device);
@@ -224,21 +225,45 @@ static void refused_line(struct hs_notices *notices, enum hs_refusal refusal, co
     fflush(out);
 }
 
-void hs_notices__refused(struct hs_notices *notices, enum hs_refusal refusal, const struct hs_address *peer,
-                         const struct hs_device *device, const char *detail)
+void hs_notices__refused_at(struct hs_notices *notices, enum hs_refusal refusal, const char *peer,
+                            const struct hs_device *device, const char *detail)
 {
-    char text[HS_ADDRESS_TEXT];
     atomic_fetch_add(&notices->refused[refusal], 1);
     device = device && (device->name[0] || device->pid[0]) ? device : NULL;
     detail = detail && detail[0] ? detail : NULL;
     pthread_mutex_lock(&notices->mutex);
     if (notices->lines[refusal] < MOST_LINES) {
         notices->lines[refusal]++;
-        hs_address__text(peer, text);
         if (notices->form == HS_NOTICES_JSON)
-            refused_json(notices, refusal, text, device, detail);
+            refused_json(notices, refusal, peer, device, detail);
         else
-            refused_line(notices, refusal, text, device, detail);
+            refused_line(notices, refusal, peer, device, detail);
+    }
+    pthread_mutex_unlock(&notices->mutex);
+}
+
+void hs_notices__refused(struct hs_notices *notices, enum hs_refusal refusal, const struct hs_address *peer,
+                         const struct hs_device *device, const char *detail)
+{
+    char text[HS_ADDRESS_TEXT];
+    hs_notices__refused_at(notices, refusal, hs_address__text(peer, text), device, detail);
+}
+
+void hs_notices__broker(struct hs_notices *notices, const char *url, const char *lost)
+{
+    struct hs_json json;
+    pthread_mutex_lock(&notices->mutex);
+    if (notices->form == HS_NOTICES_JSON) {
+        begin_object(notices, &json, lost ? "broker-away" : "broker");
+        hs_json__string(&json, "url", url);
+        hs_json__string(&json, "text", lost);
+        end_object(notices, &json);
+    } else if (lost) {
+        fprintf(line_to(notices, notices->errors), "broker %s: %s; trying again\n", url, lost);
+        fflush(notices->errors);
+    } else {
+        fprintf(line_to(notices, notices->out), "receiving from %s\n", url);
+        fflush(notices->out);
     }
     pthread_mutex_unlock(&notices->mutex);
 }

@@ -29,6 +29,13 @@ void hs_notices__stream(struct hs_notices *notices, const char *word, const stru
 void hs_notices__refused(struct hs_notices *notices, enum hs_refusal refusal, const struct hs_address *peer,
                          const struct hs_device *device, const char *detail);
 
+// The same for what has no address: a message of this topic, which may contain anything.
+void hs_notices__refused_at(struct hs_notices *notices, enum hs_refusal refusal, const char *topic,
+                            const struct hs_device *device, const char *detail);
+
+// A broker is there (`lost` NULL), or it is not, and why.
+void hs_notices__broker(struct hs_notices *notices, const char *url, const char *lost);
+
 uint64_t hs_notices__refused_count(struct hs_notices *notices, enum hs_refusal refusal);
 
 // Redraws the table, or writes a line of JSON; without either it does nothing.

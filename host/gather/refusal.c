@@ -27,6 +27,7 @@ static const struct {
     [HS_REFUSAL_FILE] = {"file", "the file cannot be written"},
     [HS_REFUSAL_REPLACED] = {"replaced", "a new connection has its stream"},
     [HS_REFUSAL_ANNOUNCEMENT] = {"bad-announcement", "an announcement is damaged or has another key"},
+    [HS_REFUSAL_TOPIC] = {"topic", "its topic is too long"},
 };
 
 const char *hs_refusal__word(enum hs_refusal refusal)

@@ -28,6 +28,7 @@ enum hs_refusal {
     HS_REFUSAL_FILE,         // disk full, ...
     HS_REFUSAL_REPLACED,     // not an error: the same stream came over a new connection
     HS_REFUSAL_ANNOUNCEMENT, // datagrams
+    HS_REFUSAL_TOPIC,        // messages of a broker
     HS_REFUSAL_COUNT
 };
 

@@ -17,6 +17,7 @@ stdenv.mkDerivation {
     pkgs.libiberty
     pkgs.libmicrohttpd
     pkgs.curl
+    pkgs.mosquitto
     pkgs.libsodium
     pkgs.ncurses
     pkgs.pcre2
