@@ -92,10 +92,10 @@ static size_t put_return_zero(uint8_t *bytes)
 
 // ---- islands -------------------------------------------------------------------------------------------------------
 
-enum condition { EQUAL = 0, LOWER = 3 };
+enum arm_condition { EQUAL = 0, LOWER = 3 };
 
 // b, completed by land().
-static size_t put_branch(struct hs_arm_code *code, enum condition condition)
+static size_t put_branch(struct hs_arm_code *code, enum arm_condition condition)
 {
     hs_arm_code__put(code, (uint32_t)condition << 28 | 0x0a000000);
     return code->length;

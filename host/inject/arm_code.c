@@ -203,7 +203,7 @@ static const char *move_miscellaneous(struct hs_arm_code *code, uint32_t word)
     }
 }
 
-enum operation { SUB = 2, ADD = 4, MOV = 13, MVN = 15 };
+enum arm_operation { SUB = 2, ADD = 4, MOV = 13, MVN = 15 };
 
 static uint32_t rotated(uint32_t word)
 {
