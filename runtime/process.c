@@ -15,6 +15,7 @@
 #include "runtime/modules.h"
 #include "runtime/output.h"
 #include "runtime/perf/perf.h"
+#include "runtime/python.h"
 #include "runtime/seal.h"
 #include "runtime/shared_word.h"
 #include "runtime/signal_action.h"
@@ -346,6 +347,7 @@ static bool is_recorder(void)
     X(hs_slots__reset)                                                                                                 \
     X(hs_journal__reset)                                                                                               \
     X(hs_stacks__reset)                                                                                                \
+    X(hs_python__reset)                                                                                                \
     X(hs_modules__reset)                                                                                               \
     X(hs_threads__reset)                                                                                               \
     X(hs_writer__reset)                                                                                                \
