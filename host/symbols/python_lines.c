@@ -67,6 +67,8 @@ uint32_t hs_python_lines__find(unsigned kind, const uint8_t *table, size_t lengt
 {
     if (unit < 0)
         return first_line;
+    if (unit > UINT32_MAX) // of no function
+        return 0;
     switch (kind) {
     case HS_PYTHON_LINES_LNOTAB:
         return find_in_lnotab(table, length, first_line, unit * 2);

@@ -76,6 +76,10 @@ START_TEST(test_anything)
         hs_python_lines__find((unsigned)rand() % 5, table, length, (uint32_t)rand() * 3, rand() % 300 - 1);
         free(table);
     }
+    for (unsigned kind = 0; kind < 5; kind++) {
+        ck_assert_uint_eq(hs_python_lines__find(kind, NULL, 0, 0, INT64_MAX), 0);
+        hs_python_lines__find(kind, (const uint8_t[]){255, 127}, 2, UINT32_MAX, UINT32_MAX);
+    }
     ck_assert_uint_eq(hs_python_lines__find(9, NULL, 0, 10, 0), 0);
 }
 END_TEST
