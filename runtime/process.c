@@ -521,12 +521,14 @@ void hs_process__forbid(uint32_t forbidden, bool all_threads)
 
 void hs_process__code_will_be_unloaded(void)
 {
+    hs_python__hold();
     if (is_recorder())
         hs_perf__hold_code();
 }
 
 void hs_process__code_was_unloaded(void)
 {
+    hs_python__release();
     if (!is_recorder())
         return;
     hs_stacks__forget_unloaded((uint32_t)hs_system_gettid());

@@ -6,6 +6,8 @@
 #include "runtime/python_merge.h"
 #include "unwind/fde_find.h"
 
+#include <stdatomic.h>
+
 #define W sizeof(void *)
 
 enum { JOIN_TRIES = 8 };
@@ -20,13 +22,46 @@ static HS_COLD void find_loop(void *(*find)(const char *name))
     hs_fde_release(&place);
 }
 
+static HS_COLD void *find_either(void *(*find)(const char *name), const char *name, const char *other)
+{
+    void *found = find(name);
+    return found ? found : find(other);
+}
+
+// Something else may be at its address since.
+static HS_COLD bool is_loaded(void)
+{
+    uint64_t code;
+    return hs_memory_copy((uintptr_t)hs_python.state, &code, sizeof code, true) && code == hs_python.code;
+}
+
+void hs_python__hold(void)
+{
+    atomic_fetch_add(&hs_python.held, 1);
+}
+
+HS_COLD void hs_python__release(void)
+{
+    if (!hs_python.layout || is_loaded())
+        atomic_fetch_sub(&hs_python.held, 1);
+}
+
 HS_COLD void hs_python__begin(void *(*find)(const char *name))
 {
-    if (!hs_config.python || hs_python.layout)
+    if (!hs_config.python)
         return;
+    if (hs_python.layout) { // it was left, and is entered again
+        hs_python__hold();
+        hs_python__release();
+        return;
+    }
     const struct hs_python_layout *layout = hs_python_layout__choose(find);
     hs_python.state = (void *(*)(void))find("PyGILState_GetThisThreadState");
-    if (!layout || !hs_python.state || !hs_python_code__begin())
+    hs_python.current = (void *(*)(void))find_either(find, "PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet");
+    hs_python.is_ending = (int (*)(void))find_either(find, "Py_IsFinalizing", "_Py_IsFinalizing");
+    if (!layout || !hs_python.state || !hs_python.current || !hs_python.is_ending ||
+        !hs_memory_copy((uintptr_t)hs_python.state, &hs_python.code, sizeof hs_python.code, true) ||
+        !hs_python_code__begin())
         return;
     if (layout->run == HS_PYTHON_ONE_FRAME && !layout->state_record)
         find_loop(find);
@@ -174,11 +209,19 @@ static uint64_t hash_functions(struct hs_python_thread *self, uintptr_t frame)
     return hash;
 }
 
+// While the interpreter ends, it frees the states of all threads that do not have its lock.
+static inline uintptr_t live_state(void)
+{
+    void *state = hs_python.state();
+    return state && state != hs_python.current() && hs_python.is_ending() ? 0 : (uintptr_t)state;
+}
+
 uint32_t hs_python__stack(struct hs_python_thread **made, const struct hs_python_caller *caller, uint32_t stack)
 {
     struct hs_python_place place;
     uintptr_t state;
-    if (!__atomic_load_n(&hs_python.layout, __ATOMIC_ACQUIRE) || !(state = (uintptr_t)hs_python.state()))
+    if (!__atomic_load_n(&hs_python.layout, __ATOMIC_ACQUIRE) ||
+        atomic_load_explicit(&hs_python.held, memory_order_relaxed) || !(state = live_state()))
         return stack;
     struct hs_python_thread *self = *made ? *made : (*made = create());
     if (!self || !innermost(self, state, &place))

@@ -15,6 +15,10 @@
 // is set; before the thread that calls this creates others, or under the loader's lock.
 void hs_python__begin(void *(*find)(const char *name));
 
+// Before and after code is unloaded: Python is not asked in between, and never again if it was unloaded.
+void hs_python__hold(void);
+void hs_python__release(void);
+
 // The stack with Python's functions. `stack` is that of machine code, not 0.
 uint32_t hs_python__stack(struct hs_python_thread **self, const struct hs_python_caller *caller, uint32_t stack);
 

@@ -8,6 +8,7 @@
 #include "runtime/stacks.h"
 #include "unwind/stack_memory.h"
 
+#include <stdatomic.h>
 #include <sys/mman.h>
 
 #define W sizeof(void *)
@@ -202,10 +203,17 @@ static bool grow(void)
     for (uint32_t i = 0; i < functions.room; i++)
         if (functions.slots[i].hash)
             *slot_of(slots, room, functions.slots[i].hash) = functions.slots[i];
-    if (functions.slots)
-        hs_memory__unmap(functions.slots, functions.room * sizeof *slots);
-    functions.slots = slots;
+    // A process that is forked in between has none, or the new ones.
+    struct python_code_slot *old = functions.slots;
+    uint32_t old_room = functions.room;
+    functions.slots = NULL;
+    atomic_signal_fence(memory_order_seq_cst);
     functions.room = room;
+    atomic_signal_fence(memory_order_seq_cst);
+    functions.slots = slots;
+    atomic_signal_fence(memory_order_seq_cst);
+    if (old)
+        hs_memory__unmap(old, old_room * sizeof *old);
     return true;
 }
 

@@ -50,7 +50,11 @@ struct hs_python_thread {
 struct hs_python_state {
     const struct hs_python_layout *layout; // NULL: no Python
     void *(*state)(void);                  // the thread state of the calling thread, or NULL
-    uintptr_t loop, loop_end;              // the interpreter loop's code, if frames do not say where theirs is
+    void *(*current)(void);                // that of the thread that has the interpreter's lock, or NULL
+    int (*is_ending)(void);
+    uintptr_t loop, loop_end; // the interpreter loop's code, if frames do not say where theirs is
+    uint64_t code;            // the first bytes of `state`
+    _Atomic uint32_t held;    // not 0: Python is not asked
 };
 extern struct hs_python_state hs_python;
 

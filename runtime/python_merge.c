@@ -144,9 +144,26 @@ static bool executes(struct python_merge *merge, const struct hs_memo *memo, uin
     return false;
 }
 
+// Only where each frame is a run. A loop that runs a frame of another state, one of an interpreter within the
+// interpreter, cannot be told from the others.
+static bool has_other_loops(struct python_merge *merge, const struct hs_memo *memo)
+{
+    uintptr_t frame = merge->place.frame;
+    for (uint32_t i = memo->depth; i-- > 0 && hs_python.loop_end;) {
+        if (!is_loop(memo->pcs[i]))
+            continue;
+        if (!frame || !hs_python_readable(merge->self, frame, HS_PYTHON_OF_FRAME))
+            return true;
+        frame = hs_python_word(frame + hs_python.layout->frame_previous);
+    }
+    return false;
+}
+
 static void merge_stack(struct python_merge *merge, const struct hs_memo *memo)
 {
     struct hs_memo *merged = &merge->self->merged;
+    if (has_other_loops(merge, memo))
+        merge->place.frame = 0;
     merged->end = memo->end;
     for (uint32_t frame = memo->depth; frame-- > 0;) {
         bool is_run = merge->place.frame && executes(merge, memo, frame);

@@ -262,5 +262,8 @@ def report():
 
 
 if __name__ == "__main__":
+    if "wait" in sys.argv:
+        print("ready", flush=True)
+        sys.stdin.readline()
     main()
     report()

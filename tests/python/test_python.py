@@ -39,11 +39,15 @@ class Recorded(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="heapsonde-python-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
-    def ran(self, *words, **variables):
+    @staticmethod
+    def environment():
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("HEAPSONDE_", "PYTHON"))}
         if SHIM:
             kept["HEAPSONDE_LIBRARY"] = SHIM
-        done = subprocess.run([*words], cwd=self.folder, env={**kept, "PYTHONDONTWRITEBYTECODE": "1", **variables},
+        return {**kept, "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def ran(self, *words, **variables):
+        done = subprocess.run([*words], cwd=self.folder, env={**self.environment(), **variables},
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", timeout=PATIENCE,
                               check=False)
         self.assertEqual(done.returncode, 0, done.stderr[-2000:])
@@ -51,8 +55,11 @@ class Recorded(unittest.TestCase):
 
     def recorded(self, python, *words, options=("--python",), **variables):
         """What the program says of its blocks, by process, and the stacks of the trace, by process."""
+        return self.said(self.ran(COMMAND, "run", *options, "-o", "t.%p.dat", "--", *EMULATOR, python, *words, **variables))
+
+    @staticmethod
+    def said(output):
         said = {}
-        output = self.ran(COMMAND, "run", *options, "-o", "t.%p.dat", "--", *EMULATOR, python, *words, **variables)
         for line in output.splitlines():
             process, _, rest = line.partition(" ")
             size, stack = json.loads(rest)
@@ -108,6 +115,28 @@ class Recorded(unittest.TestCase):
         report = self.ran(COMMAND, "report", "--full-stacks", "--sort", "allocated", "small.dat")
         self.assertIn(f"({PROGRAM}:", report)
         self.assertTrue(process)
+
+    def attached(self, python):
+        trace = os.path.join(self.folder, "t.%p.dat")
+        with subprocess.Popen([python, PROGRAM, "wait"], cwd=self.folder, env=self.environment(), stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True, encoding="utf-8") as program:
+            try:
+                self.assertEqual(program.stdout.readline(), "ready\n")
+                self.ran(COMMAND, "attach", "--python", "-o", trace, str(program.pid))
+                output, _ = program.communicate("\n", timeout=PATIENCE)
+            finally:
+                program.kill()
+        self.assertEqual(program.returncode, 0)
+        return self.said(output)
+
+    @unittest.skipIf(EMULATOR, "attach needs a processor of its own kind")
+    def test_attached(self):
+        """Where frames do not say which code runs them, up to 3.9, that is looked up while the program runs."""
+        for python in interpreters():
+            if python == os.path.realpath(PYTHON) or re.search(r"3\.[89]$", python):
+                with self.subTest(python=python):
+                    for process, blocks in self.attached(python).items():
+                        self.assert_same(blocks, self.stacks(process), python)
 
     def test_without_the_option(self):
         said = self.recorded(PYTHON, PROGRAM, options=())

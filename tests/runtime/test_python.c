@@ -29,7 +29,8 @@ static char *memory, *forbidden; // objects; a page that cannot be read
 static uintptr_t anchors[32];    // stands for the stack of the interpreter loop
 static unsigned long version;
 static unsigned minor;
-static uintptr_t state;
+static uintptr_t state, current;
+static bool is_ending;
 static struct hs_memo machine; // the stack of machine code
 static uintptr_t machine_pcs[CALLS] = {0x1000, 0x2005, 0x3000};
 static uintptr_t merged[64];
@@ -104,6 +105,16 @@ static void *get_state(void)
     return (void *)state;
 }
 
+static void *get_current(void)
+{
+    return (void *)current;
+}
+
+static int get_ending(void)
+{
+    return is_ending;
+}
+
 static void *find(const char *name)
 {
     static const char *const since[] = {
@@ -112,6 +123,10 @@ static void *find(const char *name)
         return minor > 10 ? &version : NULL;
     if (!strcmp(name, "PyGILState_GetThisThreadState"))
         return (void *)(uintptr_t)get_state;
+    if (!strcmp(name, "_PyThreadState_UncheckedGet"))
+        return (void *)(uintptr_t)get_current;
+    if (!strcmp(name, "_Py_IsFinalizing"))
+        return (void *)(uintptr_t)get_ending;
     if (!strcmp(name, "_PyEval_EvalFrameDefault"))
         return (void *)(machine_pcs[LOOP] - 5);
     for (unsigned i = 8; i < 11; i++)
@@ -339,6 +354,54 @@ START_TEST(test_anything)
 }
 END_TEST
 
+START_TEST(test_unloaded)
+{
+    make_all(begin(12));
+    uint32_t stack = stack_now();
+    ck_assert_uint_gt(stack, 100);
+    hs_python__hold();
+    hs_python__hold(); // two threads unload something
+    ck_assert_uint_eq(stack_now(), 1);
+    hs_python__release();
+    ck_assert_uint_eq(stack_now(), 1);
+    hs_python__release();
+    ck_assert_uint_eq(stack_now(), stack);
+    hs_python__hold();
+    hs_python.code ^= 1; // something else was loaded in its place
+    hs_python__release();
+    ck_assert_uint_eq(stack_now(), 1);
+    hs_python.code ^= 1;
+    hs_python__hold();
+    hs_python__release();
+    hs_python__begin(find);
+    ck_assert_uint_eq(stack_now(), 1);
+}
+END_TEST
+
+// The interpreter frees the states of other threads.
+START_TEST(test_end)
+{
+    make_all(begin(12));
+    uint32_t stack = stack_now();
+    ck_assert_uint_gt(stack, 100);
+    is_ending = true;
+    ck_assert_uint_eq(stack_now(), 1);
+    current = state;
+    ck_assert_uint_eq(stack_now(), stack);
+}
+END_TEST
+
+// The outer loop runs the only frame of this state, the inner one a frame of another interpreter.
+START_TEST(test_interpreter_in_interpreter)
+{
+    make_all(begin(versions[_i]));
+    machine_pcs[LOOP + 1] = machine_pcs[LOOP] + 2;
+    ck_assert_uint_ne(stack_now(), 1);
+    ck_assert_uint_eq(merged_depth, CALLS);
+    ck_assert_int_eq(memcmp(merged, machine_pcs, sizeof machine_pcs), 0);
+}
+END_TEST
+
 START_TEST(test_unknown_versions)
 {
     hs_config.python = true;
@@ -364,6 +427,9 @@ int main(void)
     tcase_add_loop_test(tests, test_functions, 0, count);
     tcase_add_loop_test(tests, test_code_comes_again, 0, count);
     tcase_add_loop_test(tests, test_anything, 0, count);
+    tcase_add_test(tests, test_unloaded);
+    tcase_add_test(tests, test_end);
+    tcase_add_loop_test(tests, test_interpreter_in_interpreter, 0, 2); // later ones say where the loop is
     tcase_add_test(tests, test_unknown_versions);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
