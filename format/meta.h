@@ -42,12 +42,21 @@ bool hs_meta_mark(struct hs_meta_writer *writer, uint64_t time, uint32_t stream,
 // `words`: what follows number and time, put together by the caller.
 bool hs_meta_snapshot(struct hs_meta_writer *writer, uint32_t number, uint64_t time, const void *words, size_t length);
 
-// ---- reading -------------------------------------------------------------------------------------------------------
-
 struct hs_bytes {
     const uint8_t *data; // not terminated
     size_t length;
 };
+
+// A function that an interpreter runs (docs/format.md, 5.3).
+struct hs_meta_code {
+    uint64_t start, end;
+    uint32_t first_line;
+    uint8_t kind;
+    struct hs_bytes function, file, lines;
+};
+bool hs_meta_code(struct hs_meta_writer *writer, const struct hs_meta_code *code);
+
+// ---- reading -------------------------------------------------------------------------------------------------------
 
 // One record. Which fields are set depends on the tag, named as in trace_format.h.
 struct hs_meta_record {
@@ -61,6 +70,7 @@ struct hs_meta_record {
     uint64_t monotonic_ns, realtime_ns;
     uint64_t count, size, usable, lifetime;
     uint64_t value; // MARK, TOGGLE, LAYOUT
+    struct hs_meta_code code;
     struct hs_bytes build_id;
     struct hs_bytes text; // path, name, value of INFO, text of MARK, words of SNAPSHOT
     struct hs_bytes key;  // INFO

@@ -147,6 +147,15 @@ static void read_body(struct meta_read_body *body, struct hs_meta_record *record
     case HS_META_LAYOUT:
         record->value = get(body);
         break;
+    case HS_META_CODE:
+        record->code.start = get(body);
+        record->code.end = get(body);
+        record->code.first_line = (uint32_t)get(body);
+        record->code.kind = (uint8_t)get(body);
+        record->code.function = get_bytes(body);
+        record->code.file = get_bytes(body);
+        record->code.lines = get_bytes(body);
+        break;
     default:
         record->tag = HS_META_END; // unknown: skipped
     }

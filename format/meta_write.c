@@ -173,6 +173,26 @@ bool hs_meta_mark(struct hs_meta_writer *writer, uint64_t time, uint32_t stream,
     return finish(writer, HS_META_MARK, put_bytes(at, writer->end, text, text_length));
 }
 
+static uint8_t *put_text(uint8_t *at, const uint8_t *end, const struct hs_bytes *bytes)
+{
+    return put_bytes(at, end, bytes->data, bytes->length);
+}
+
+bool hs_meta_code(struct hs_meta_writer *writer, const struct hs_meta_code *code)
+{
+    uint8_t *at =
+        open_record(writer, varint_size(code->start) + varint_size(code->end) + varint_size(code->first_line) +
+                                varint_size(code->kind) + bytes_size(code->function.length) +
+                                bytes_size(code->file.length) + bytes_size(code->lines.length));
+    at = put(at, writer->end, code->start);
+    at = put(at, writer->end, code->end);
+    at = put(at, writer->end, code->first_line);
+    at = put(at, writer->end, code->kind);
+    at = put_text(at, writer->end, &code->function);
+    at = put_text(at, writer->end, &code->file);
+    return finish(writer, HS_META_CODE, put_text(at, writer->end, &code->lines));
+}
+
 bool hs_meta_snapshot(struct hs_meta_writer *writer, uint32_t number, uint64_t time, const void *words, size_t length)
 {
     uint8_t *at = open_record(writer, varint_size(number) + varint_size(time) + bytes_size(length));

@@ -46,6 +46,7 @@ static const struct option options[] = {
     {"DISABLE_BY_DEFAULT", OPTION_BOOLEAN, &hs_config.disabled},
     {"GRAB_BACKTRACES_ON_FREE", OPTION_BOOLEAN, &hs_config.free_stacks},
     {"USE_SHADOW_STACK", OPTION_BOOLEAN, &hs_config.memo},
+    {"PYTHON", OPTION_BOOLEAN, &hs_config.python},
     {"ZERO_MEMORY", OPTION_BOOLEAN, &hs_config.zero_memory},
     {"TRACK_CHILD_PROCESSES", OPTION_BOOLEAN, &hs_config.track_children},
     {"WRITE_BINARIES_TO_OUTPUT", OPTION_BOOLEAN, &hs_config.embed_binaries},
@@ -336,7 +337,7 @@ static void set_defaults(void)
     hs_config.stream_buffer = 4 << 20;
     hs_config.spill_size = 64 << 20;
     hs_config.output_descriptor = -1;
-    hs_config.memo = true;
+    hs_config.memo = hs_config.as_walked = true;
     hs_config.maps = true;
     hs_config.sigusr1 = hs_config.sigusr2 = true;
     hs_config.cull_threshold_ms = 10000;
@@ -372,6 +373,7 @@ void hs_config__read(void (*misread)(const char *entry))
         hs_config.events |= HS_EVENTS_WITNESS;
         hs_config.memo = false; // what is known already is not asked for
     }
+    hs_config.as_walked = hs_config.memo && !hs_config.python;
     keep_within(&hs_config.cpu_frequency, 1, 10000);
     keep_within(&hs_config.fault_stacks, 1, 1 << 20);
     keep_within(&hs_config.switch_stacks, 1, 1 << 20);

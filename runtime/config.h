@@ -26,6 +26,8 @@ struct hs_config {
     bool disabled;               // DISABLE_BY_DEFAULT
     bool free_stacks;            // GRAB_BACKTRACES_ON_FREE
     bool memo;                   // USE_SHADOW_STACK
+    bool python;                 // PYTHON: functions of CPython in place of its interpreter loop
+    bool as_walked;              // a stack is used as it is walked or recalled: memo without python
     bool zero_memory;            // ZERO_MEMORY
     bool track_children;         // TRACK_CHILD_PROCESSES: keep LD_PRELOAD for programs that are executed
     bool embed_binaries;         // WRITE_BINARIES_TO_OUTPUT

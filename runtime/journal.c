@@ -119,6 +119,11 @@ bool hs_journal__mark(uint32_t stream, uint64_t value, const char *text)
     APPEND(hs_meta_mark(w, hs_clock__now(), stream, value, text, hs_text__length(text)));
 }
 
+bool hs_journal__code(const struct hs_meta_code *function)
+{
+    APPEND(hs_meta_code(w, function));
+}
+
 bool hs_journal__snapshot(uint32_t number, const void *words, size_t length)
 {
     APPEND(hs_meta_snapshot(w, number, hs_clock__now(), words, length));

@@ -28,6 +28,8 @@ bool hs_journal__thread(uint32_t stream, uint32_t tid, const char *name);
 bool hs_journal__toggle(bool on);
 bool hs_journal__info(const char *key, const char *value);
 bool hs_journal__snapshot(uint32_t number, const void *words, size_t length);
+struct hs_meta_code;
+bool hs_journal__code(const struct hs_meta_code *code);
 bool hs_journal__mark(uint32_t stream, uint64_t value, const char *text);
 
 // Submits the slot in use, so that the writer seals it in its next round.

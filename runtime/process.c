@@ -15,6 +15,7 @@
 #include "runtime/modules.h"
 #include "runtime/output.h"
 #include "runtime/perf/perf.h"
+#include "runtime/python.h"
 #include "runtime/seal.h"
 #include "runtime/shared_word.h"
 #include "runtime/signal_action.h"
@@ -346,6 +347,7 @@ static bool is_recorder(void)
     X(hs_slots__reset)                                                                                                 \
     X(hs_journal__reset)                                                                                               \
     X(hs_stacks__reset)                                                                                                \
+    X(hs_python__reset)                                                                                                \
     X(hs_modules__reset)                                                                                               \
     X(hs_threads__reset)                                                                                               \
     X(hs_writer__reset)                                                                                                \
@@ -519,12 +521,14 @@ void hs_process__forbid(uint32_t forbidden, bool all_threads)
 
 void hs_process__code_will_be_unloaded(void)
 {
+    hs_python__hold();
     if (is_recorder())
         hs_perf__hold_code();
 }
 
 void hs_process__code_was_unloaded(void)
 {
+    hs_python__release();
     if (!is_recorder())
         return;
     hs_stacks__forget_unloaded((uint32_t)hs_system_gettid());

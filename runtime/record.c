@@ -7,6 +7,7 @@
 #include "runtime/mode.h"
 #include "runtime/output.h"
 #include "runtime/perf/witness.h"
+#include "runtime/python.h"
 #include "runtime/shared_word.h"
 #include "runtime/stacks.h"
 #include "unwind/stack_memory.h"
@@ -23,14 +24,10 @@ static void count(uint64_t *word)
 
 // ---- stacks --------------------------------------------------------------------------------------------------------
 
-static uint32_t stack_of(struct hs_thread *thread, const struct hs_registers *caller)
+static uint32_t walk(struct hs_thread *thread, const struct hs_registers *caller)
 {
     uint32_t stack;
     struct hs_memo *memo = thread->memo;
-    if (HS_UNLIKELY(!hs_config.memo))
-        memo->depth = 0;
-    else if ((stack = hs_sites_recall(thread->sites, caller)))
-        return stack;
     if (HS_UNLIKELY(!hs_stack_has_page())) {
         count(&hs_output__live()->dropped[HS_DROP_NO_ROOM]);
         return 0;
@@ -54,6 +51,29 @@ static uint32_t stack_of(struct hs_thread *thread, const struct hs_registers *ca
         hs_witness__call(stack, caller);
 #endif
     return stack;
+}
+
+static HS_COLD uint32_t stack_by_options(struct hs_thread *thread, const struct hs_registers *caller)
+{
+    uint32_t stack = 0;
+    if (hs_config.memo)
+        stack = hs_sites_recall(thread->sites, caller);
+    else
+        thread->memo->depth = 0;
+    if (!stack)
+        stack = walk(thread, caller);
+    if (!hs_config.python || !stack)
+        return stack;
+    struct hs_python_caller python = {caller, thread->memo, thread->node_cache, thread->number};
+    return hs_python__stack(&thread->python, &python, stack);
+}
+
+static uint32_t stack_of(struct hs_thread *thread, const struct hs_registers *caller)
+{
+    if (HS_UNLIKELY(!hs_config.as_walked))
+        return stack_by_options(thread, caller);
+    uint32_t stack = hs_sites_recall(thread->sites, caller);
+    return stack ? stack : walk(thread, caller);
 }
 
 // ---- writing into the slot -----------------------------------------------------------------------------------------

@@ -55,6 +55,8 @@ static struct {
     _Atomic bool holes;          // nodes were taken out. Else a group is filled in the order in which it is searched
 } trie = {.window = HS_STACKS_WINDOW, .group = SMALL_GROUP};
 
+struct hs_made_range hs_stacks__made;
+
 static inline uint32_t hash_of(uint32_t parent, uintptr_t pc)
 {
     uint32_t hash = ((uint32_t)pc ^ parent * 0x9e3779b1u) * 0x85ebca77u;
@@ -254,7 +256,8 @@ static uint32_t append_frames(struct hs_memo *memo, uint32_t first, uint32_t par
             return 0;
         uint32_t id = fresh ? 0 : find_seldom(parent, pc);
         if (!id) {
-            hs_modules__see(pc);
+            if (pc - hs_stacks__made.start >= hs_stacks__made.size)
+                hs_modules__see(pc);
             id = append(parent, pc);
             if (i == first)
                 fetch_lines(memo, i + 1);

@@ -58,6 +58,13 @@ bool hs_stacks__lock(uint32_t tid);
 bool hs_stacks__try_lock(uint32_t tid);
 void hs_stacks__unlock(void);
 
+// A range of addresses that stand for instructions of an interpreter (python_code.h): they are in no module. Set once,
+// before the first stack with one of them.
+struct hs_made_range {
+    uintptr_t start, size;
+};
+extern struct hs_made_range hs_stacks__made;
+
 // The number that was given last.
 uint32_t hs_stacks__count(void);
 

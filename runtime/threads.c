@@ -7,6 +7,7 @@
 #include "runtime/lock.h"
 #include "runtime/memory.h"
 #include "runtime/output.h"
+#include "runtime/python.h"
 #include "runtime/slot_source.h"
 #include "runtime/text.h"
 
@@ -139,6 +140,7 @@ void hs_thread__forget_stacks(struct hs_thread *thread)
 {
     thread->memo->depth = 0;
     hs_sites_forget(thread->sites);
+    hs_python__forget(thread->python);
 }
 
 static void read_name(char *name)
@@ -214,8 +216,10 @@ void hs_threads__reset(void)
     struct hs_thread *thread = atomic_load(&threads.first);
     while (thread) {
         struct hs_thread *next = thread->next;
-        if (thread != self)
+        if (thread != self) {
+            hs_python__free(thread->python);
             hs_memory__unmap(thread, record_size());
+        }
         thread = next;
     }
     atomic_store(&threads.first, self);

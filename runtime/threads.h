@@ -40,6 +40,7 @@ struct hs_thread {
     uint32_t number; // the owner's tid, without the atomic
     uintptr_t
         last_recorded; // address of the newest allocation: an operator new that called malloc must not record it again
+    struct hs_python_thread *python; // NULL: none yet
     char name[16];
     _Atomic uint32_t tid;
     struct hs_thread *next; // all threads that ever existed, newest first; never removed

@@ -57,6 +57,13 @@ static HS_COLD bool pages_readable(uintptr_t from, uintptr_t to)
     return true;
 }
 
+HS_COLD bool hs_memory_readable(uintptr_t address, size_t length)
+{
+    const uintptr_t mask = ~(uintptr_t)(HS_STACK_PAGE - 1), first = address & mask;
+    uintptr_t end = ((address + length - 1) & mask) + HS_STACK_PAGE;
+    return length && end > first && pages_readable(first, end);
+}
+
 static struct hs_stack_memory range(uintptr_t low, uintptr_t end)
 {
     return (struct hs_stack_memory){low, end - low - (sizeof(uintptr_t) - 1)};

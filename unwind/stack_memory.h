@@ -27,6 +27,9 @@ struct hs_stack_memory hs_stack_memory_extend(struct hs_stack_memory memory, uin
 // then where the kernel has process_vm_readv(2).
 bool hs_memory_copy(uintptr_t address, void *to, size_t length, bool may_go);
 
+// Whether `length` bytes can be read. The answer for a page is remembered.
+bool hs_memory_readable(uintptr_t address, size_t length);
+
 // Whether there is room on the calling thread's stack, which may be one for signal handlers alone: for all that the
 // recorder does, 8 KiB below the caller, or for a walk, 4 KiB.
 bool hs_stack_has_room(void);

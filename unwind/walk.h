@@ -82,6 +82,9 @@ struct hs_memo *hs_memo_create(void *memory, uint32_t capacity);
 // No allocation, no lock, no system call once the rules of its return addresses are cached.
 uint32_t hs_memo_walk(struct hs_memo *memo, const struct hs_registers *start);
 
+// The stack pointer at a frame's pc. The frame lies from there to the stack pointer of its caller, pcs[frame - 1].
+uintptr_t hs_memo_sp(const struct hs_memo *memo, uint32_t frame);
+
 // Whether the step from pcs[frame] to its caller, pcs[frame - 1], is a guess. Only when memo->guessed.
 bool hs_memo_guessed_from(const struct hs_memo *memo, uint32_t frame);
 

@@ -94,6 +94,11 @@ static inline void take_frame_sp(const struct hs_memo *memo, uint32_t frame, str
 }
 #endif
 
+uintptr_t hs_memo_sp(const struct hs_memo *memo, uint32_t frame)
+{
+    return frame_sp(memo, frame);
+}
+
 static inline uint32_t step_mark(uint32_t rule)
 {
     if (__builtin_expect(hs_rule_is(rule, HS_RULE_STANDARD), 1))

@@ -46,6 +46,7 @@ void hs_import_tables__free(struct hs_import_tables *tables)
     free(tables->info.data);
     free(tables->culled.data);
     free(tables->embedded.data);
+    free(tables->functions.data);
     hs_snapshot_records__free(&tables->snapshots);
 }
 
@@ -249,6 +250,22 @@ static int add_culled(struct hs_import_tables *tables, const struct hs_meta_reco
     return 0;
 }
 
+static int add_function(struct hs_import_tables *tables, const struct hs_meta_code *code)
+{
+    struct hs_stored_function *function = hs_array__add(&tables->functions, sizeof *function);
+    if (!function)
+        return -ENOMEM;
+    *function = (struct hs_stored_function){.start = code->start,
+                                            .end = code->end,
+                                            .first_line = code->first_line,
+                                            .kind = code->kind,
+                                            .function = add_bytes(tables, code->function),
+                                            .file = add_bytes(tables, code->file),
+                                            .lines = add_bytes(tables, code->lines)};
+    function->lines_length = function->lines ? (uint32_t)code->lines.length : 0;
+    return 0;
+}
+
 static int add_clock(struct hs_import_tables *tables, const struct hs_meta_record *record)
 {
     struct hs_clock_point *point = hs_array__add(&tables->clock, sizeof *point);
@@ -277,6 +294,8 @@ static int add_record(struct hs_import_tables *tables, const struct hs_meta_reco
         return add_info(tables, record);
     case HS_META_CULLED:
         return add_culled(tables, record);
+    case HS_META_CODE:
+        return add_function(tables, &record->code);
     case HS_META_SNAPSHOT:
         return hs_snapshot_records__add(&tables->snapshots, record);
     default:
@@ -450,6 +469,12 @@ static int compare_modules(const void *left, const void *right)
     return (a->load_time > b->load_time) - (a->load_time < b->load_time);
 }
 
+static int compare_functions(const void *left, const void *right)
+{
+    const struct hs_stored_function *a = left, *b = right;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
 // Nodes come nearly in the order of their numbers: few runs have the same time.
 static int write_node_times(struct hs_import_tables *tables, int directory_fd)
 {
@@ -485,6 +510,8 @@ int hs_import_tables__write(struct hs_import_tables *tables, int directory_fd, c
         qsort(tables->threads.data, tables->threads.count, sizeof(struct hs_stored_thread), compare_threads);
     if (tables->modules.count)
         qsort(tables->modules.data, tables->modules.count, sizeof(struct hs_stored_module), compare_modules);
+    if (tables->functions.count)
+        qsort(tables->functions.data, tables->functions.count, sizeof(struct hs_stored_function), compare_functions);
     const struct {
         const char *name;
         const struct hs_array *array;
@@ -498,6 +525,7 @@ int hs_import_tables__write(struct hs_import_tables *tables, int directory_fd, c
         {"info", &tables->info, sizeof(struct hs_stored_info)},
         {"culled", &tables->culled, sizeof(struct hs_culled)},
         {"embedded", &tables->embedded, sizeof(struct hs_stored_embedded)},
+        {"functions", &tables->functions, sizeof(struct hs_stored_function)},
     };
     int failed = write_node_times(tables, directory_fd);
     for (size_t i = 0; i < sizeof files / sizeof *files && !failed; i++)

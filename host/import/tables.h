@@ -32,7 +32,8 @@ struct hs_import_tables {
     struct hs_array info;       // struct hs_stored_info
     struct hs_array culled;     // struct hs_culled
     struct hs_allowance culled_allowance;
-    struct hs_array embedded; // struct hs_stored_embedded
+    struct hs_array embedded;  // struct hs_stored_embedded
+    struct hs_array functions; // struct hs_stored_function
     struct hs_snapshot_records snapshots;
     uint64_t damage[HS_DAMAGE_COUNT], damage_bytes[HS_DAMAGE_COUNT];
 };

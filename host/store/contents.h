@@ -18,7 +18,7 @@
 #define HS_NEVER         UINT64_MAX // free time of a block that was never freed
 #define HS_NO_ROW        UINT32_MAX
 #define HS_ZONE_ROWS     65536 // rows per zone map entry
-#define HS_STORE_VERSION 13
+#define HS_STORE_VERSION 14
 
 // How the block came to be (column `kind`).
 enum hs_row_kind {

@@ -87,6 +87,14 @@ struct hs_stored_embedded {
     uint64_t chunk_offset;
 };
 
+// By start.
+struct hs_stored_function {
+    uint64_t start, end;
+    uint32_t first_line, kind;
+    uint32_t function, file;
+    uint32_t lines, lines_length; // bytes in `strings`
+};
+
 struct hs_clock_point {
     uint64_t time; // recorded time during import, ns in the store
     uint64_t monotonic_ns, realtime_ns;

@@ -24,7 +24,7 @@ struct hs_store {
     struct hs_store_head head;
     struct hs_columns columns;
     struct hs_column_file zones, links, chains, nodes, node_times, pools, mappings, timeline, strings, modules, threads,
-        clock, side, info, culled, embedded, samples;
+        clock, side, info, culled, embedded, functions, samples;
     struct hs_packed totals, stack_peaks;
     struct hs_module *module_list;
     uint64_t *module_reach; // largest end of the modules up to this one
@@ -88,6 +88,7 @@ static int open_tables(struct hs_store *store, int directory_fd)
         {&store->culled, "culled", sizeof(struct hs_culled)},
         {&store->samples, "samples", sizeof(struct hs_sample)},
         {&store->embedded, "embedded", sizeof(struct hs_stored_embedded)},
+        {&store->functions, "functions", sizeof(struct hs_stored_function)},
     };
     for (size_t i = 0; i < sizeof files / sizeof *files && !failed; i++)
         failed = hs_column_file__open_any(files[i].file, directory_fd, files[i].name, files[i].element);
@@ -240,7 +241,7 @@ void hs_store__close(struct hs_store *store)
     struct hs_column_file *files[] = {
         &store->zones,    &store->links,    &store->chains,  &store->nodes,    &store->node_times, &store->pools,
         &store->mappings, &store->timeline, &store->strings, &store->modules,  &store->threads,    &store->clock,
-        &store->side,     &store->info,     &store->culled,  &store->embedded, &store->samples};
+        &store->side,     &store->info,     &store->culled,  &store->embedded, &store->functions,  &store->samples};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         hs_column_file__close(files[i]);
     hs_packed__close(&store->totals);
@@ -456,6 +457,7 @@ void hs_store__remove(const char *directory)
         "info",
         "culled",
         "embedded",
+        "functions",
         "samples",
         "resume",
         "partial",
@@ -761,6 +763,34 @@ uint64_t hs_store__time_of_realtime(const struct hs_store *store, uint64_t realt
         shown = points[i].realtime_ns;
     }
     return moment(first, shown, realtime_ns);
+}
+
+bool hs_store__function(const struct hs_store *store, uint64_t address, struct hs_interpreted *function,
+                        uint32_t *number)
+{
+    const struct hs_stored_function *stored = store->functions.data;
+    size_t low = 0, high = store->functions.capacity;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (stored[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low || address >= stored[low - 1].end)
+        return false;
+    stored += low - 1;
+    int whole = (uint64_t)stored->lines + stored->lines_length <= store->strings.capacity;
+    *function = (struct hs_interpreted){.start = stored->start,
+                                        .end = stored->end,
+                                        .first_line = stored->first_line,
+                                        .kind = stored->kind,
+                                        .function = string_at(store, stored->function),
+                                        .file = string_at(store, stored->file),
+                                        .lines = (const uint8_t *)string_at(store, stored->lines),
+                                        .lines_length = whole ? stored->lines_length : 0};
+    *number = (uint32_t)low - 1;
+    return true;
 }
 
 const struct hs_embedded *hs_store__embedded(const struct hs_store *store, size_t *count)

@@ -85,6 +85,18 @@ uint64_t hs_store__monotonic_ns(const struct hs_store *store, uint64_t time);
 // The first time at which the wall clock showed this or more; 0 if it always did.
 uint64_t hs_store__time_of_realtime(const struct hs_store *store, uint64_t realtime_ns);
 
+// Functions that an interpreter ran: addresses of the trace stand for their instructions (docs/format.md, 5.3).
+struct hs_interpreted {
+    uint64_t start, end;
+    uint32_t first_line, kind;
+    const char *function, *file;
+    const uint8_t *lines;
+    size_t lines_length;
+};
+// The function of an address, and its number. False: none.
+bool hs_store__function(const struct hs_store *store, uint64_t address, struct hs_interpreted *function,
+                        uint32_t *number);
+
 // Embedded files of the trace. Their contents can be read only if the store was opened with hs_import__open.
 struct hs_embedded {
     const char *name;

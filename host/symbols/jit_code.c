@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/symbols/jit_code.h"
 
+#include "host/symbols/python_lines.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LARGEST       (64u << 20)
-#define CLOCKS_DIFFER 100000u // ns, at most: the clock of the trace and that of dumps
+#define LARGEST           (64u << 20)
+#define FIRST_INTERPRETED (1u << 30)
+#define CLOCKS_DIFFER     100000u // ns, at most: the clock of the trace and that of dumps
 
 void hs_jit_code__free(struct hs_jit_code *code)
 {
@@ -111,6 +114,26 @@ static uint64_t time_of(struct hs_jit_code *code, uint32_t node)
 
 // ---- frames --------------------------------------------------------------------------------------------------------
 
+// Functions of an interpreter have numbers that no other function has.
+static const struct hs_frames *interpreted(const struct hs_store *store, struct hs_symbols *session, uint64_t address)
+{
+    struct hs_interpreted function;
+    uint32_t number;
+    if (!hs_store__function(store, address, &function, &number))
+        return NULL;
+    const struct hs_frames *known = hs_symbols__known_made(session, FIRST_INTERPRETED + number, address);
+    if (known)
+        return known;
+    const int64_t unit = (int64_t)(address - function.start) - 1;
+    const struct hs_frame frame = {
+        .function = function.function[0] ? function.function : "?",
+        .file = function.file[0] ? function.file : NULL,
+        .line = hs_python_lines__find(function.kind, function.lines, function.lines_length, function.first_line, unit),
+        .kind = HS_FRAME_NAMED,
+        .address = address};
+    return hs_symbols__add_made(session, FIRST_INTERPRETED + number, &frame);
+}
+
 const struct hs_frames *hs_jit_code__frames(struct hs_jit_code *code, struct hs_symbols *session, uint32_t node,
                                             bool *depends)
 {
@@ -120,6 +143,9 @@ const struct hs_frames *hs_jit_code__frames(struct hs_jit_code *code, struct hs_
     const uint64_t pc = machine == EM_ARM ? nodes[node].pc & ~(uint64_t)1 : nodes[node].pc;
     const uint64_t address = pc - hs_call_length(machine);
     struct hs_jit_text text;
+    const struct hs_frames *of_interpreter = interpreted(code->store, session, nodes[node].pc);
+    if (of_interpreter)
+        return of_interpreter;
     if (!code->is_read)
         read_all(code);
     const struct hs_jit_function *function = hs_jit_names__find(&code->names, address, UINT64_MAX, depends);

@@ -115,8 +115,7 @@ static int match(const struct module_tables *tables, uint32_t index, const char 
 {
     const ElfW(Sym) *symbol = &tables->symbols[index];
     unsigned type = symbol->st_info & 15;
-    if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0 ||
-        (type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC) ||
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0 || (type > STT_FUNC && type != STT_GNU_IFUNC) ||
         !hs_text__equal(tables->strings + symbol->st_name, name))
         return NO_MATCH;
     return tables->versions && tables->versions[index] & HIDDEN_VERSION ? OLD_VERSION : MATCH;

@@ -6,10 +6,12 @@
 #include "arch/system.h"
 #include "runtime/journal.h"
 #include "runtime/process.h"
+#include "runtime/python.h"
 #include "runtime/text.h"
 #include "runtime/threads.h"
 #include "shims/common/heap_info.h"
 #include "shims/common/real.h"
+#include "shims/common/symbols.h"
 #include "shims/trace/adopted.h"
 
 static void begin(void);
@@ -82,6 +84,7 @@ static void begin_with_program(void)
         if (heapsonde_attach.heap_info)
             hs_real.malloc = first_malloc;
         hs_process__libc_is_ready();
+        hs_python__begin(hs_symbols__find);
     } else {
         hs_real.malloc = first_malloc_of_all;
         hs_process__wake();

@@ -5,9 +5,11 @@
 
 #include "arch/system.h"
 #include "runtime/log.h"
+#include "runtime/python.h"
 #include "runtime/record.h"
 #include "shims/common/real.h"
 #include "shims/common/shim.h"
+#include "shims/common/symbols.h"
 #include "shims/trace/adopted.h"
 
 // ---- start and end -------------------------------------------------------------------------------------------------
@@ -20,6 +22,7 @@ static __attribute__((constructor)) void library_begins(void)
         hs_recording__give_up();
         hs_log(HS_LOG_ERROR, "nothing is recorded: the program's malloc was not found", NULL, 0);
     }
+    hs_python__begin(hs_symbols__find);
     if (!hs_config.track_children)
         hs_config__hide_preload();
 }

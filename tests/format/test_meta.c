@@ -66,6 +66,12 @@ START_TEST(records_survive)
     ck_assert(hs_meta_culled(&writer, 1, 2, 3, 4, 5));
     ck_assert(hs_meta_toggle(&writer, 7, true));
     ck_assert(hs_meta_mark(&writer, 8, 1, 99, "text", 4));
+    ck_assert(hs_meta_code(&writer, &(struct hs_meta_code){.start = 0x7000,
+                                                           .end = UINT64_MAX,
+                                                           .first_line = UINT32_MAX,
+                                                           .kind = 3,
+                                                           .function = {(const uint8_t *)"f", 1},
+                                                           .lines = {(const uint8_t *)"\0\x80", 2}}));
     hs_meta_open(&reader, memory, sizeof memory);
     ck_assert(hs_meta_next(&reader, &record) == 1 && record.id == 5 && record.parent == 4 && record.pc == 0x400100);
     ck_assert(hs_meta_next(&reader, &record) == 1 && record.id == 6 && record.parent == 5 && record.pc == 0x3fff00);
@@ -80,6 +86,10 @@ START_TEST(records_survive)
     ck_assert(hs_meta_next(&reader, &record) == 1 && record.tag == HS_META_CULLED && record.lifetime == 5);
     ck_assert(hs_meta_next(&reader, &record) == 1 && record.tag == HS_META_TOGGLE && record.value == 1);
     ck_assert(hs_meta_next(&reader, &record) == 1 && record.tag == HS_META_MARK && record.value == 99);
+    ck_assert(record.text.length == 4);
+    ck_assert(hs_meta_next(&reader, &record) == 1 && record.tag == HS_META_CODE && record.code.start == 0x7000);
+    ck_assert(record.code.end == UINT64_MAX && record.code.first_line == UINT32_MAX && record.code.kind == 3);
+    ck_assert(record.code.function.length == 1 && !record.code.file.length && record.code.lines.length == 2);
     ck_assert_int_eq(hs_meta_next(&reader, &record), 0);
 }
 END_TEST

@@ -66,9 +66,13 @@ static void import(const struct hs_trace *trace)
     if (!hs_import__run(trace, NULL, NULL, fd)) {
         if (hs_store__open_unsealed(directory, &store, NULL))
             abort();
-        uint64_t pcs[8];
+        uint64_t pcs[8] = {0};
         hs_store__frames(store, 5, pcs, 8, NULL);
         hs_store__module_at(store, 0x400100, 1000);
+        struct hs_interpreted function;
+        uint32_t number;
+        if (hs_store__function(store, pcs[0], &function, &number) && function.lines_length)
+            hs_crc32c(0, function.lines, function.lines_length);
         hs_store__close(store);
     }
     close(fd);
