@@ -48,6 +48,20 @@ bool hs_is_gathered_folder(const char *path)
     return is;
 }
 
+// What others may write to can hold a socket of anybody.
+static int check_owner(int fd, const char *socket, const char *folder, struct hs_error *error)
+{
+    struct stat status;
+    pid_t pid;
+    uid_t user;
+    const int result = fstat(fd, &status) ? -errno : hs_ctl__owner(socket, &pid, &user);
+    if (result)
+        return hs_error__set(error, -result, "%s: %s", folder, strerror(-result));
+    if (!user || user == geteuid() || user == status.st_uid)
+        return 0;
+    return hs_error__set(error, EACCES, "who listens in %s is neither its owner nor the user of this command", folder);
+}
+
 // A path of any length would not fit into the address of a socket. -ENOENT: no gather runs that has one.
 static int ask_folder(const char *folder, const char *request, struct hs_ctl_answer *answer, struct hs_error *error)
 {
@@ -56,7 +70,9 @@ static int ask_folder(const char *folder, const char *request, struct hs_ctl_ans
     if (fd < 0)
         return hs_error__set(error, errno, "%s: %s", folder, strerror(errno));
     snprintf(socket, sizeof(socket), "/proc/self/fd/%d/%s", fd, HS_FOLDER_SOCKET_NAME);
-    const int result = hs_ctl__ask(socket, request, answer, error);
+    int result = check_owner(fd, socket, folder, error);
+    if (!result)
+        result = hs_ctl__ask(socket, request, answer, error);
     close(fd);
     if (result == -ENOENT || result == -ECONNREFUSED)
         return hs_error__set(error, ENOENT, "no 'heapsonde gather' receives into %s now", folder);

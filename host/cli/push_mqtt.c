@@ -22,10 +22,12 @@ enum { MOST_AT_ONCE = 256, STEP_MS = 50, LOOK_MS = 250 };
 #define SILENCE_SAID (20 * HS_SECOND)
 #define UNREADABLE   UINT64_MAX
 
-// What is over is not begun again, unless the file has grown.
+// What is over is not begun again, unless the file has grown or is another one.
 struct sent {
     struct sent *next;
     uint64_t size;
+    ino_t inode;
+    struct timespec changed;
     char path[];
 };
 
@@ -42,7 +44,8 @@ struct push_mqtt {
     struct sent *sent;
     uint64_t looked, ready_since, answered; // 0: not
     bool silence_said, stranger_said, found, failed;
-    bool more; // traces than are sent at once
+    bool more;    // traces than are sent at once
+    bool awaited; // the one file gets another trace
 };
 
 static volatile sig_atomic_t interrupted;
@@ -63,8 +66,9 @@ static struct sent *find_sent(const struct push_mqtt *push, const char *path)
     return sent;
 }
 
-static void remember(struct push_mqtt *push, const char *path, uint64_t size)
+static void remember(struct push_mqtt *push, const char *path, uint64_t size, int fd)
 {
+    struct stat status = {0};
     struct sent *sent = find_sent(push, path);
     if (!sent) {
         sent = malloc(sizeof(*sent) + strlen(path) + 1);
@@ -74,7 +78,11 @@ static void remember(struct push_mqtt *push, const char *path, uint64_t size)
         sent->next = push->sent;
         push->sent = sent;
     }
+    if (fd >= 0)
+        fstat(fd, &status);
     sent->size = size;
+    sent->inode = status.st_ino;
+    sent->changed = status.st_mtim;
 }
 
 static bool is_known(const struct push_mqtt *push, const char *path)
@@ -86,7 +94,10 @@ static bool is_known(const struct push_mqtt *push, const char *path)
     const struct sent *sent = find_sent(push, path);
     if (!sent || !push->follow || sent->size == UNREADABLE)
         return sent != NULL;
-    return stat(path, &status) || (uint64_t)status.st_size == sent->size;
+    if (stat(path, &status))
+        return true;
+    return (uint64_t)status.st_size == sent->size && status.st_ino == sent->inode &&
+           status.st_mtim.tv_sec == sent->changed.tv_sec && status.st_mtim.tv_nsec == sent->changed.tv_nsec;
 }
 
 static int add(struct push_mqtt *push, const char *path, bool say)
@@ -96,7 +107,7 @@ static int add(struct push_mqtt *push, const char *path, bool say)
     int failed = hs_sent_trace__open(&trace, path, push->device, push->labels, &error);
     if (failed && (say || failed != -EBADMSG)) {
         hs_complain(push->arguments->command, "%s", error.message);
-        remember(push, path, UNREADABLE);
+        remember(push, path, UNREADABLE, -1);
     }
     if (failed)
         return failed;
@@ -140,7 +151,10 @@ static int look(struct push_mqtt *push, uint64_t now)
     if (push->looked && now - push->looked < LOOK_MS * HS_MILLISECOND)
         return 0;
     push->looked = now;
-    int status = push->is_folder ? look_into(push, push->arguments->operands[0]) : 0;
+    const char *path = push->arguments->operands[0];
+    int status = push->is_folder ? look_into(push, path) : 0;
+    if (push->awaited)
+        push->awaited = add(push, path, false) == -EBADMSG;
     for (struct hs_sent_trace *trace = push->traces; trace; trace = trace->next)
         hs_sent_trace__look(trace, now);
     return status;
@@ -199,22 +213,34 @@ static void print_line(const struct hs_sent_trace *trace, const char *word)
     fflush(stdout);
 }
 
+static void say_broken(struct push_mqtt *push, const struct hs_sent_trace *trace, bool done)
+{
+    if (trace->replaced)
+        hs_complain(push->arguments->command, "%s does not hold the same trace any more; %s were sent", trace->path,
+                    hs_text__bytes(trace->outbox.acknowledged).text);
+    else
+        hs_complain(push->arguments->command, "%s cannot be read", trace->path);
+    push->failed |= !trace->replaced || !done;
+}
+
 // Whether nothing more is to be done for a trace now.
 static bool is_over(struct push_mqtt *push, struct hs_sent_trace *trace)
 {
     const struct hs_outbox *outbox = &trace->outbox;
     bool done = outbox->size && hs_outbox__is_done(outbox);
-    if (trace->broken) {
-        hs_complain(push->arguments->command, "%s cannot be read", trace->path);
-        push->failed = true;
+    if (trace->broken)
+        hs_sent_trace__look(trace, hs_clock__now());
+    if (trace->broken || trace->replaced) {
+        say_broken(push, trace, done);
         return true;
     }
     if (outbox->ended && done) {
         print_line(trace, "sent");
         return true;
     }
+    // Others have its place until it grows.
     if (push->follow)
-        return false;
+        return push->more && done;
     if (outbox->refused) {
         hs_complain(push->arguments->command, "%s: gather refuses it: %s", trace->path, outbox->why);
         push->failed = true;
@@ -240,7 +266,10 @@ static void remove_over(struct push_mqtt *push)
         }
         *place = trace->next;
         push->count--;
-        remember(push, trace->path, trace->outbox.size);
+        if (!trace->replaced || !push->follow)
+            remember(push, trace->path, trace->outbox.size, trace->outbox.fd);
+        else
+            push->awaited = !push->is_folder;
         hs_sent_trace__close(trace);
     }
 }
@@ -264,7 +293,7 @@ static bool goes_on(const struct push_mqtt *push)
 {
     if (interrupted)
         return false;
-    return push->traces || push->more || (push->follow && push->is_folder);
+    return push->traces || push->more || push->awaited || (push->follow && push->is_folder);
 }
 
 static int send_all(struct push_mqtt *push)

@@ -78,13 +78,15 @@ int hs_mqtt__start(struct hs_mqtt **result, const struct hs_mqtt_options *option
     mqtt->parcels = hs_parcels__create(&mqtt->options.parcels);
     int failed = mqtt->parcels ? hs_broker__open(&mqtt->broker, &mqtt->options.broker, error)
                                : hs_error__set(error, ENOMEM, "out of memory");
+    // The first trace may be on the disk, and reported to it, before this thread goes on.
+    *result = mqtt;
     int problem = failed ? 0 : pthread_create(&mqtt->thread, NULL, run, mqtt);
     if (problem)
         failed = hs_error__set(error, problem, "a thread cannot be started: %s", strerror(problem));
-    if (failed)
-        free_all(mqtt);
-    else
-        *result = mqtt;
+    if (!failed)
+        return 0;
+    *result = NULL;
+    free_all(mqtt);
     return failed;
 }
 

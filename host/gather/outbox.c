@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/gather/outbox.h"
 
+#include "format/chunk.h"
 #include "host/base/clock.h"
 
 #include <stdio.h>
@@ -116,6 +117,13 @@ bool hs_outbox__is_done(const struct hs_outbox *outbox)
 
 // ---- messages ------------------------------------------------------------------------------------------------------
 
+bool hs_outbox__is_same(const struct hs_outbox *outbox)
+{
+    uint8_t id[HS_TRACE_ID_SIZE];
+    return pread(outbox->fd, id, sizeof(id), offsetof(struct hs_file_header, trace_id)) == (ssize_t)sizeof(id) &&
+           !memcmp(id, outbox->trace_id, sizeof(id));
+}
+
 static long write_message(struct hs_outbox *outbox, const struct hs_shared_key *key, struct hs_parcel_from *from,
                           uint64_t length, uint8_t *out)
 {
@@ -129,6 +137,9 @@ static long write_message(struct hs_outbox *outbox, const struct hs_shared_key *
                                .count = 1};
     memcpy(parcel.trace_id, outbox->trace_id, sizeof(parcel.trace_id));
     if (length && pread(outbox->fd, data, (size_t)length, (off_t)outbox->next) != (ssize_t)length)
+        return -1;
+    // Only now: bytes of another trace have its header before them.
+    if (length && !hs_outbox__is_same(outbox))
         return -1;
     parcel.ended = outbox->ended && parcel.end == outbox->size;
     outbox->said_end |= parcel.ended;

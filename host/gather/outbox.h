@@ -20,7 +20,7 @@ struct hs_outbox_host {
 
 struct hs_outbox {
     // Of the caller:
-    int fd;
+    int fd; // of a file with this trace
     uint8_t trace_id[HS_TRACE_ID_SIZE];
     uint64_t size; // may grow
     bool ended;    // it does not grow any more
@@ -40,8 +40,11 @@ struct hs_outbox {
     } recent[HS_OUTBOX_RECENT];
 };
 
+// Whether the file still holds this trace.
+bool hs_outbox__is_same(const struct hs_outbox *outbox);
+
 // Makes the next message, if one is due; `from` is of the whole program and counts up. Returns its size, 0: none. -1:
-// the file cannot be read.
+// the file cannot be read, or holds another trace.
 long hs_outbox__next(struct hs_outbox *outbox, const struct hs_shared_key *key, struct hs_parcel_from *from,
                      uint64_t now, uint8_t out[HS_OUTBOX_ROOM]);
 

@@ -275,8 +275,8 @@ static void take(struct hs_parcels *parcels, const char *topic, struct hs_parcel
 // What comes to the topics of answers is for senders, of this gatherer or of another one.
 static bool is_answer_topic(const char *topic)
 {
-    const char *ack = strstr(topic, "/ack/");
-    return ack && strlen(ack) == strlen("/ack/") + 2 * HS_PARCEL_SESSION_SIZE;
+    const size_t length = strlen(topic), end = strlen("/ack/") + 2 * HS_PARCEL_SESSION_SIZE;
+    return length >= end && !strncmp(topic + length - end, "/ack/", strlen("/ack/"));
 }
 
 void hs_parcels__take(struct hs_parcels *parcels, const char *topic, uint8_t *bytes, size_t size, uint64_t now)

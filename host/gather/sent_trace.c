@@ -207,7 +207,11 @@ static void look_in_place(struct hs_sent_trace *trace, uint64_t size, uint64_t n
 void hs_sent_trace__look(struct hs_sent_trace *trace, uint64_t now)
 {
     struct stat status;
-    if (trace->outbox.ended || fstat(trace->outbox.fd, &status) || (uint64_t)status.st_size < trace->outbox.size)
+    if (fstat(trace->outbox.fd, &status))
+        return;
+    // A program that writes to the same file again begins another trace.
+    trace->replaced |= (uint64_t)status.st_size < trace->outbox.size || !hs_outbox__is_same(&trace->outbox);
+    if (trace->outbox.ended || trace->replaced)
         return;
     // Its beginning may not have been there before.
     if (!trace->outbox.size)

@@ -13,6 +13,7 @@ struct hs_sent_trace {
     char *path;
     struct hs_outbox outbox; // its size and end as of the last look
     bool in_place;           // a process changes it
+    bool replaced;           // the file holds another trace now, or less of this one
     bool broken;             // of the caller: it cannot be read
     // Private:
     bool is_stream;
@@ -25,7 +26,7 @@ int hs_sent_trace__open(struct hs_sent_trace **trace, const char *path, const ch
                         struct hs_error *error);
 void hs_sent_trace__close(struct hs_sent_trace *trace);
 
-// How much there is now, and whether it is all.
+// How much there is now, and whether it is all; or that it was replaced.
 void hs_sent_trace__look(struct hs_sent_trace *trace, uint64_t now);
 
 #endif

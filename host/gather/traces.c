@@ -512,7 +512,7 @@ uint64_t hs_traces__claim_of(struct hs_traces *traces, const char *file)
         pthread_mutex_lock(&trace->mutex);
         char name[HS_TRACES_FILE_NAME];
         copy_name(trace, name);
-        if (!strcmp(name, file))
+        if (*name && !strcmp(name, file))
             claim = trace->claim;
         pthread_mutex_unlock(&trace->mutex);
     }

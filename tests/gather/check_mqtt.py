@@ -276,6 +276,60 @@ def mqtt_folder():
            sorted([later.content, content_of(TRACE)]), 'not the same')
 
 
+def wait_for_traces(gather, contents):
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        if sorted(content_of(os.path.join(gather.folder, name)) for name in gather.traces()) == sorted(contents):
+            return
+        time.sleep(0.05)
+    raise Failure(f'{gather.traces()}: not {len(contents)} traces')
+
+
+def mqtt_replaced(name='growing.dat', folder=None):
+    """Another program writes to the file of a trace that grows: the two are not mixed."""
+    broker, old = Broker(), Growing(name)
+    gather = gather_from(broker)
+    pushed = push(broker, folder or old.path, '--follow')
+    old.grow()
+    old.wait_until_gathered(gather)
+    os.truncate(old.path, 0)
+    new = Growing(name)
+    new.grow(9)
+    wait_for_traces(gather, [old.content, new.content])
+    new.end()
+    pushed.wait_for(lambda line: line.startswith('growing.dat: sent'))
+    wait_for_traces(gather, [old.content, new.content])
+    pushed.end()
+    expect('does not hold the same trace any more' in pushed.complaints(), pushed.complaints())
+    gather.stop()
+
+
+def mqtt_replaced_in_folder():
+    folder = os.path.join(work, 'device')
+    os.mkdir(folder)
+    mqtt_replaced('device/growing.dat', folder)
+
+
+def mqtt_many():
+    """Processes that were killed never end their traces. Their places are for others, until they grow."""
+    broker = Broker()
+    folder = os.path.join(work, 'device')
+    os.mkdir(folder)
+    traces = [Growing(f'device/{i}.dat') for i in range(300)]
+    gather = gather_from(broker)
+    pushed = push(broker, folder, '--follow')
+    wait_for_traces(gather, [trace.content for trace in traces])
+    for trace in traces[::30]:
+        trace.grow(1)
+        trace.end()
+    ended = {f'{i}.dat' for i in range(0, 300, 30)}
+    while ended:
+        ended.discard(pushed.wait_for(lambda line: ': sent' in line).split(':')[0])
+    wait_for_traces(gather, [trace.content for trace in traces])
+    expect(pushed.end() == 0, pushed.complaints())
+    gather.stop()
+
+
 def mqtt_unfinished():
     """Without --follow, what is there of a trace that grows; later the rest."""
     broker, growing = Broker(), Growing()

@@ -458,7 +458,8 @@ START_TEST(test_pieces)
     const uint64_t much = 1000000;
     ck_assert_uint_eq(say(channel, 4096, 9000, false), 0); // a gap
     ck_assert_uint_eq(say(channel, 0, 100, false), 100);
-    ck_assert_uint_eq(say(channel, 0, 0, false), 100); // a question
+    ck_assert_uint_eq(hs_traces__claim_of(channel->gatherer[0].traces, ""), 0); // it has no file yet
+    ck_assert_uint_eq(say(channel, 0, 0, false), 100);                          // a question
     ck_assert_uint_eq(say(channel, 50, 5000, false), 5000);
     ck_assert_uint_eq(say(channel, 4999, 100000, false), 100000);
     ck_assert_uint_eq(say(channel, 0, 100000, false), 100000);      // twice
@@ -468,6 +469,28 @@ START_TEST(test_pieces)
     ck_assert_uint_eq(say(channel, much, 2 * much, false), 2 * much);
     ck_assert_uint_eq(say(channel, 2 * much, 3 * much, false), 3 * much);
     ck_assert_uint_eq(say(channel, 3 * much, TRACE_SIZE, true), TRACE_SIZE);
+    close_channel(channel);
+}
+END_TEST
+
+// What comes to the topics of answers is for senders, whatever the topic of the sender is called.
+START_TEST(test_answer_topics)
+{
+    static uint8_t bytes[HS_PARCEL_SIZE(0)], copy[HS_PARCEL_SIZE(0)];
+    static const char *const topics[] = {"t", "t/ack/7", "t/ack/ack", "/ack/"};
+    struct channel *channel = open_channel(1, 1);
+    struct hs_parcel parcel = {.from = channel->from, .pairs = channel->outbox.pairs, .pairs_length = 0};
+    memcpy(parcel.trace_id, channel->outbox.trace_id, HS_TRACE_ID_SIZE);
+    const size_t size = hs_parcel__write(&key, &parcel, bytes);
+    for (size_t i = 0; i < sizeof(topics) / sizeof(*topics); i++) {
+        char topic[TOPIC * 2];
+        memcpy(copy, bytes, size);
+        ck_assert(hs_parcel__answer_topic(topic, sizeof(topic), topics[i], parcel.from.session));
+        hs_parcels__take(channel->gatherer[0].parcels, topic, copy, size, channel->now);
+        ck_assert_int_eq(channel->count, 0);
+    }
+    for (uint64_t at = 0; at < TRACE_SIZE; at += TRACE_SIZE / 4)
+        say(channel, at, at + TRACE_SIZE / 4, at + TRACE_SIZE / 4 == TRACE_SIZE);
     close_channel(channel);
 }
 END_TEST
@@ -483,6 +506,7 @@ int main(void)
     tcase_add_test(bytes, test_exchanged);
     tcase_add_test(bytes, test_answers);
     tcase_add_test(channel, test_pieces);
+    tcase_add_test(channel, test_answer_topics);
     tcase_add_loop_test(channel, test_channel, 0, rounds);
     tcase_add_loop_test(channel, test_restarts, 0, rounds);
     tcase_add_loop_test(channel, test_two, 0, rounds);

@@ -8,6 +8,7 @@ import shutil
 import socket
 import stat
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -33,6 +34,24 @@ int main(void)
         }
     return 0;
 }
+"""
+
+NOBODY = 65534
+STRANGER = r"""
+import socket
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(".heapsonde-gather.socket")
+listener.listen()
+__import__("os").chmod(".heapsonde-gather.socket", 0o777)
+print("ready", flush=True)
+while True:
+    guest = listener.accept()[0]
+    try:
+        if guest.recv(4096):
+            guest.sendall(b"ok\nstatus 0\nlength 2\n\n[]")
+    except OSError:
+        pass
+    guest.close()
 """
 
 
@@ -144,7 +163,8 @@ class Devices(TestCase):
             program.stdin.close()
             program.wait()
             self.row(server, program, lambda row: row["state"] == "ended")
-        self.assertIn("not connected", until(lambda: server.json("/devices/control", file=file)["absence"]))
+        # Until its last bytes are acknowledged, it answers that it has ended.
+        until(lambda: "not connected" in (server.json("/devices/control", file=file)["absence"] or ""))
 
     def test_what_is_refused(self):
         folder = self.path("refused")
@@ -172,6 +192,26 @@ class Devices(TestCase):
         self.assertFalse(os.path.exists(path))
         self.assertIn("no 'heapsonde gather' receives", server.json("/devices")["folders"][0]["absence"])
         self.assertIn("no 'heapsonde gather' receives", server.json("/devices/control", file=file)["absence"])
+
+    @unittest.skipIf(os.geteuid(), "only root can be two users")
+    def test_the_socket_of_another_user(self):
+        """Where others may write, they can listen: they are not asked, and what they say is not shown."""
+        folder = self.path("planted")
+        os.mkdir(folder)
+        os.chmod(folder, 0o777)
+        with open(os.path.join(folder, ".heapsonde-gather"), "w", encoding="ascii"):
+            pass
+        try:
+            stranger = subprocess.Popen([sys.executable, "-I", "-c", STRANGER], stdout=subprocess.PIPE, text=True, cwd=folder, user=NOBODY)
+        except (OSError, subprocess.SubprocessError) as problem:
+            self.skipTest(f"no other user can run here: {problem}")
+        self.addCleanup(self.end, stranger)
+        self.assertEqual(stranger.stdout.readline(), "ready\n")
+        server = self.serve("--control", folder)
+        planted, = server.json("/devices")["folders"]
+        self.assertIsNone(planted["devices"])
+        self.assertIn("neither its owner nor the user", planted["absence"])
+        self.assertIn("neither its owner nor the user", server.json("/devices/control", file=folder + "/x.dat")["absence"])
 
     @staticmethod
     def say_to_socket(path, line):
