@@ -124,6 +124,11 @@ def function_of(database, key):
                         f"offsets AS o WHERE stack = {key}) AND function LIKE 'grower_%'")
 
 
+def all_of(database, table):
+    """The rows of a table, in one order."""
+    return sorted(database.ask(f'SELECT * FROM {table} FINAL').splitlines())
+
+
 def check_growth(database, devices):
     rows = asked('growth', database.address)
     expect(len(rows) == 1, f'one stack grows: {rows}')
@@ -210,7 +215,7 @@ def loaded():
         firmware = '1.4' if name == 'gw-1' else '1.5'
         run('fleet', 'load', database.address, path, '--device', name, '--labels', f'firmware={firmware},site=lab')
     row = check_growth(database, 2)
-    first = int(database.ask('SELECT sum(first) FROM (SELECT argMin(in_use_bytes, time) AS first FROM sample WHERE '
+    first = int(database.ask('SELECT sum(first) FROM (SELECT argMin(in_use_bytes, instant) AS first FROM sample WHERE '
                              f"stack = {row['stack']} GROUP BY session)"))
     expect(row['grown_bytes'] == 2 * 800000 - first and 0 < first <= 2 * 400000, f'from the first tick to the last: {row} {first}')
     new = asked('new', database.address, '--firmware', '1.5', '--than', '1.4')
@@ -232,7 +237,7 @@ def loaded():
     check_flame(database, traces)
 
     def all_rows():
-        return [database.ask(f'SELECT * FROM {table} FINAL ORDER BY session, time') for table in ('sample', 'total')]
+        return [all_of(database, table) for table in ('sample', 'total')]
     before, growth = all_rows(), asked('growth', database.address)
     run('fleet', 'load', database.address, traces['gw-2'], '--device', 'gw-2', '--labels', 'firmware=1.5,site=lab')
     expect(all_rows() == before, 'a trace that is loaded twice is there once')
@@ -310,7 +315,8 @@ def upgraded():
     """Tables of an older version: they are refused, and brought up to date without a loss."""
     database = Database()
     run('fleet', 'init', database.address)
-    trace = recorded('gw-1', ['c', 'l'])
+    # Older tables know no states of one second.
+    trace = with_times(recorded('all', ['c', 'l', 'l']), 'gw-1', 4, 10 ** 11)
     run('fleet', 'load', database.address, trace, '--device', 'gw-1')
     before = asked('devices', database.address)
     expect([row['in_use_bytes'] for row in before] == [in_use(trace)], f'{before}')
@@ -523,12 +529,12 @@ def events():
     trace, = gather.traces()
     allocated = database.ask('SELECT max(allocated_bytes) FROM total')
     expect(int(allocated) == json.loads(run('report', '--json', trace))['allocated_bytes'], allocated)
-    before = database.ask('SELECT * FROM sample FINAL ORDER BY stack, session, time')
+    before = all_of(database, 'sample')
     # Once more: from the beginning, as when nobody knows what was sent.
     os.remove(f'{gather.folder}/.heapsonde-fleet')
     Gather(database, 'traces').stop()
     run('fleet', 'load', database.address, trace, '--device', 'gw-1', '--labels', 'firmware=1.5,site=lab')
-    expect(database.ask('SELECT * FROM sample FINAL ORDER BY stack, session, time') == before, 'a trace that is loaded again is there once')
+    expect(all_of(database, 'sample') == before, 'a trace that is loaded again is there once')
     with_sums = recorded('gw-2', ['c', 'll'])
     run('fleet', 'load', database.address, with_sums, '--device', 'gw-2', '--labels', 'firmware=1.5,site=lab')
     run('fleet', 'symbolize', database.address)
@@ -729,7 +735,8 @@ def dumps():
     device.do('cll')
     await_rows(database, 1)
     database.kill()
-    device.do('lltl')
+    while sum(len(files) for _, folders, files in os.walk(gather.folder) if not folders) < 5:
+        device.do('lt')
     device.end()
     gather.await_event('ended')
     folder, = (f'{gather.folder}/{name}' for name in os.listdir(gather.folder) if os.path.isdir(f'{gather.folder}/{name}'))

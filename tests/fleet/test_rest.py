@@ -23,6 +23,8 @@ from test_description import BY_NAME  # noqa: E402
 
 QUESTIONS = {'growth': {}, 'new': {'firmware': page_data.NEW, 'than': page_data.OLD}, 'devices': {}, 'sessions': {}, 'firmwares': {}, 'stacks': {},
              f'stack/{page_data.LEAK}': {}, 'flame': {}}
+# Of a machine that is busy, no answer is too late.
+PATIENT = ('--fleet-timeout', '86400')
 FORMATS = ('collapsed', 'flamegraph', 'json', 'speedscope', 'heapprofile', 'symbolized')
 
 
@@ -44,7 +46,7 @@ class Fleet(Endpoints, TestCase):
         subprocess.run([COMMAND, 'fleet', 'load', cls.database.address, cls.trace, '--device', 'traced', '--labels', 'firmware=0.9'], check=True,
                        stdout=subprocess.DEVNULL)
         cls.address = cls.database.address.replace('//', '//keeper:secret%20word@')
-        cls.server = cls.serve('--fleet', cls.address, cls.trace)
+        cls.server = cls.serve('--fleet', cls.address, *PATIENT, cls.trace)
         cls.description = cls.server.json('/openapi.json')
 
     @staticmethod
@@ -203,7 +205,7 @@ class Fleet(Endpoints, TestCase):
         self.assertIsNone(server.json('/fleet')['database'])
         status, _, body = server.ask('/fleet/growth')
         self.assertEqual((status, b'--fleet' in body), (404, True))
-        alone = self.serve('--fleet', self.database.address)
+        alone = self.serve('--fleet', self.database.address, *PATIENT)
         self.assertEqual(alone.json('/list'), [])
         self.assertEqual(alone.json('/fleet/growth'), self.fleet('growth'))
         self.assertEqual(alone.json('/fleet')['database'], self.database.address)
@@ -227,7 +229,7 @@ class Away(TestCase):
 
     def test_it_says_so_and_works_again(self):
         database = self.database
-        server = self.serve('--fleet', database.address.replace('//', '//keeper:secret%20word@'), self.example())
+        server = self.serve('--fleet', database.address.replace('//', '//keeper:secret%20word@'), *PATIENT, self.example())
 
         def said(status, *words):
             got, _, body = server.ask('/fleet/stacks')
@@ -249,7 +251,7 @@ class Away(TestCase):
         self.assertGreater(len(server.json('/fleet/stacks')['rows']), 2)
         database.ask('INSERT INTO version SELECT 99, now() + 100')
         said(502, 'version 99')
-        wrong = self.serve('--fleet', database.address.replace('//', '//keeper:wrong%20one@'))
+        wrong = self.serve('--fleet', database.address.replace('//', '//keeper:wrong%20one@'), *PATIENT)
         status, _, body = wrong.ask('/fleet/growth')
         self.assertEqual((status, b'user and password' in body, b'wrong' in body), (502, True, False), body)
 
@@ -305,7 +307,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Slow(TestCase):
     def test_a_client_that_leaves_ends_its_question(self):
         database = Silent()
-        server = self.serve('--fleet', database.address, self.example())
+        server = self.serve('--fleet', database.address, *PATIENT, self.example())
         with socket.create_connection((server.host, server.port)) as client:
             client.sendall(f'GET /fleet/stacks HTTP/1.1\r\nHost: {server.host}:{server.port}\r\n\r\n'.encode())
             database.until(lambda: database.open == 1)
@@ -316,7 +318,7 @@ class Slow(TestCase):
 
     def test_questions_are_asked_a_few_at_a_time(self):
         database = Silent()
-        server = self.serve('--fleet', database.address)
+        server = self.serve('--fleet', database.address, *PATIENT)
         answers = []
         threads = [threading.Thread(target=lambda: answers.append(server.ask('/fleet/stacks')[0])) for _ in range(12)]
         for thread in threads:

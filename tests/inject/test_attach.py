@@ -54,6 +54,8 @@ class Target:
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
                                         preexec_fn=hide_tmp if self.hides_tmp else None, user=user)
         self.pid = self.process.pid
+        with contextlib.suppress(OSError):  # of an earlier process with this number
+            os.remove(f'/tmp/perf-{self.pid}.map')
         assert self.answer() == 'ready'
 
     def answer(self):

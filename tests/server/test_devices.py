@@ -96,8 +96,8 @@ class Devices(TestCase):
 
     @staticmethod
     def rows(server, **select):
-        folder, = server.json("/devices", **select)["folders"]
-        return {row["pid"]: row for row in folder["devices"] or []}
+        """At least one; on a busy machine, gather may say once that it was not asked in time."""
+        return {row["pid"]: row for row in until(lambda: server.json("/devices", **select)["folders"][0]["devices"])}
 
     def row(self, server, program, wanted):
         return until(lambda: (row := self.rows(server).get(str(program.pid))) and wanted(row) and row)
@@ -106,7 +106,8 @@ class Devices(TestCase):
         """Given again if the connection was lost or busy, which on a busy machine it may be for seconds."""
         while True:
             status, _, body = server.ask(path, headers, "POST", action=action, **more)
-            if status != 409 or not any(word in body for word in (b"not connected", b"another request", b"in time", b"not available")):
+            again = b"not connected", b"another request", b"in time", b"not available", b"does not answer", b"connection broke", b"too many connections"
+            if status not in (409, 503, 504) or not any(word in body for word in again):
                 return status, json.loads(body) if status == 200 else body.decode()
             time.sleep(0.05)
 
@@ -163,7 +164,7 @@ class Devices(TestCase):
             program.stdin.close()
             program.wait()
             self.row(server, program, lambda row: row["state"] == "ended")
-        # Until its last bytes are acknowledged, it answers that it has ended.
+        # The connection goes on for as long as something is left to say on it.
         until(lambda: "not connected" in (server.json("/devices/control", file=file)["absence"] or ""))
 
     def test_what_is_refused(self):
@@ -242,7 +243,7 @@ class Devices(TestCase):
         self.assertEqual(until(lambda: (state := server.json(control)) and not state["absence"] and state)["sample_bytes"], 1)
         before = row["dumps"]
         self.assertEqual(self.command(server, "dump", control)[0], 200)
-        until(lambda: server.json("/list")[0]["dumps"] == before + 1)
+        until(lambda: server.json("/list")[0]["dumps"] > before)
         self.assertEqual(self.command(server, "rate", control, bytes=512)[1]["sample_bytes"], 512)
         # Another process has the number, or another machine has: the dump is not its.
         with open(glob.glob(dumps + "/*.heap")[0], encoding="utf-8", errors="surrogateescape") as file:
