@@ -136,10 +136,9 @@ static void rollup(FILE *out, const struct hs_fleet_slice *slice)
 static void staleness(FILE *out, const struct hs_fleet_slice *slice)
 {
     (void)slice;
-    fputs(
-        "SELECT toInt64(toUInt32((SELECT max(seen) FROM session))) - toInt64(toUInt32(max(made))), max(made), count() "
-        "FROM rollup FORMAT TabSeparated",
-        out);
+    fputs("SELECT toUInt32(now()), intDiv((SELECT max(written) FROM session), 1000000000), toUInt32(max(made)), count() "
+          "FROM rollup FORMAT TabSeparated",
+          out);
 }
 
 #define LAST_ROLLUP " made = (SELECT max(made) FROM rollup)"
