@@ -25,8 +25,8 @@ static int ask(struct hs_database *database, const struct hs_fleet_question *que
     return failed;
 }
 
-// Of what devices say about the time, nothing counts: clocks of some were never set, and traces are loaded later, too. Rows
-// may be inserted a little after they were written.
+// Of what devices say about the time, nothing counts: clocks of some were never set, and traces are loaded later, too.
+// Rows may be inserted a little after they were written.
 static bool has_news(int64_t now, int64_t written, int64_t made)
 {
     return now - made > STALE_SECONDS && written > made - STALE_SECONDS;
@@ -39,8 +39,9 @@ static int is_stale(struct hs_database *database, bool *stale, struct hs_error *
     const struct hs_fleet_slice all = {.top = 1};
     int failed = ask(database, &hs_fleet_staleness, &all, &answer, error);
     struct hs_tsv table = hs_tsv__begin(&answer);
-    *stale = !failed && (!hs_tsv__next(&table, field, 4) || !strtoull(field[3], NULL, 10) ||
-                         has_news(strtoll(field[0], NULL, 10), strtoll(field[1], NULL, 10), strtoll(field[2], NULL, 10)));
+    *stale =
+        !failed && (!hs_tsv__next(&table, field, 4) || !strtoull(field[3], NULL, 10) ||
+                    has_news(strtoll(field[0], NULL, 10), strtoll(field[1], NULL, 10), strtoll(field[2], NULL, 10)));
     hs_buffer__free(&answer);
     return failed;
 }

@@ -23,11 +23,11 @@ static int begin(struct hs_database *database, uint32_t *made, uint64_t *parts, 
 {
     struct hs_buffer answer = {0};
     char *field[2] = {"0", "0"};
-    int failed = hs_database__ask(
-        database,
-        "SELECT greatest(toUInt32(now()), 1 + greatest(toUInt32((SELECT max(made) FROM growth)), toUInt32(max(made)))), "
-        "(SELECT count() FROM stack_of_session) FROM rollup FORMAT TabSeparated",
-        &answer, error);
+    int failed = hs_database__ask(database,
+                                  "SELECT greatest(toUInt32(now()), 1 + greatest(toUInt32((SELECT max(made) FROM "
+                                  "growth)), toUInt32(max(made)))), "
+                                  "(SELECT count() FROM stack_of_session) FROM rollup FORMAT TabSeparated",
+                                  &answer, error);
     struct hs_tsv table = hs_tsv__begin(&answer);
     if (!failed && hs_tsv__next(&table, field, 2)) {
         *made = (uint32_t)strtoul(field[0], NULL, 10);
