@@ -201,6 +201,8 @@ class Fleet(Endpoints, TestCase):
     def test_without_a_fleet_and_without_a_trace(self):
         server = self.serve(self.trace)
         self.assertIsNone(server.json('/fleet')['database'])
+        self.assertNotIn('Link', server.ask('/list')[1])
+        self.assertEqual(self.server.ask('/list')[1]['Link'], '</fleet>; rel="related"')
         status, _, body = server.ask('/fleet/growth')
         self.assertEqual((status, b'--fleet' in body), (404, True))
         alone = self.serve('--fleet', self.database.address)
