@@ -2,6 +2,7 @@
 #include "host/base/memory.h"
 #include "host/cli/commands.h"
 #include "host/cli/documents.h"
+#include "host/cli/passwords.h"
 #include "host/webui/files.h"
 
 #include <errno.h>
@@ -55,6 +56,7 @@ static int finish(int status)
 
 int main(int argc, char **argv)
 {
+    hs_passwords__hide(argc, argv);
     const char *word = argc > 1 ? argv[1] : NULL;
     if (!word) {
         hs_documents__overview(stderr);

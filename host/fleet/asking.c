@@ -25,15 +25,27 @@ static int ask(struct hs_database *database, const struct hs_fleet_question *que
     return failed;
 }
 
-static int is_stale(struct hs_database *database, bool *stale, struct hs_error *error)
+// Of what devices say about the time, nothing counts: clocks of some were never set, and traces are loaded later, too.
+// Rows may be inserted a little after they were written.
+static bool has_news(int64_t now, int64_t written, int64_t made)
+{
+    return now - made > STALE_SECONDS && written > made - STALE_SECONDS;
+}
+
+struct rollup_state {
+    bool is_there, is_stale;
+};
+
+static int look(struct hs_database *database, struct rollup_state *state, struct hs_error *error)
 {
     struct hs_buffer answer = {0};
-    char *field[3] = {"", "", "0"};
+    char *field[4] = {"0", "0", "0", "0"};
     const struct hs_fleet_slice all = {.top = 1};
     int failed = ask(database, &hs_fleet_staleness, &all, &answer, error);
     struct hs_tsv table = hs_tsv__begin(&answer);
-    *stale = !failed && (!hs_tsv__next(&table, field, 3) || strtoll(field[0], NULL, 10) > STALE_SECONDS ||
-                         !strtoull(field[2], NULL, 10));
+    state->is_there = !failed && hs_tsv__next(&table, field, 4) && strtoull(field[3], NULL, 10);
+    state->is_stale = !state->is_there ||
+                      has_news(strtoll(field[0], NULL, 10), strtoll(field[1], NULL, 10), strtoll(field[2], NULL, 10));
     hs_buffer__free(&answer);
     return failed;
 }
@@ -49,14 +61,22 @@ static int wait_for_turn(const struct hs_database *database, struct hs_error *er
     return 0;
 }
 
+// While somebody else makes a rollup, which may take minutes, the one before is good enough.
 static int freshen(struct hs_database *database, uint64_t least, bool anew, struct hs_error *error)
 {
-    bool stale;
-    int failed = wait_for_turn(database, error);
-    if (failed)
+    struct rollup_state state;
+    int failed = look(database, &state, error);
+    if (failed || !(state.is_stale || anew))
         return failed;
-    failed = is_stale(database, &stale, error);
-    if (!failed && (stale || anew))
+    if (pthread_mutex_trylock(&rolling)) {
+        if (state.is_there && !anew)
+            return 0;
+        failed = wait_for_turn(database, error);
+        if (failed)
+            return failed;
+    }
+    failed = look(database, &state, error);
+    if (!failed && (state.is_stale || anew))
         failed = hs_fleet_rollup__make(database, least, error);
     pthread_mutex_unlock(&rolling);
     return failed;

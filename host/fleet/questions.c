@@ -137,7 +137,7 @@ static void staleness(FILE *out, const struct hs_fleet_slice *slice)
 {
     (void)slice;
     fputs(
-        "SELECT toInt64(toUInt32((SELECT max(seen) FROM session))) - toInt64(toUInt32(max(made))), max(made), count() "
+        "SELECT toUInt32(now()), intDiv((SELECT max(written) FROM session), 1000000000), toUInt32(max(made)), count() "
         "FROM rollup FORMAT TabSeparated",
         out);
 }

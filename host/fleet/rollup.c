@@ -17,12 +17,17 @@ static int run(struct hs_database *database, struct hs_error *error, const char 
     return hs_database__ask(database, statement, NULL, error);
 }
 
+// Later than all others, in the same second and after a clock was set back, too: the last one is what is read, and what
+// a run that was ended left must not be part of it.
 static int begin(struct hs_database *database, uint32_t *made, uint64_t *parts, struct hs_error *error)
 {
     struct hs_buffer answer = {0};
     char *field[2] = {"0", "0"};
-    int failed = hs_database__ask(
-        database, "SELECT toUInt32(now()), (SELECT count() FROM stack_of_session) FORMAT TabSeparated", &answer, error);
+    int failed = hs_database__ask(database,
+                                  "SELECT greatest(toUInt32(now()), 1 + greatest(toUInt32((SELECT max(made) FROM "
+                                  "growth)), toUInt32(max(made)))), "
+                                  "(SELECT count() FROM stack_of_session) FROM rollup FORMAT TabSeparated",
+                                  &answer, error);
     struct hs_tsv table = hs_tsv__begin(&answer);
     if (!failed && hs_tsv__next(&table, field, 2)) {
         *made = (uint32_t)strtoul(field[0], NULL, 10);

@@ -11,6 +11,7 @@ typedef int hs_prepare_function(struct hs_question *question);
 typedef int hs_answer_function(struct hs_question *question, FILE *out);
 
 // list.c, openapi.c
+hs_prepare_function hs_prepare__list;
 hs_answer_function hs_answer__list, hs_answer__openapi, hs_answer__overview;
 // allocations.c
 extern const struct hs_rest_parameter hs_allocations_parameters[];

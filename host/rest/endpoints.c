@@ -76,6 +76,7 @@ const struct hs_endpoint hs_endpoints[] = {
      .summary = "The traces",
      .type = JSON,
      .schema = "List",
+     .prepare = hs_prepare__list,
      .write = hs_answer__list,
      .uncached = true},
     {.path = "/data/{id}/summary",

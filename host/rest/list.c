@@ -3,6 +3,7 @@
 // /list: the traces.
 #include "host/report/report.h"
 #include "host/rest/answers.h"
+#include "host/rest/rest.h"
 #include "host/rest/write.h"
 
 #include <stdlib.h>
@@ -67,6 +68,20 @@ static bool is_written(void *context, const char *path)
         if (!strcmp(hs_rest_trace__path(hs_rest_traces__at(written->traces, i)), path))
             return true;
     return false;
+}
+
+#define FLEET   "</fleet>; rel=\"related\""
+#define DEVICES "</devices>; rel=\"related\""
+
+// So the page need not ask whether there is any of it.
+int hs_prepare__list(struct hs_question *question)
+{
+    const struct hs_rest_folders *folders = question->rest->folders;
+    if (folders && folders->count)
+        question->link = question->rest->fleet ? FLEET ", " DEVICES : DEVICES;
+    else
+        question->link = question->rest->fleet ? FLEET : NULL;
+    return 0;
 }
 
 int hs_answer__list(struct hs_question *question, FILE *out)

@@ -55,6 +55,7 @@ struct hs_question {
     enum hs_events events;      // the kind of events that it is about
     char *filter_text;          // equal texts mean equal filters
     const char *type;           // Content-Type of the answer
+    const char *link;           // Link of the answer, a constant; NULL: none
     bool may_change;            // false: the request may only read
     bool strip;                 // shorten template arguments
     struct hs_query_control control;

@@ -61,6 +61,7 @@ static void name_file(const struct hs_question *question, struct hs_http_answer 
 void hs_sending__describe(const struct hs_question *question, const char *key, struct hs_http_answer *answer)
 {
     const char *type = question->type;
+    answer->link = question->link;
     if (key && may_be_kept(question))
         write_tag(question, key, answer);
     if (!strncmp(type, "image/svg", 9))

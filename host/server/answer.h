@@ -18,6 +18,7 @@ struct hs_http_answer {
     bool packed;                    // compressed with gzip; clients that do not accept it get it unpacked
     const char *cache;              // Cache-Control, a constant; NULL: not cacheable
     const char *policy;             // Content-Security-Policy, a constant; NULL: not needed
+    const char *link;               // Link, a constant; NULL: none
     char etag[40];                  // with quotes; "": none
     char file_name[128];            // name under which browsers save it; "": they may show it
 };

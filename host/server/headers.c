@@ -18,6 +18,8 @@ void hs_headers__add(struct MHD_Response *response, const struct hs_http_answer 
     MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept, Accept-Encoding");
     if (answer->packed)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+    if (answer->link)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_LINK, answer->link);
     if (answer->etag[0])
         MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, answer->etag);
     snprintf(disposition, sizeof(disposition), "attachment; filename=\"%s\"", answer->file_name);

@@ -244,6 +244,43 @@ def loaded():
     expect(asked('growth', database.address, '--rollup') == growth, 'and counts once')
 
 
+def put_leak(database, session, seen, written):
+    """A session with a stack of its own that grows to a million bytes."""
+    for age, size in ((0, 1000), (3600, 1000), (7200, 1000000)):
+        database.ask(f'INSERT INTO state (stack, session, time, age, in_use_bytes, in_use_count, allocated_bytes, allocated_count) '
+                     f'SELECT {session}, {session}, toDateTime(1000000000 + {age}), {age}, {size}, 1, {size}, 1')
+    database.ask(f"INSERT INTO session SELECT {session}, 'gw-{session}', 'gatewayd', '1', [], [], 62, 1, toDateTime(1000000000), {seen}, 1, 0, "
+                 f'toUInt64(toUInt32({written})) * 1000000000, 0')
+
+
+def rolled():
+    """Rollups: when one is made, whatever devices say about the time, and that the last one is read."""
+    database = Database()
+    run('fleet', 'init', database.address)
+
+    def growing(*options):
+        return sorted(row['stack'] for row in asked('growth', database.address, *options))
+    database.ask('INSERT INTO rollup SELECT now() - 10000')
+    put_leak(database, 11, seen='toDateTime(1000007200)', written='now() - 5000')
+    expect(growing() == ['11'], 'of a device whose clock is years behind')
+    rollups = database.ask('SELECT count() FROM rollup')
+    put_leak(database, 12, seen='now() + 10000000', written='now()')
+    expect(growing() == ['11'], 'a device whose clock is months ahead makes no rollup old')
+    expect(database.ask('SELECT count() FROM rollup') == rollups, 'nor is one made')
+    expect(growing('--rollup') == ['11', '12'], 'one that was demanded')
+    for _ in range(2):
+        expect(growing('--rollup', '--least', '1G') == [], 'what was made in the same second before is not read')
+        expect(growing('--rollup') == ['11', '12'], 'nor is that')
+    database.ask('INSERT INTO growth SELECT app, firmware, 13, devices, grown_devices, grown_bytes, in_use_bytes, first_time, now() + 1000, 0 FROM growth LIMIT 1')
+    expect(growing() == ['11', '12'], 'a rollup that was ended in the middle is not read')
+    expect(growing('--rollup') == ['11', '12'], 'nor is it part of the next one')
+    database.ask('INSERT INTO rollup SELECT now() + 2000')
+    expect(growing('--rollup') == ['11', '12'], 'a clock of the server that was set back does not matter')
+    expect(growing() == ['11', '12'], 'and the next answer is the same')
+    growing('--rollup')
+    expect(database.ask('SELECT uniqExact(made) FROM growth') == '2', 'older ones are removed')
+
+
 def moments():
     """Ticks within a second, and a tick in several chunks: the last state counts."""
     database = Database()

@@ -203,12 +203,19 @@ class Fleet(Endpoints, TestCase):
     def test_without_a_fleet_and_without_a_trace(self):
         server = self.serve(self.trace)
         self.assertIsNone(server.json('/fleet')['database'])
+        self.assertNotIn('Link', server.ask('/list')[1])
+        self.assertEqual(self.server.ask('/list')[1]['Link'], '</fleet>; rel="related"')
         status, _, body = server.ask('/fleet/growth')
         self.assertEqual((status, b'--fleet' in body), (404, True))
         alone = self.serve('--fleet', self.database.address, *PATIENT)
         self.assertEqual(alone.json('/list'), [])
         self.assertEqual(alone.json('/fleet/growth'), self.fleet('growth'))
         self.assertEqual(alone.json('/fleet')['database'], self.database.address)
+
+    def test_the_list_of_processes_has_no_password(self):
+        with open(f'/proc/{self.server.process.pid}/cmdline', 'rb') as file:
+            words = file.read().split(b'\0')
+        self.assertIn(self.address.replace('secret%20word', 'x' * len('secret%20word')).encode(), words)
 
     def test_wrong_addresses_end_the_server_without_the_password(self):
         for address in ('http://keeper:secret@127.0.0.1/fleet', 'clickhouse://keeper:secret@127.0.0.1', 'clickhouse://keeper:secret@127.0.0.1:x/fleet', 'clickhouse://keeper:secret@127.0.0.1/a b'):
@@ -266,6 +273,10 @@ class Silent(http.server.ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
         self.address = f'clickhouse://127.0.0.1:{self.server_address[1]}/fleet'
 
+    def answer(self, _):
+        """None: it is held back."""
+        return None
+
     def end(self):
         self.shutdown()
         self.server_close()
@@ -275,12 +286,26 @@ class Silent(http.server.ThreadingHTTPServer):
             self.changed.wait_for(holds)
 
 
+class Rolling(Silent):
+    """A database with an old rollup, in which a new one takes long."""
+    ANSWERS = {'SELECT count() FROM system.tables': '1', 'SELECT max(version)': '4', 'SELECT toUInt32(now())': '9999\t9999\t1\t1', 'SELECT greatest': '9999\t1',
+               'SELECT app': '', 'INSERT INTO growth': None}
+
+    def answer(self, statement):
+        found, = [body for head, body in self.ANSWERS.items() if statement.startswith(head)]
+        return None if found is None else f'{found}\n'.encode() if found else b''
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
 
     def do_POST(self):  # noqa: N802
         statement = self.rfile.read(int(self.headers['Content-Length'])).decode()
         server = self.server
+        answer = None if statement.startswith('KILL QUERY') else server.answer(statement)
+        if answer is not None:
+            self.say(200, answer)
+            return
         with server.changed:
             if statement.startswith('KILL QUERY'):
                 server.killed.append(statement)
@@ -293,8 +318,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 server.changed.wait_for(lambda: server.released or any(self.query_id in killed for killed in server.killed))
                 server.open -= 1
                 server.changed.notify_all()
-        body = b'refused by the test\n'
-        self.send_response(500)
+        self.say(500, b'refused by the test\n')
+
+    def say(self, status, body):
+        self.send_response(status)
         self.send_header('Content-Length', str(len(body)))
         self.end_headers()
         with contextlib.suppress(OSError):  # nobody waits for it any more
@@ -331,6 +358,22 @@ class Slow(TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual((answers, database.most), ([502] * 12, 4))
+        database.end()
+
+    def test_a_rollup_that_is_made_keeps_nobody_waiting(self):
+        database = Rolling()
+        server = self.serve('--fleet', database.address, '--fleet-timeout', '86400')
+        answers = []
+        first = threading.Thread(target=lambda: answers.append(server.ask('/fleet/growth')[0]))
+        first.start()
+        database.until(lambda: database.open == 1)
+        self.assertEqual(server.json('/fleet/growth')['rows'], [])
+        self.assertEqual((answers, database.most), ([], 1))
+        with database.changed:
+            database.released = True
+            database.changed.notify_all()
+        first.join()
+        self.assertEqual(answers, [502])
         database.end()
 
     def test_an_answer_that_takes_too_long_is_given_up(self):

@@ -282,6 +282,21 @@ page("an answer that is late can be given up and asked for again", async (page, 
   await settled(page);
 });
 
+page("pages of traces lead to the fleet without asking for it", async (page) => {
+  const asked = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  for (const where of ["", `#/t/${trace}/overview`]) {
+    await page.goto(`${server.address}/${where}`);
+    await page.waitForSelector(where ? ".card" : `tr[data-id="${trace}"]`);
+    await settled(page);
+    assert.equal(await page.getByRole("link", { name: "Fleet", exact: true }).count(), 1);
+  }
+  assert.deepEqual(asked.filter((path) => path.startsWith("/fleet")), []);
+  await page.getByRole("link", { name: "Fleet", exact: true }).click();
+  await page.locator(`tr[data-stack="${facts.leak}"]`).waitFor();
+  await settled(page);
+});
+
 page("a server without traces opens on its fleet", async (page) => {
   await page.goto(server.alone.address);
   await page.locator(`tr[data-stack="${facts.leak}"]`).waitFor();

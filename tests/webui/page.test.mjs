@@ -112,7 +112,7 @@ page("the list leads to the overview, whose numbers are REST's", async (page, go
   assert.equal(await page.locator("tr[data-id]").count(), rows.length);
   await page.locator("tr[data-id] a").first().click();
   await page.waitForSelector(".card");
-  const useful = asked.filter((path) => path !== "/icon.svg" && path !== "/fleet"); // which is asked beside
+  const useful = asked.filter((path) => path !== "/icon.svg");
   assert.ok(useful.indexOf(`/data/${id}/summary`) < 5, useful.join(" "));
   await settled(page);
   for (const filter of ["", "size_min=100", "lifetime=only_leaked"]) {

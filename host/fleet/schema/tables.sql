@@ -171,8 +171,8 @@ SELECT
     maxState(in_use_bytes) AS most_bytes
 FROM total GROUP BY session;
 
--- Sums over the sessions of a firmware, made by `fleet growth --rollup`; `made` is the time of the run. A run makes them in parts:
--- those of a run that is in `rollup` are whole.
+-- Sums over the sessions of a firmware, made by `fleet growth --rollup`; `made` is the time of the run, or one
+-- second after the run before. A run makes them in parts: those of a run that is in `rollup` are whole.
 CREATE TABLE growth (
     app String,
     firmware String,

@@ -3,7 +3,7 @@
 // for the same data.
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Answer, BACK, DOUBTED, keepsAnswers, useAnswer } from "./data/ask";
+import { type Answer, BACK, DOUBTED, keepsAnswers, served, useAnswer } from "./data/ask";
 import { report } from "./data/report";
 import type { Fleet, ListRow, Summary } from "./data/types";
 import { Chips } from "./parts/chips";
@@ -27,7 +27,7 @@ function App() {
   const route = useRoute();
   const [slow, setSlow] = useState(0);
   const list = useAnswer<ListRow[]>("/list", slow);
-  const fleet = useAnswer<Fleet>(report || (route.trace && !route.fleet) ? undefined : "/fleet"); // pages of traces do without
+  const fleet = useAnswer<Fleet>(route.fleet && !report ? "/fleet" : undefined);
   const reading = list.data?.some((row) => row.progress) ?? false;
   useEffect(() => setSlow(reading ? 700 : list.problem && list.problem.status === 0 ? 3000 : 0), [reading, list.problem]);
   const lost = useRef(false);
@@ -51,7 +51,7 @@ function App() {
     document.body.classList.toggle("report", !!report);
   }, [route.trace]);
   // A server without traces is about its fleet.
-  const alone = !!fleet.data?.database && list.data?.length === 0;
+  const alone = served.fleet && list.data?.length === 0;
   useEffect(() => {
     if (alone && !route.trace && !route.fleet)
       go({ trace: undefined, fleet: true, view: "growth", parameters: new URLSearchParams() }, true);
@@ -73,7 +73,7 @@ function App() {
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>To the content</a>
-      <Head route={route} list={list} row={row} fleet={fleet.data?.database ?? undefined} alone={alone} />
+      <Head route={route} list={list} row={row} database={fleet.data?.database ?? undefined} alone={alone} />
       {route.fleet ? <FleetFrame route={route} answer={fleet} />
         : !route.trace ? <TracesView answer={list} route={route} />
         : row ? <Trace route={{ ...route, trace: row.id }} row={row} rows={list.data!} key={row.id} />
@@ -107,15 +107,15 @@ function savedLook(name: string, usual: string): string {
   }
 }
 
-function Head({ route, list, row, fleet, alone }: { route: Route; list: Answer<ListRow[]>; row: ListRow | undefined; fleet: string | undefined; alone: boolean }) {
+function Head({ route, list, row, database, alone }: { route: Route; list: Answer<ListRow[]>; row: ListRow | undefined; database: string | undefined; alone: boolean }) {
   const [theme, choose] = useState(() => savedLook("theme", "system"));
   const [density, space] = useState(() => savedLook("density", "normal"));
   const others = list.data?.filter((one) => one.id) ?? [];
   return (
     <header>
       <a class="home" href="#/">heapsonde</a>
-      {fleet && !alone && <nav class="places" aria-label="Traces or fleet"><a href="#/" aria-current={!route.fleet && !route.trace ? "page" : undefined}>Traces</a><a href="#/fleet/growth" aria-current={route.fleet ? "page" : undefined}>Fleet</a></nav>}
-      {fleet && route.fleet && <span class="database" title="the database that is asked">{plain(fleet)}</span>}
+      {served.fleet && !alone && <nav class="places" aria-label="Traces or fleet"><a href="#/" aria-current={!route.fleet && !route.trace ? "page" : undefined}>Traces</a><a href="#/fleet/growth" aria-current={route.fleet ? "page" : undefined}>Fleet</a></nav>}
+      {database && route.fleet && <span class="database" title="the database that is asked">{plain(database)}</span>}
       {route.trace && row && <select aria-label="Trace" value={row.id} onChange={(event) => go({ ...toView(route, route.view), trace: event.currentTarget.value })}>
         {others.map((one) => <option key={one.id} value={one.id}>{baseName(one.executable) || baseName(one.path)} ({one.pid})</option>)}
       </select>}

@@ -3,6 +3,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { absence, answerOf, report } from "./report";
 
+// What the server has besides traces, as it says with the list of them.
+export const served = { fleet: false, devices: false };
+
 export class Refusal extends Error {
   constructor(readonly status: number, message: string) {
     super(message);
@@ -75,6 +78,11 @@ async function askServer<T>(path: string, signal: AbortSignal, how: RequestInit)
       doubt(path);
     if (!answer.ok)
       throw new Refusal(answer.status, text.trim() || answer.statusText);
+    if (path === "/list") {
+      const links = answer.headers.get("Link") ?? "";
+      served.fleet = links.includes("</fleet>");
+      served.devices = links.includes("</devices>");
+    }
     try {
       return JSON.parse(text) as T;
     } catch {

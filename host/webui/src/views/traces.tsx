@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The traces of the server, and those that it is still importing.
-import type { Answer } from "../data/ask";
+import { type Answer, served } from "../data/ask";
 import { type ListRow, ns } from "../data/types";
-import { report } from "../data/report";
 import { Devices } from "../parts/devices";
 import { Pane } from "../parts/pane";
 import { address, type Route } from "../state/route";
@@ -40,7 +39,7 @@ export function TracesView({ answer, route }: { answer: Answer<ListRow[]>; route
           </>;
         }}
       </Pane>
-      {!report && <Devices route={route} traces={answer.data ?? []} again={answer.retry} />}
+      {served.devices && <Devices route={route} traces={answer.data ?? []} again={answer.retry} />}
     </main>
   );
 }
