@@ -494,7 +494,7 @@ static const struct hs_option options[] = {
      .help = "ADDRESS is HOST:PORT of a process that listens (HEAPSONDE_ENABLE_SERVER=1): gather its trace into a "
              "temporary "
              "folder and show it"},
-    HS_WIRE_OPTIONS("with --gather: "),
+    HS_WIRE_OPTIONS("with --gather: ", "the devices have", "gather"),
     HS_SYMBOL_OPTIONS,
     HS_MEMORY_OPTION,
     {0},
