@@ -255,6 +255,7 @@ static enum hs_parse_result check_operands(const struct hs_arguments *arguments)
         const char *what = command->operand == HS_OPERAND_PROGRAM   ? "a program to run"
                            : command->operand == HS_OPERAND_CONTROL ? "a process, or 'list'"
                            : command->operand == HS_OPERAND_PROCESS ? "the number of a process"
+                           : command->operand == HS_OPERAND_ACTION  ? "an action and a database"
                            : command->least_operands > 1            ? "two files"
                                                                     : "a trace file";
         hs_complain(command, "needs %s: heapsonde %s %s", what, command->name, command->synopsis);
@@ -263,6 +264,47 @@ static enum hs_parse_result check_operands(const struct hs_arguments *arguments)
     if (command->most_operands >= 0 && arguments->operand_count > command->most_operands) {
         hs_complain(command, "does not know what to do with '%s'; usage: heapsonde %s %s",
                     arguments->operands[command->most_operands], command->name, command->synopsis);
+        return HS_PARSE_WRONG;
+    }
+    return HS_PARSE_OK;
+}
+
+static bool is_any_given(const struct hs_arguments *arguments, const char *names)
+{
+    for (size_t i = 0; i < arguments->given_count; i++)
+        if (hs_value__choice(arguments->given[i].option->name, names))
+            return true;
+    return false;
+}
+
+// "a b" becomes "--a or --b".
+static char *as_options(const char *names)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    fputs("--", out);
+    for (; *names; names++)
+        if (*names == ' ')
+            fputs(" or --", out);
+        else
+            fputc(*names, out);
+    fclose(out);
+    return text;
+}
+
+static enum hs_parse_result check_together(const struct hs_arguments *arguments)
+{
+    for (size_t i = 0; i < arguments->given_count; i++) {
+        const struct hs_option *option = arguments->given[i].option;
+        if (!option->only_with || is_any_given(arguments, option->only_with))
+            continue;
+        char *wanted = as_options(option->only_with);
+        hs_complain(arguments->command, "--%s is for %s, which was not given", option->name,
+                    wanted ? wanted : option->only_with);
+        free(wanted);
         return HS_PARSE_WRONG;
     }
     return HS_PARSE_OK;
@@ -286,7 +328,7 @@ enum hs_parse_result hs_arguments__parse_some(struct hs_arguments *arguments, co
         return result;
     arguments->operand_count = argc - optind;
     arguments->operands = argv + optind;
-    return HS_PARSE_OK;
+    return check_together(arguments);
 }
 
 enum hs_parse_result hs_arguments__parse(struct hs_arguments *arguments, const struct hs_command *command, int argc,

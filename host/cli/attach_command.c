@@ -244,7 +244,7 @@ static int run_attach(const struct hs_arguments *arguments)
      .help = "PID is a process of another machine: ssh://USER@HOST:PORT, adb:SERIAL, docker:NAME, podman:NAME, or "    \
              "'exec:COMMAND {}', where {} is replaced by a script for sh; see docs/boards.md"},                        \
     {                                                                                                                  \
-        .name = "board-folder", .kind = HS_OPTION_TEXT, .argument = "DIR",                                             \
+        .name = "board-folder", .only_with = "on", .kind = HS_OPTION_TEXT, .argument = "DIR",                          \
         .help = "with --on, the folder on that machine for what is sent there; default the first usable one of "       \
                 "$TMPDIR, /tmp and others that the process sees, too"                                                  \
     }
@@ -276,6 +276,7 @@ static const struct hs_option attach_options[] = {
          "until 'heapsonde detach' or the end of the process. With --on, the command waits in any case"},
     HS_BOARD_OPTIONS,
     {.name = "fetch-binaries",
+     .only_with = "on",
      .kind = HS_OPTION_FILE,
      .argument = "DIR",
      .help =

@@ -39,6 +39,7 @@ struct hs_option {
     bool repeatable;
     bool optional;         // the value may be left out; it is given as --name=VALUE
     const char *parameter; // HS_OPTION_FILTER: its name there
+    const char *only_with; // refused unless one of these options is given: names with spaces between
     // Sub-command `run`: the environment variable for the recorder, without its prefix, and the value of a flag.
     const char *variable;
     const char *flag_value;
@@ -50,7 +51,8 @@ enum hs_operand_kind {
     HS_OPERAND_PROGRAM,
     HS_OPERAND_COMMAND,
     HS_OPERAND_CONTROL,
-    HS_OPERAND_PROCESS
+    HS_OPERAND_PROCESS,
+    HS_OPERAND_ACTION // what to do, and on which database
 };
 
 struct hs_arguments;

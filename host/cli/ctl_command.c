@@ -531,7 +531,7 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_FILE,
      .argument = "FILE",
      .help = "the control socket, if it is not in the usual place"},
-    HS_WIRE_OPTIONS("over the network: "),
+    HS_WIRE_OPTIONS("over the network: ", "the devices have", NULL),
     {0},
 };
 

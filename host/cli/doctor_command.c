@@ -188,6 +188,7 @@ static const struct hs_option options[] = {
      .argument = "MACHINE",
      .help = "look at another machine, as run --on does before it runs a program there"},
     {.name = "board-folder",
+     .only_with = "on",
      .kind = HS_OPTION_TEXT,
      .argument = "DIR",
      .help = "with --on, the folder there that is to take the recording library"},

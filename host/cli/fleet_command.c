@@ -436,6 +436,13 @@ static int ask(struct fleet_job *job, const struct hs_fleet_question *question)
 
 // ---- the command ---------------------------------------------------------------------------------------------------
 
+static int no_stack(const struct fleet_job *job, const char *text)
+{
+    hs_complain(job->arguments->command, "'%s' is not the number of a stack; 'growth' and 'stacks' print these numbers",
+                text);
+    return HS_EXIT_USAGE;
+}
+
 static int no_action(const struct fleet_job *job, const char *name)
 {
     struct hs_nearest nearest = {.word = name, .length = strlen(name)};
@@ -521,7 +528,9 @@ static int act(struct fleet_job *job, const char *action)
     if (question->of_stack) {
         char *end;
         job->slice.stack = job->operands[0] ? strtoull(job->operands[0], &end, 10) : 0;
-        if (!job->slice.stack || *end)
+        if (job->operands[0] && (!job->slice.stack || *end))
+            return no_stack(job, job->operands[0]);
+        if (!job->slice.stack)
             return wants(job, "the number of a stack, as 'growth' and 'stacks' print it,");
     }
     if (question->compares && (!job->slice.firmware || !job->slice.than))
@@ -612,24 +621,20 @@ const struct hs_command hs_command_fleet = {
     .synopsis = "[OPTIONS] ACTION clickhouse://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE [OPERAND ...]",
     .summary = "ask a database about many devices: what grows, on which of them, since which firmware",
     .description =
-        "Keeps the sums of many devices in a ClickHouse database and answers questions about all of them. init makes "
-        "the "
-        "tables. load reads traces of sums ('heapsonde run --aggregate') or of events, heap dumps of samplers, or "
-        "folders "
-        "of them, and inserts what they say; loading one again changes nothing. Answers say how many devices have "
-        "estimates from dumps. symbolize looks up function names: files are found by their build ids, "
-        "once for all devices. growth lists the stacks that grow, with the number of devices; the first hour of a "
-        "session, in which caches fill, does not count. new lists the stacks of --firmware that --than does not have. "
-        "devices lists the devices that grow fastest, with the distance from the mean of their firmware in standard "
-        "deviations, sessions the processes of devices. firmwares lists percentiles for each firmware. stack NUMBER "
-        "lists the devices that have a stack, "
-        "stacks the stacks of a program, firmware or device. flame writes what is in use now in a slice as a flame "
-        "graph or "
-        "in another format. sql QUESTION prints the statement of a question. Questions take the filters that sums of "
-        "stacks "
-        "can answer: those about functions, source files, libraries and depths, --alive-at, the numbers of a group's "
-        "allocations, and --where.",
-    .operand = HS_OPERAND_NONE,
+        "Keeps the sums of many devices in a ClickHouse database and answers questions about all of them. init "
+        "makes the tables. load reads traces of sums ('heapsonde run --aggregate') or of events, heap dumps of "
+        "samplers, or folders of them, and inserts their sums; to load one again changes nothing. Answers say how "
+        "many devices have estimates from dumps. symbolize looks up function names: files are found by their build "
+        "ids, once for all devices. growth lists the stacks that grow, with the number of devices; the first hour "
+        "of a session, in which caches fill, does not count. new lists the stacks of --firmware that --than does "
+        "not have. devices lists the devices that grow fastest, with the distance from the mean of their firmware "
+        "in standard deviations. sessions lists the recorded processes of devices, firmwares the percentiles of "
+        "each firmware, stacks what is in use now, and stack NUMBER the devices that have a stack. flame writes "
+        "what is in use now as a flame graph or in another format. sql QUESTION prints the statement of a question. "
+        "--app, --firmware and --device narrow a question. So do the filters that sums of stacks can answer: those "
+        "about functions, source files, libraries and depths, --alive-at, the numbers of a group's allocations, and "
+        "--where.",
+    .operand = HS_OPERAND_ACTION,
     .least_operands = 2,
     .most_operands = -1,
     .options = options,

@@ -90,16 +90,17 @@ static const struct hs_option options[] = {
          "receive what 'heapsonde push --mqtt' publishes through an MQTT broker: tcp://HOST:PORT, or mqtts://HOST:PORT "
          "with TLS"},
     {.name = "topic",
+     .only_with = "mqtt",
      .kind = HS_OPTION_TEXT,
      .argument = "TOPIC",
      .help = "with --mqtt: subscribe to this topic, which may contain + and #; default heapsonde/#, which includes "
              "heapsonde"},
     {.name = "mqtt-client",
+     .only_with = "mqtt",
      .kind = HS_OPTION_TEXT,
      .argument = "ID",
-     .help =
-         "with --mqtt: the name of this client, for which the broker keeps messages while it is away; no other client "
-         "may have it; default a random one, for which it keeps none"},
+     .help = "with --mqtt: the name of this client at the broker, which keeps messages for this name while gather does "
+             "not run; no other client may have the name; default a random name, for which nothing is kept"},
     HS_MQTT_OPTIONS,
     {.name = "dir",
      .letter = 'd',
@@ -124,6 +125,7 @@ static const struct hs_option options[] = {
      .letter = '1',
      .help = "exit when every stream that began has ended, and every HOST:PORT has had one"},
     {.name = "patience",
+     .only_with = "once",
      .kind = HS_OPTION_DURATION,
      .argument = "TIME",
      .help = "with --once: also end when no device has been connected for this time, although streams have not ended; "
@@ -137,8 +139,10 @@ static const struct hs_option options[] = {
          "of aggregate mode as they come, other traces when they have ended; while the database cannot be reached, the "
          "traces in the folder are the buffer"},
     {.name = "store-only",
+     .only_with = "store",
      .help = "with --store: remove a trace from the folder when it has ended and all of it is in the database"},
     {.name = "firmware-label",
+     .only_with = "store metrics",
      .kind = HS_OPTION_TEXT,
      .argument = "KEY",
      .help = "with --store and --metrics: the label that names the firmware; default firmware"},
@@ -150,12 +154,13 @@ static const struct hs_option options[] = {
          "aggregate mode live bytes, allocations and the stacks that hold most; with port 0 the kernel chooses one; "
          "an address that other machines can reach needs --token"},
     {.name = "token",
+     .only_with = "metrics",
      .kind = HS_OPTION_TEXT,
      .argument = "TOKEN",
      .help = "with --metrics: answer only requests with 'Authorization: Bearer TOKEN' or ?token=TOKEN; default "
              "HEAPSONDE_TOKEN"},
     {.name = "json", .help = "write a line of JSON for each event, and one per second"},
-    HS_WIRE_OPTIONS(""),
+    HS_WIRE_OPTIONS("", "the devices have", NULL),
     {0},
 };
 
@@ -167,10 +172,10 @@ const struct hs_command hs_command_gather = {
         "Receives the streams of recorded processes over the network. Each stream becomes a trace, "
         "DATE_TIME_PID_NAME_ID.dat, which every command can read while it grows. gather connects to the "
         "given addresses, where a process listens with HEAPSONDE_ENABLE_SERVER=1. With --listen, processes "
-        "connect to it. With --select, or without any of these, it connects to processes that announce "
-        "themselves with HEAPSONDE_ENABLE_BROADCAST=1. With --mqtt, it receives from a broker. After a lost "
-        "connection, or after this command "
-        "was ended or killed, a stream continues where it was: acknowledged data is in the file. Beyond this "
+        "connect to it. With --mqtt, it receives from a broker. Without --mqtt, it also connects to processes that "
+        "announce themselves with HEAPSONDE_ENABLE_BROADCAST=1: with --select, or if neither an address nor --listen "
+        "is given. After a lost connection, or after this command was ended or killed, a stream continues where it "
+        "was: acknowledged data is in the file. Beyond this "
         "machine both sides need the same key (--key-file). SIGINT or SIGTERM ends this command.",
     .operand = HS_OPERAND_NONE,
     .least_operands = 0,

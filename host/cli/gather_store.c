@@ -3,15 +3,6 @@
 
 #include <stdlib.h>
 
-// 0 when nothing was asked for that needs a database.
-static int is_without_store(const struct hs_arguments *arguments)
-{
-    if (!hs_arguments__flag(arguments, "store-only"))
-        return 0;
-    hs_complain(arguments->command, "--store-only is for --store, which was not given");
-    return HS_EXIT_USAGE;
-}
-
 #ifdef HEAPSONDE_HAS_CURL
 #include "host/fleet/shipper.h"
 
@@ -47,7 +38,7 @@ int hs_gather_store__prepare(struct hs_gather_store **result, const struct hs_ar
     const char *address = hs_arguments__text(arguments, "store", NULL);
     *result = NULL;
     if (!address)
-        return is_without_store(arguments);
+        return 0;
     struct hs_gather_store *store = calloc(1, sizeof(*store));
     if (!store)
         return HS_EXIT_FAILURE;
@@ -89,7 +80,7 @@ int hs_gather_store__prepare(struct hs_gather_store **store, const struct hs_arg
     (void)options;
     *store = NULL;
     if (!hs_arguments__text(arguments, "store", NULL))
-        return is_without_store(arguments);
+        return 0;
     hs_complain(arguments->command, "--store needs libcurl, and this heapsonde was built without it");
     return HS_EXIT_FAILURE;
 }

@@ -10,9 +10,9 @@
 
 // clang-format off
 #define HS_MQTT_OPTIONS                                                                                                \
-    {.name = "mqtt-user", .kind = HS_OPTION_TEXT, .argument = "NAME", .help = "with --mqtt: the user for the broker"},  \
-    {.name = "mqtt-password-file", .kind = HS_OPTION_FILE, .argument = "FILE", .help = "with --mqtt-user: the password, in a file that only its owner may be able to use"}, \
-    {.name = "mqtt-ca", .kind = HS_OPTION_FILE, .argument = "FILE", .help = "with mqtts://: trust the certificates in this file, and not those of the system"}
+    {.name = "mqtt-user", .only_with = "mqtt", .kind = HS_OPTION_TEXT, .argument = "NAME", .help = "with --mqtt: the user for the broker"},  \
+    {.name = "mqtt-password-file", .only_with = "mqtt-user", .kind = HS_OPTION_FILE, .argument = "FILE", .help = "with --mqtt-user: a file with the password, to which only its owner may have access"}, \
+    {.name = "mqtt-ca", .only_with = "mqtt", .kind = HS_OPTION_FILE, .argument = "FILE", .help = "with mqtts://: trust the certificates in this file instead of those of the system"}
 // clang-format on
 
 // Reads those that the broker needs, and --topic, which may contain wildcards (`filter`). Without a key or --insecure,

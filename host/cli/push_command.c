@@ -406,6 +406,14 @@ static int push_file(struct push *push)
     return status;
 }
 
+static bool is_filtered(const struct hs_arguments *arguments)
+{
+    for (size_t i = 0; i < arguments->given_count; i++)
+        if (arguments->given[i].option->kind == HS_OPTION_FILTER)
+            return true;
+    return false;
+}
+
 static int push(const struct hs_arguments *arguments)
 {
     struct push push = {.arguments = arguments};
@@ -414,6 +422,10 @@ static int push(const struct hs_arguments *arguments)
     if (mqtt == profile) {
         hs_complain(arguments->command, mqtt ? "--mqtt sends the trace, and the others a profile: one at a time"
                                              : "needs --pyroscope URL, --otlp URL or --mqtt URL");
+        return HS_EXIT_USAGE;
+    }
+    if (mqtt && is_filtered(arguments)) {
+        hs_complain(arguments->command, "--mqtt sends whole traces: filters are for --pyroscope and --otlp");
         return HS_EXIT_USAGE;
     }
     int status = read_labels(&push);
@@ -451,40 +463,46 @@ static const struct hs_option options[] = {
      .help = "send the trace itself, or the traces of a folder, to 'heapsonde gather --mqtt' through an MQTT broker: "
              "tcp://HOST:PORT, or mqtts://HOST:PORT with TLS"},
     {.name = "topic",
+     .only_with = "mqtt",
      .kind = HS_OPTION_TEXT,
      .argument = "TOPIC",
      .help = "with --mqtt: publish to this topic; default heapsonde"},
     {.name = "device",
+     .only_with = "mqtt",
      .kind = HS_OPTION_TEXT,
      .argument = "NAME",
      .help = "with --mqtt: the name of this device; default the name of the machine"},
     {.name = "follow",
-     .help =
-         "with --mqtt: go on while the trace grows, until it has ended; of a folder: until this command is ended, also "
-         "with traces that begin later"},
-    HS_WIRE_OPTIONS("with --mqtt: "),
+     .only_with = "mqtt",
+     .help = "with --mqtt: continue while the trace grows, until it has ended; with a folder, also send traces that "
+             "begin later, until this command is interrupted"},
+    HS_WIRE_OPTIONS("with --mqtt: ", "gather has", "mqtt"),
     HS_MQTT_OPTIONS,
     {.name = "name",
+     .only_with = "pyroscope otlp",
      .kind = HS_OPTION_TEXT,
      .argument = "NAME",
-     .help = "what the application is called there; default the name of the program"},
+     .help = "the name of the application on the server; default the name of the program"},
     {.name = "label",
      .kind = HS_OPTION_TEXT,
      .argument = "NAME=VALUE",
-     .help = "a label of the profile, such as region=eu",
+     .help = "a label of the profile or, with --mqtt, of the traces, such as region=eu",
      .repeatable = true},
     {.name = "header",
+     .only_with = "pyroscope otlp",
      .kind = HS_OPTION_TEXT,
      .argument = "'NAME: VALUE'",
      .help = "a further header of the request, such as 'X-Scope-OrgID: team'",
      .repeatable = true},
     {.name = "token-file",
+     .only_with = "pyroscope otlp",
      .kind = HS_OPTION_FILE,
      .argument = "FILE",
-     .help = "send 'Authorization: Bearer' with the token in this file, which only its owner may be able to use"},
+     .help = "send 'Authorization: Bearer' with the token in this file, to which only its owner may have access"},
     {.name = "now",
-     .help = "date the profile now, and not when it was recorded: Pyroscope refuses what is older than an hour, unless "
-             "it is told otherwise"},
+     .only_with = "pyroscope otlp",
+     .help = "let the profile end now, and not when it was recorded: by default, Pyroscope refuses profiles that are "
+             "older than an hour"},
     HS_SUBJECT_OPTIONS,
     HS_MEMORY_OPTION,
     {0},
@@ -496,8 +514,10 @@ const struct hs_command hs_command_push = {
     .summary = "send a trace or a heap dump to Pyroscope or OpenTelemetry, or a trace through an MQTT broker",
     .description =
         "Reads a trace or a heap dump and sends the sums of its stacks: blocks and bytes that were allocated, "
-        "and those in use at the end. The user and password are in the URL or in ~/.netrc. Redirects are not "
-        "followed. With --mqtt, it sends the file of a trace as it is, in pieces, until a gather has all of it.",
+        "and those in use at the end. The user and the password are taken from the URL or from ~/.netrc. Redirects are "
+        "not "
+        "followed. With --mqtt, it sends the file of a trace as it is, in pieces, until a gather has all of it, or the "
+        "traces of a folder.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

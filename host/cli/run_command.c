@@ -453,12 +453,14 @@ static const struct hs_option options[] = {
      .help = "run the program on another machine: ssh://USER@HOST:PORT, adb:SERIAL, docker:NAME, podman:NAME, or "
              "'exec:COMMAND {}', where {} is replaced by a script for sh; see docs/boards.md"},
     {.name = "board-folder",
+     .only_with = "on",
      .kind = HS_OPTION_TEXT,
      .argument = "DIR",
      .help =
          "with --on, the folder on that machine for the recording library while the program runs; default the first "
          "usable one of $TMPDIR, /tmp and others"},
     {.name = "fetch-binaries",
+     .only_with = "on",
      .kind = HS_OPTION_FILE,
      .argument = "DIR",
      .help =

@@ -40,10 +40,6 @@ static int serve(const struct hs_arguments *arguments, const struct hs_symbols_o
 {
     struct hs_shared_key key = {.length = 0};
     const bool controls = hs_arguments__flag(arguments, "control");
-    if (hs_arguments__flag(arguments, "key-file") && !controls) {
-        hs_complain(arguments->command, "--key-file is of use only with --control");
-        return HS_EXIT_USAGE;
-    }
     int status = controls ? hs_wire_options__key(arguments, &key) : HS_EXIT_OK;
     const struct hs_rest_control control = hs_command_process(&key);
     char listen[160];
@@ -132,19 +128,22 @@ static const struct hs_option options[] = {
      .help = "show the text of source files below this folder; no other files of this machine are shown",
      .repeatable = true},
     {.name = "control",
-     .help = "let clients command the processes that write the traces or send them to 'heapsonde gather': mark, stop, "
-             "start, flush; of processes that are sampled, dump and rate. Those on this machine have to listen (run "
-             "--listen) or have a control socket"},
+     .help = "let clients command the processes that write the traces or send them to 'heapsonde gather': recorded "
+             "ones mark, stop, start and flush, sampled ones stop, start, dump and rate. Processes on this machine "
+             "have to listen (run --listen) or have a control socket"},
     {.name = "fleet",
      .kind = HS_OPTION_TEXT,
      .argument = "DATABASE",
-     .help = "also show what a database knows of many devices: clickhouse://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE "
+     .help = "also answer questions about many devices, from this database: "
+             "clickhouse://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE "
              "('heapsonde help fleet')"},
     {.name = "fleet-timeout",
+     .only_with = "fleet",
      .kind = HS_OPTION_NUMBER,
      .argument = "SECONDS",
-     .help = "how long the database may take for an answer; default 60"},
+     .help = "with --fleet: how long the database may take for an answer; default 60"},
     {.name = "key-file",
+     .only_with = "control",
      .letter = 'k',
      .kind = HS_OPTION_FILE,
      .argument = "FILE",

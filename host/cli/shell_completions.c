@@ -76,6 +76,7 @@ static void zsh_operands(FILE *out, const struct hs_command *command)
     case HS_OPERAND_PROCESS:
         fputs("        '*:process:_pids'\n", out);
         break;
+    case HS_OPERAND_ACTION:
     case HS_OPERAND_NONE:
         fputs("        && return\n", out);
         break;
@@ -135,7 +136,7 @@ static void fish_option(FILE *out, const struct hs_command *command, const struc
 
 static void fish_operands(FILE *out, const struct hs_command *command)
 {
-    if (command->operand == HS_OPERAND_NONE)
+    if (command->operand == HS_OPERAND_NONE || command->operand == HS_OPERAND_ACTION)
         return;
     fish_begin(out, command);
     switch (command->operand) {

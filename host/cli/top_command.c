@@ -438,13 +438,9 @@ static int start_gathering(const struct hs_arguments *arguments, struct hs_top_g
 
 static bool check_options(const struct hs_arguments *arguments)
 {
-    const bool gathers = hs_arguments__flag(arguments, "gather");
-    const char *idle = gathers && hs_arguments__given(arguments, "device")      ? "device"
-                       : !gathers && hs_arguments__given(arguments, "key-file") ? "key-file"
-                       : !gathers && hs_arguments__given(arguments, "insecure") ? "insecure"
-                                                                                : NULL;
+    const bool idle = hs_arguments__flag(arguments, "gather") && hs_arguments__given(arguments, "device");
     if (idle)
-        hs_complain(arguments->command, "--%s has no effect with%s --gather", idle, gathers ? "" : "out");
+        hs_complain(arguments->command, "--device has no effect with --gather");
     if (hs_arguments__number(arguments, "interval", 1) - 1 < 86400)
         return !idle;
     hs_complain(arguments->command, "--interval takes 1 to 86400 seconds");
@@ -494,7 +490,7 @@ static const struct hs_option options[] = {
      .help = "ADDRESS is HOST:PORT of a process that listens (HEAPSONDE_ENABLE_SERVER=1): gather its trace into a "
              "temporary "
              "folder and show it"},
-    HS_WIRE_OPTIONS("with --gather: "),
+    HS_WIRE_OPTIONS("with --gather: ", "the devices have", "gather"),
     HS_SYMBOL_OPTIONS,
     HS_MEMORY_OPTION,
     {0},

@@ -8,13 +8,16 @@
 #include "host/gather/shared_key.h"
 
 // clang-format off
-#define HS_WIRE_OPTIONS(for_what)                                                                                      \
+// `with`: as in struct hs_option.
+#define HS_WIRE_OPTIONS(for_what, owner, with)                                                                         \
     {.name = "key-file",                                                                                               \
      .letter = 'k',                                                                                                    \
+     .only_with = with,                                                                                                \
      .kind = HS_OPTION_FILE,                                                                                           \
      .argument = "FILE",                                                                                               \
-     .help = for_what "the key that the devices have, too: 16 to 1,024 bytes in a file that nobody else may read; default HEAPSONDE_KEY_FILE"},                                                            \
+     .help = for_what "the key that " owner ", too: 16 to 1,024 bytes in a file that nobody else may read; default HEAPSONDE_KEY_FILE"},                                                            \
     {.name = "insecure",                                                                                               \
+     .only_with = with,                                                                                                \
      .help = for_what "allow other machines without a key, for closed test networks: anyone who can reach or watch the network can read, change and command everything"}
 // clang-format on
 

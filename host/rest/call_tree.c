@@ -29,15 +29,15 @@
 #define SPLIT                                                                                                          \
     {                                                                                                                  \
         .name = "split", .kind = HS_REST_CHOICE, .choices = "none thread", .default_value = "none",                    \
-        .help = "a part of its own for each thread that allocated, as the outermost frame; the largest 24 threads, "   \
-                "and one part for all others"                                                                          \
+        .help = "make the thread that allocated the outermost frame; the largest 24 threads have a frame each, all "   \
+                "others share one"                                                                                     \
     }
 
 #define BELOW                                                                                                          \
     {                                                                                                                  \
         .name = "below", .kind = HS_REST_TEXT,                                                                         \
-        .help = "only the part below one node, such as 0.2.1: the second child of the third child of the first; "      \
-                "least and depth are about that"                                                                       \
+        .help = "only the part below one node; 0.2.1 is the second child of the third child of the first child of "    \
+                "the root; least and depth are relative to this node"                                                  \
     }
 
 #define CUTS                                                                                                           \
@@ -60,9 +60,9 @@
     {                                                                                                                  \
         .name = "cost", .kind = HS_REST_CHOICES, .choices = "allocated live peak temporary",                           \
         .default_value = "allocated",                                                                                  \
-        .help = "which of the matching blocks: all, those that are still live, those that were live at the peak, or "  \
-                "temporary ones; with several the answer has `costs`, and the first decides about the order and "      \
-                "what is left out"                                                                                     \
+        .help = "which of the matching blocks are added up: all, those that are still live, those that were live at "  \
+                "the peak, or temporary ones; if several are given, the first one decides the order and what is left " \
+                "out, and `costs` has the numbers of each"                                                             \
     }
 
 const struct hs_rest_parameter hs_call_tree_parameters[] = {CUTS, FORMATS, BELOW, SPLIT, HS_TRANSFORM_PARAMETERS, {0}};
@@ -75,8 +75,8 @@ const struct hs_rest_parameter hs_sandwich_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = "function library source",
      .default_value = "function",
-     .help = "what is in the middle: one function, all of a library, or all of a file; of the latter two the path or "
-             "the name without folders"},
+     .help = "what is in the middle: one function, a whole library or a whole file; a library or file is named by its "
+             "path or by its name without folders"},
     {.name = "declared",
      .kind = HS_REST_TEXT,
      .help = "if several functions have this name: the place where it is declared, as in answers"},

@@ -23,9 +23,9 @@ enum { LONGEST_MARK = 400 };
      .kind = HS_REST_CHOICE,                                                                                           \
      .choices = ACTIONS,                                                                                               \
      .required = true,                                                                                                 \
-     .help = "start or stop recording or sampling, write a mark into the trace, send and write what has been "         \
-             "recorded; of a process that is sampled, write a dump, or set the rate"},                                 \
-        {.name = "text", .kind = HS_REST_TEXT, .help = "what a mark says: one line of at most 400 bytes"},             \
+     .help = "start or stop: recording or sampling; mark: write a mark into the trace; flush: write what the "         \
+             "recorder holds back; of sampled processes, dump: write a heap dump, rate: set the sampling rate"},       \
+        {.name = "text", .kind = HS_REST_TEXT, .help = "with mark: its text, one line of at most 400 bytes"},          \
         {.name = "bytes",                                                                                              \
          .kind = HS_REST_NUMBER,                                                                                       \
          .least = 1,                                                                                                   \
@@ -37,7 +37,7 @@ enum { LONGEST_MARK = 400 };
 #define FILE_PARAMETER                                                                                                 \
     {                                                                                                                  \
         .name = "file", .kind = HS_REST_TEXT, .required = true,                                                        \
-        .help = "the file of the process, with its folder, as /devices has them"                                       \
+        .help = "the file that the process sends, as FOLDER/FILE: the folder and the `file` of /devices"               \
     }
 
 const struct hs_rest_parameter hs_control_parameters[] = {CONTROL_PARAMETERS};
@@ -46,7 +46,7 @@ const struct hs_rest_parameter hs_device_parameters[] = {FILE_PARAMETER, {0}};
 const struct hs_rest_parameter hs_devices_parameters[] = {
     {.name = "select",
      .kind = HS_REST_TEXT,
-     .help = "only those that `heapsonde gather --select` would choose by this expression"},
+     .help = "only processes for which this expression of `heapsonde gather --select` is true"},
     {0},
 };
 

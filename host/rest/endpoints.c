@@ -20,11 +20,14 @@ const struct hs_rest_parameter hs_page_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = "asc dsc",
      .default_value = "asc",
-     .help = "ascending or descending"},
+     .help = "ascending (asc) or descending (dsc)"},
     {.name = "count",
      .kind = HS_REST_NUMBER,
-     .help = "at most this many; default as many as fit into 4 MiB, and next_skip is the skip of the rest"},
-    {.name = "skip", .kind = HS_REST_NUMBER, .default_value = "0", .help = "leave out this many at the beginning"},
+     .help = "at most this many entries; default as many as fit into 4 MiB; next_skip is the skip of the next page"},
+    {.name = "skip",
+     .kind = HS_REST_NUMBER,
+     .default_value = "0",
+     .help = "leave out this many entries at the beginning"},
     {0},
 };
 
@@ -50,8 +53,8 @@ const struct hs_rest_parameter hs_events_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = HS_EVENTS_CHOICES,
      .default_value = "heap",
-     .help =
-         "the kind of sizes: allocations, CPU time or time off the processor in ns, page faults, or touched memory"},
+     .help = "what sizes are: bytes of allocations, nanoseconds of CPU time or off the processor, page faults, or "
+             "touched bytes"},
     {0},
 };
 
@@ -60,7 +63,7 @@ const struct hs_rest_parameter hs_explain_parameters[] = {
      .kind = HS_REST_NUMBER,
      .most = 1,
      .default_value = "0",
-     .help = "1: in place of the answer, which indexes it was read from, as an object of the schema Explanation"},
+     .help = "1: list the indexes that the answer is read from, in place of the answer (schema Explanation)"},
     {0},
 };
 
@@ -151,8 +154,7 @@ const struct hs_endpoint hs_endpoints[] = {
      .prepare = hs_prepare__timeline_leaked,
      .write = hs_answer__timeline},
     {.path = "/data/{id}/timeline_maps",
-     .summary =
-         "Mapped memory over time, and what page faults made resident, where they were recorded; the rest is null",
+     .summary = "Mapped memory over time, and what page faults made resident; what was not recorded is null",
      .type = JSON,
      .schema = "TimelineOfMaps",
      .parameters = hs_timeline_parameters,
@@ -362,13 +364,13 @@ const struct hs_endpoint hs_endpoints[] = {
      .write = hs_answer__dynamic,
      .named = true},
     {.path = "/data/{id}/dynamic_constants_ascii_tree",
-     .summary = "The same for constants, as text",
+     .summary = "Memory that initialisers of global constants allocated and that is still live, as text",
      .type = TEXT,
      .prepare = hs_prepare__dynamic_constants,
      .write = hs_answer__dynamic_ascii,
      .named = true},
     {.path = "/data/{id}/dynamic_statics_ascii_tree",
-     .summary = "The same for variables, as text",
+     .summary = "Memory that initialisers of global variables allocated and that is still live, as text",
      .type = TEXT,
      .prepare = hs_prepare__dynamic_statics,
      .write = hs_answer__dynamic_ascii,
@@ -434,8 +436,8 @@ const struct hs_endpoint hs_endpoints[] = {
      .write = hs_answer__control,
      .uncached = true},
     {.path = "/data/{id}/control",
-     .summary = "Starts or stops recording in that process, marks the trace, writes what was recorded or a dump, or "
-                "sets the rate",
+     .summary = "Sends a command to that process: start or stop recording, write a mark, a dump or what is held back, "
+                "set the rate",
      .type = JSON,
      .schema = "Control",
      .parameters = hs_control_parameters,
@@ -460,7 +462,7 @@ const struct hs_endpoint hs_endpoints[] = {
      .write = hs_answer__control,
      .uncached = true},
     {.path = "/devices/control",
-     .summary = "Commands to that process, as to one that writes a trace",
+     .summary = "Sends a command to that process, as /data/{id}/control does",
      .type = JSON,
      .schema = "Control",
      .parameters = hs_device_control_parameters,

@@ -15,13 +15,13 @@ const struct hs_rest_parameter hs_export_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = HS_COST_CHOICES,
      .default_value = "allocated",
-     .help = "for formats with one number per stack, which of the matching blocks: those that are still live, those "
-             "that were live at the peak, all, or temporary ones"},
+     .help = "which of the matching blocks are added up, in formats with one number per stack: those that are still "
+             "live, those that were live at the peak, all, or temporary ones"},
     {.name = "unit",
      .kind = HS_REST_CHOICE,
      .choices = "bytes count",
      .default_value = "bytes",
-     .help = "bytes or blocks"},
+     .help = "bytes, or the number of blocks (count)"},
     HS_TRANSFORM_PARAMETERS,
     {0},
 };

@@ -13,9 +13,8 @@
 const struct hs_rest_parameter hs_findings_parameters[] = {
     {.name = "suppress",
      .kind = HS_REST_TEXT,
-     .help =
-         "lines in the syntax of LeakSanitizer's suppressions, leak:PATTERN or KIND:PATTERN: such findings are only "
-         "counted"},
+     .help = "do not list, only count, the findings that these lines name; leak:PATTERN or KIND:PATTERN, as in "
+             "LeakSanitizer's suppressions"},
     {0},
 };
 

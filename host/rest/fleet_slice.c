@@ -21,10 +21,10 @@
      .least = 1,                                                                                                       \
      .most = 1000,                                                                                                     \
      .default_value = "100",                                                                                           \
-     .help = "at most this many rows; next_skip is the skip of the rest"},                                             \
+     .help = "at most this many rows; next_skip is the skip of the next page"},                                        \
     {                                                                                                                  \
         .name = "skip", .kind = HS_REST_NUMBER, .most = 1000000, .default_value = "0",                                 \
-        .help = "leave out this many at the beginning"                                                                 \
+        .help = "leave out this many rows at the beginning"                                                            \
     }
 #define FRAMES                                                                                                         \
     {                                                                                                                  \
@@ -51,20 +51,22 @@ const struct hs_rest_parameter hs_fleet_new_parameters[] = {
 #define PER                                                                                                            \
     {                                                                                                                  \
         .name = "per", .kind = HS_REST_CHOICE, .choices = "fleet device", .default_value = "fleet",                    \
-        .help = "sums of all devices of the slice, or divided by their number"                                         \
+        .help = "fleet: sums of all selected devices; device: these sums divided by the number of devices"             \
     }
 
 const struct hs_rest_parameter hs_fleet_flame_parameters[] = {
     SLICE,
-    {.name = "than", .kind = HS_REST_TEXT, .help = "compare with this firmware: the tree is what differs from it"},
+    {.name = "than", .kind = HS_REST_TEXT, .help = "compare with this firmware: the tree has the differences from it"},
     PER,
-    {.name = "inverted", .kind = HS_REST_FLAG, .help = "the allocating functions first, with their callers below them"},
+    {.name = "inverted",
+     .kind = HS_REST_FLAG,
+     .help = "begin with the functions that allocate, with their callers below them"},
     {.name = "nodes",
      .kind = HS_REST_NUMBER,
      .least = 1,
      .most = 100000,
      .default_value = "16000",
-     .help = "at most this many nodes, the largest"},
+     .help = "at most this many nodes, the largest ones"},
     {0},
 };
 const struct hs_rest_parameter hs_fleet_export_parameters[] = {
@@ -74,7 +76,7 @@ const struct hs_rest_parameter hs_fleet_export_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = "bytes count",
      .default_value = "bytes",
-     .help = "bytes or blocks"},
+     .help = "bytes, or the number of blocks (count)"},
     {0},
 };
 

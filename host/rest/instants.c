@@ -64,7 +64,7 @@ const struct hs_rest_parameter hs_generations_parameters[] = {
      .kind = HS_REST_NUMBER,
      .least = 1,
      .most = 10000,
-     .help = "this many equal parts of the time, in place of those between marks"},
+     .help = "divide the time into this many equal parts, in place of the parts between marks"},
     {0},
 };
 

@@ -9,8 +9,11 @@
 const struct hs_rest_parameter hs_part_parameters[] = {
     {.name = "count",
      .kind = HS_REST_NUMBER,
-     .help = "at most this many; default as many as fit into 4 MiB, and next_skip is the skip of the rest"},
-    {.name = "skip", .kind = HS_REST_NUMBER, .default_value = "0", .help = "leave out this many at the beginning"},
+     .help = "at most this many entries; default as many as fit into 4 MiB; next_skip is the skip of the next page"},
+    {.name = "skip",
+     .kind = HS_REST_NUMBER,
+     .default_value = "0",
+     .help = "leave out this many entries at the beginning"},
     {0},
 };
 

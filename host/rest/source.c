@@ -22,7 +22,7 @@ const struct hs_rest_parameter hs_source_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = "all costly",
      .default_value = "all",
-     .help = "costly: only lines with costs; without the text of the file there are no others"},
+     .help = "all lines, or only those with costs (costly); without the text of the file, only these are known"},
     {.name = "contains", .kind = HS_REST_TEXT, .help = "only lines whose text contains this, in upper or lower case"},
     HS_SUM_COST_PARAMETER,
     {.name = "sort_by",

@@ -111,6 +111,33 @@ static const char *example_value(const struct hs_option *option)
     }
 }
 
+static const struct hs_option *option_named(const struct hs_command *command, const char *name, size_t length)
+{
+    const struct hs_option *option = command->options;
+    while (option->name && (strlen(option->name) != length || strncmp(option->name, name, length) != 0))
+        option++;
+    ck_assert_msg(option->name != NULL, "%s: %s needs an option that does not exist", command->name, name);
+    return option;
+}
+
+enum { MOST_NEEDED = 4 };
+
+// The options without which one is refused. Returns how many, and adds them with their values to the words.
+static int add_needed(const struct hs_command *command, const struct hs_option *option, char **argv, int *count)
+{
+    static char words[MOST_NEEDED][64];
+    int needed = 0;
+    while (option->only_with) {
+        ck_assert_int_lt(needed, MOST_NEEDED);
+        option = option_named(command, option->only_with, strcspn(option->only_with, " "));
+        bool flag = option->kind == HS_OPTION_FLAG || option->optional;
+        snprintf(words[needed], sizeof(words[0]), "--%s%s%s", option->name, flag ? "" : "=",
+                 flag ? "" : example_value(option));
+        argv[(*count)++] = words[needed++];
+    }
+    return needed;
+}
+
 // Every option of the table is parsed, by its name and by its letter, and only once per command.
 START_TEST(test_every_option_is_parsed)
 {
@@ -130,13 +157,14 @@ START_TEST(test_every_option_is_parsed)
                 snprintf(command_name, sizeof(command_name), "%s", command->name);
                 char operand[] = "operand";
                 int operands = command->least_operands > 1 ? command->least_operands : command->most_operands != 0;
-                int count = (flag ? 2 : 3) + operands;
-                char *argv[8] = {command_name, spelling, value};
-                for (int k = flag ? 2 : 3; k < count; k++)
-                    argv[k] = operand;
+                int count = flag ? 2 : 3;
+                char *argv[8 + MOST_NEEDED] = {command_name, spelling, value};
+                const int needed = add_needed(command, option, argv, &count);
+                for (int k = 0; k < operands; k++)
+                    argv[count++] = operand;
                 ck_assert_msg(hs_arguments__parse(&arguments, command, count, argv) == HS_PARSE_OK, "%s %s",
                               command->name, spelling);
-                ck_assert_int_eq(arguments.given_count, 1);
+                ck_assert_int_eq(arguments.given_count, 1 + needed);
                 ck_assert_ptr_eq(arguments.given[0].option, option);
                 ck_assert_int_eq(arguments.operand_count, operands);
                 if (operands)

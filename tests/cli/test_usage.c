@@ -52,11 +52,32 @@ START_TEST(test_usage)
     expect_complaint(2, "report --perf-map / x", "'/'", "a file that exists");
     expect_complaint(2, "report --source-map /build x", "'/build'", "'='");
     expect_complaint(2, "report --source-map =/home x", "'=/home'", "such as /build/src=/home/me/src");
-    expect_complaint(2, "export x", "--format", "collapsed flamegraph json");
-    expect_complaint(2, "export --format gif x", "'gif'", "collapsed flamegraph json");
+    expect_complaint(2, "export x", "--format", "give one of: collapsed ");
+    expect_complaint(2, "export --format gif x", "'gif'", "give one of: collapsed ");
+    expect_complaint(2, "fleet growth", "needs an action and a database", "heapsonde fleet [OPTIONS] ACTION");
     expect_complaint(2, "run", "program", "heapsonde run [OPTIONS] [--] PROGRAM");
     expect_complaint(2, "run --follow-children -o one.dat -- true", "one.dat", "%p");
     expect_complaint(2, "run --cull 1s -- true", "'1s'", "whole number");
+}
+END_TEST
+
+// An option that would do nothing is refused.
+START_TEST(test_options_that_need_another)
+{
+    expect_complaint(2, "gather --topic a", "--topic is for --mqtt", "which was not given");
+    expect_complaint(2, "gather --mqtt-client a", "--mqtt-client is for --mqtt", "which was not given");
+    expect_complaint(2, "gather --patience 1s", "--patience is for --once", "which was not given");
+    expect_complaint(2, "gather --store-only", "--store-only is for --store", "which was not given");
+    expect_complaint(2, "gather --firmware_label a", "--firmware-label is for --store or --metrics", "not given");
+    expect_complaint(2, "gather --token a", "--token is for --metrics", "which was not given");
+    expect_complaint(2, "push --otlp http://localhost:1 --follow x", "--follow is for --mqtt", "which was not given");
+    expect_complaint(2, "push --mqtt tcp://localhost:1 --now x", "--now is for --pyroscope or --otlp", "not given");
+    expect_complaint(2, "push --mqtt tcp://localhost:1 --mqtt-password-file a x", "is for --mqtt-user", "not given");
+    expect_complaint(2, "push --mqtt tcp://localhost:1 --from 1s x", "filters are for --pyroscope", "whole traces");
+    expect_complaint(2, "server --fleet-timeout 5 x", "--fleet-timeout is for --fleet", "which was not given");
+    expect_complaint(2, "attach --board-folder /tmp 1", "--board-folder is for --on", "which was not given");
+    expect_complaint(2, "detach --board-folder /tmp 1", "--board-folder is for --on", "which was not given");
+    expect_complaint(2, "run --fetch-binaries x -- true", "--fetch-binaries is for --on", "which was not given");
 }
 END_TEST
 
@@ -141,6 +162,7 @@ int main(void)
     TCase *tests = tcase_create("cli_usage");
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_test(tests, test_usage);
+    tcase_add_test(tests, test_options_that_need_another);
     tcase_add_test(tests, test_failures);
     tcase_add_test(tests, test_near_misses);
     tcase_add_test(tests, test_no_command);

@@ -205,6 +205,7 @@ def check_gate(database, row):
         run('fleet', 'devices', address, '--fail-if', condition, status=status)
     for wrong in ('rows > -', 'rows > 1.2.3', 'rows > --1', 'rows > nan', 'rows > 1e3', 'grown_bytes', 'bytes > 1', 'grown_bytes > x', 'stack > 1', 'rows >', ''):
         expect('NAME OPERATOR NUMBER' in run('fleet', 'growth', address, '--fail-if', wrong, status=2), wrong)
+    expect("'abc' is not the number of a stack" in run('fleet', 'stack', address, 'abc', status=2), 'a word for a stack')
 
 
 def loaded():

@@ -39,6 +39,7 @@ class Documented(unittest.TestCase):
 
     def test_the_tables_are_read(self):
         self.assertIn('heaptrack', documented.formats())
+        self.assertEqual(documented.formats('    X(one, a)\n    X(two-three, b)'), ['one', 'two-three'])
         self.assertIn('map/N', documented.endpoints())
         self.assertIn('export/FORMAT', documented.endpoints())
 

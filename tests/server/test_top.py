@@ -317,7 +317,7 @@ class Top(TestCase):
     def test_devices_that_are_refused(self):
         for words, status, said in ((["--gather", "192.0.2.1:9"], 1, "--key-file"), (["--gather", "nowhere"], 1, "nowhere"),
                                     (["--device", "one", self.trace], 1, "--device"),
-                                    (["--insecure", self.trace], 2, "--insecure has no effect without --gather"),
+                                    (["--insecure", self.trace], 2, "--insecure is for --gather"),
                                     (["--gather", "--device", "one", "127.0.0.1:9"], 2, "--device has no effect with --gather")):
             with self.subTest(words=words):
                 got, lines = self.refused(*words, environment={"HEAPSONDE_KEY_FILE": ""})
