@@ -230,7 +230,7 @@ static void put_words(FILE *out, char *const *words)
 }
 
 // What reads the pipe waits for a process number, which is known here, and for the end of the recording: 9 is open
-// until then.
+// until then. If heapsonde-attach is killed, nobody else ends the recording.
 char *hs_board_script__attach(const char *folder, char *const *variables, char *const *words)
 {
     struct hs_text_stream stream;
@@ -247,7 +247,9 @@ char *hs_board_script__attach(const char *folder, char *const *variables, char *
     fputs(" \"$d/" HS_BOARD_ATTACH "\" --pipe \"$d/trace\" --library \"$d/" HS_BOARD_LIBRARY "\" --until-input-ends",
           out);
     put_words(out, words);
-    fputs(" 2>&3 3>&- 9>&-\ns=$?\necho $s >\"$d/status\"\necho done\nread -r x\nexit $s\n", out);
+    fputs(" 2>&3 3>&- 9>&-\ns=$?\n[ $s -le 2 ] || \"$d/" HS_BOARD_ATTACH "\" -q --detach", out);
+    put_words(out, words + hs_words__count(words) - 1);
+    fputs(" 3>&- 9>&-\necho $s >\"$d/status\"\necho done\nread -r x\nexit $s\n", out);
     return with_quiet_shell(hs_text_stream__close(&stream));
 }
 

@@ -284,7 +284,7 @@ static int say_cut(const struct attach_on *on)
         hs_complain(on->arguments->command,
                     "the connection to %s was cut; process %d goes on, and as soon as the machine notices it, the "
                     "recording there ends and the files that heapsonde created are removed; if heapsonde-attach was "
-                    "killed there, 'heapsonde detach --on %s %d' ends the recording; the trace contains what was "
+                    "killed there, 'heapsonde detach --on \"%s\" %d' ends the recording; the trace contains what was "
                     "recorded until then",
                     where, (int)on->pid, where, (int)on->pid);
     return HS_EXIT_NO_CONNECTION;
@@ -304,7 +304,7 @@ static int status_of(const struct attach_on *on, int ended_with)
     }
     if (ended_with > HS_EXIT_USAGE) {
         hs_complain(on->arguments->command,
-                    "heapsonde-attach ended with exit status %d on %s; 'heapsonde detach --on %s %d' ends the "
+                    "heapsonde-attach ended with exit status %d on %s; 'heapsonde detach --on \"%s\" %d' ends the "
                     "recording if it goes on",
                     ended_with, where, where, (int)on->pid);
         return HS_EXIT_FAILURE;

@@ -393,17 +393,17 @@ static void call_clone(struct hs_system_call *system_call, unsigned long flags, 
 }
 
 // The kernel goes back to the instruction that calls before it stops the thread, and forgets how much time has passed
-// when the thread does something else. Calls with 64 bits for seconds have numbers that older headers lack.
+// when the thread does something else. Headers differ in the names of calls with 32 and with 64 bits for seconds.
 static bool waits_anew(const struct hs_system_call *system_call)
 {
-    enum { CLOCK_NANOSLEEP_TIME64 = 407, FUTEX_TIME64 = 422 };
+    enum { CLOCK_NANOSLEEP = 265, CLOCK_NANOSLEEP_TIME64 = 407, FUTEX_TIME64 = 422 };
     const long *arguments = system_call->arguments;
     switch (system_call->number) {
     case SYS_nanosleep:
         return true;
     case SYS_poll:
         return arguments[2] > 0;
-    case SYS_clock_nanosleep:
+    case CLOCK_NANOSLEEP:
     case CLOCK_NANOSLEEP_TIME64:
         return !(arguments[1] & TIMER_ABSTIME);
     case SYS_futex:

@@ -72,10 +72,11 @@ static uint64_t ns_of(const struct timespec *time)
     return (uint64_t)time->tv_sec * SECOND + (uint64_t)time->tv_nsec;
 }
 
+// A process with mounts of its own can show another user's file there, which it may not read itself.
 static bool is_of_process(const struct stat *file, const struct hs_jit_process *process)
 {
     return S_ISREG(file->st_mode) && file->st_nlink == 1 &&
-           (file->st_uid == process->user || file->st_uid == geteuid()) &&
+           (file->st_uid == process->user || (file->st_uid == geteuid() && process->root == AT_FDCWD)) &&
            ns_of(&file->st_mtim) + TICK >= process->began;
 }
 

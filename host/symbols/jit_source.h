@@ -17,7 +17,7 @@ struct hs_jit_process {
     int folder;     // of its current folder; AT_FDCWD: that of this process; -1: none
     char *here;     // its name; NULL: not known
     char *home;     // below it, LLVM makes folders for dumps; NULL: none
-    uid_t user;     // whose files are taken beside those of this process's user
+    uid_t user;     // whose files are taken; with this process's root folder also those of this process's user
     uint64_t began; // CLOCK_REALTIME, in ns
 };
 

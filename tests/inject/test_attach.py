@@ -30,6 +30,11 @@ TRACESYSGOOD, EXITKILL, NT_PRSTATUS, CAP_SYS_ADMIN = 1, 1 << 20, 1, 21
 NUMBER_AT, CALLS_THAT_CHANGE = {'aarch64': (8, (68, 117)), 'armv7l': (7, (181, 26))}.get(platform.machine(), (15, (18, 101)))
 
 
+def program_of(words):
+    """What attaches and detaches, and its arguments. Tests of another program replace this."""
+    return [COMMAND, *words]
+
+
 def hide_tmp():
     """This process has a /tmp of its own from now on. False: the kernel forbids it."""
     libc = ctypes.CDLL(None)
@@ -66,7 +71,7 @@ class Target:
         return int(self.answer())
 
     def run(self, *words, expected=0):
-        done = subprocess.run([COMMAND, *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, check=False,
+        done = subprocess.run(program_of(words), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, check=False,
                               cwd=self.folder)
         assert done.returncode == expected, (words, done.returncode, done.stderr)
         return done.stderr + done.stdout
@@ -167,14 +172,14 @@ def busy(target):
 def clean_up(target):
     """The process has survived the end of a command, and a detach puts back what that has changed."""
     assert target.ask('work 3') > 0
-    subprocess.run([COMMAND, 'detach', '-q', str(target.pid)], stderr=subprocess.DEVNULL, check=False)
+    subprocess.run(program_of(('detach', '-q', str(target.pid))), stderr=subprocess.DEVNULL, check=False)
 
 
 def kill_at_any_time(target, *options):
     """Kills commands that attach with these options."""
     chance = random.Random(int(os.environ.get('HEAPSONDE_TEST_SEED', '1')))
     for _ in range(ROUNDS or 20):
-        command = subprocess.Popen([COMMAND, 'attach', '-q', str(target.pid), *options], stderr=subprocess.DEVNULL)
+        command = subprocess.Popen(program_of(('attach', '-q', str(target.pid), *options)), stderr=subprocess.DEVNULL)
         time.sleep(chance.random() * 0.06)
         command.kill()
         command.wait()
@@ -193,11 +198,12 @@ def end_at(words, number, output=2):
     """Ends the command before its call of that number that could change a process. True: there was such a call."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    command = program_of(words)
     pid = os.fork()
     if pid == 0:
         libc.ptrace(TRACEME, 0, None, None)
         os.dup2(output, 1)
-        os.execv(COMMAND, [COMMAND, *words])
+        os.execv(command[0], command)
     os.waitpid(pid, 0)
     libc.ptrace(SETOPTIONS, pid, None, TRACESYSGOOD | EXITKILL)
     is_entry, signal_number, registers = False, 0, (ctypes.c_ulong * 64)()
@@ -269,7 +275,7 @@ def at_once(target):
     for turn in range(ROUNDS or 5):
         path = os.path.join(target.folder, f'{turn}.dat')
         for words in (['attach', '-o', path], ['detach']):
-            commands = [subprocess.Popen([COMMAND, *words, str(target.pid)], stderr=subprocess.PIPE, text=True) for _ in range(4)]
+            commands = [subprocess.Popen(program_of((*words, str(target.pid))), stderr=subprocess.PIPE, text=True) for _ in range(4)]
             messages = [command.communicate()[1] for command in commands]
             assert sorted(command.returncode for command in commands) == [0, 1, 1, 1], messages
             if words[0] == 'attach':

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Attaching in a guest of qemu/system for whose machine there is no host command: attach_command does it. What a trace has to
-say is noted there, and compared here, where the host's command is. Arguments: a case; in the guest: a folder, the build's folder
-of programs and a case."""
+"""Attaching in a guest of qemu/system for whose machine there is no host command: heapsonde-attach does it, and start_command
+starts programs as 'heapsonde run' does. What a trace has to say is noted there, and compared here, where the host's command is.
+Arguments: a case; in the guest: a folder, the build's folder of programs and a case."""
+import glob
 import json
 import os
 import re
@@ -56,12 +57,22 @@ def holds(values, noted):
 
 
 def use(programs):
-    """Sets the command and the libraries of a build."""
-    for kind in ('LIBRARY', 'trace'), ('SAMPLER', 'prof'):
-        os.environ['HEAPSONDE_' + kind[0]] = os.path.realpath(os.path.join(programs, f'../lib/libheapsonde-{kind[1]}.so'))
+    """Sets the programs and the libraries of a build."""
     os.environ['HEAPSONDE_TEST_PROGRAMS'] = programs
-    os.environ['HEAPSONDE_TEST_COMMAND'] = os.path.join(programs, 'attach_command')
-    return os.environ['HEAPSONDE_TEST_COMMAND']
+    os.environ['HEAPSONDE_TEST_COMMAND'] = os.path.join(programs, 'start_command')
+    os.environ['HEAPSONDE_LIBRARY'] = library(programs, 'trace')
+
+
+def library(programs, kind):
+    return os.path.realpath(os.path.join(programs, f'../lib/libheapsonde-{kind}.so'))
+
+
+def program_of(words):
+    """heapsonde-attach for the words of heapsonde."""
+    action, *more = words
+    programs = os.environ['HEAPSONDE_TEST_PROGRAMS']
+    attach, = glob.glob(os.path.join(programs, '../lib/heapsonde/*/heapsonde-attach'))
+    return [attach, *(('--detach',) if action == 'detach' else ('--library', library(programs, 'prof' if '--sample' in more else 'trace'))), *more]
 
 
 # ---- in the guest ----------------------------------------------------------------------------------------------------
@@ -120,8 +131,8 @@ def sampled(target):
     before = target.state()
     for turn in range(2):
         path = os.path.join(target.folder, f'{turn}.heap')
-        os.environ['MALLOC_CONF'] = f'prof:true,prof_accum:true,prof_final:true,experimental_hs_sample:1,experimental_hs_name:{path}'
-        target.run('attach', '--sample', str(target.pid))
+        os.environ['MALLOC_CONF'] = 'prof_accum:true,prof_final:true,experimental_hs_sample:1'
+        target.run('attach', '--sample', '-o', path, str(target.pid))
         allocated = target.ask(f'work {20 + turn}')
         target.detach()
         assert target.state() == before, (before, target.state())
@@ -138,6 +149,7 @@ def in_guest(folder, programs, case):
     import test_attach  # pylint: disable=import-outside-toplevel
     import test_allocators  # pylint: disable=import-outside-toplevel
     test_attach.report = test_allocators.report = report
+    test_attach.program_of = program_of
 
     def carry_out(name, *functions):
         for function in functions:

@@ -8,11 +8,17 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_attach  # noqa: E402
-from test_attach import Target, busy, counts, exits, names_in, report  # noqa: E402
+from test_attach import Target, at_once, busy, counts, exits, killed, killed_at_each_call, names_in, report  # noqa: E402
 
 PROGRAM = os.environ['HEAPSONDE_TEST_ATTACH']
 LIBRARY = os.environ['HEAPSONDE_LIBRARY']
 SAMPLER = os.path.join(os.path.dirname(LIBRARY), 'libheapsonde-prof.so')
+
+
+def program_of(words):
+    """Of the words of the command those of the program."""
+    action, *more = words
+    return [PROGRAM, '--detach', *more] if action == 'detach' else [PROGRAM, '--library', LIBRARY, *more] if action == 'attach' else [test_attach.COMMAND, *words]
 
 
 class Onboard(Target):
@@ -104,8 +110,8 @@ def ended(target):
     assert 'allocate_below' in names_in(os.path.join(target.folder, 'e.dat'))
 
 
-test_attach.Target = Onboard
-test_attach.CASES = {case.__name__: case for case in (busy, counts, ended, exits, refused)}
+test_attach.Target, test_attach.program_of = Onboard, program_of
+test_attach.CASES = {case.__name__: case for case in (at_once, busy, counts, ended, exits, killed, killed_at_each_call, refused)}
 
 if __name__ == '__main__':
     if not PROGRAM:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`heapsonde run --on ssh://...` into a guest of qemu/system, which starts this: the sshd is dropbear, the shell busybox's, and
+"""`heapsonde run --on ssh://...` and `attach --on` into a guest of qemu/system, which starts this: the sshd is dropbear, the shell busybox's, and
 the kernel and the processor are other ones. With HEAPSONDE_TEST_WHOLE=yes all that takes long, too."""
+import json
 import os
 import pty
 import select
@@ -11,12 +12,13 @@ import time
 import unittest
 
 from test_on import PLAIN, Board
-from running import COMMAND, ROOT
+from running import COMMAND, PROGRAMS, ROOT
 
 BOX = os.environ["HEAPSONDE_TEST_BOX"]
 PROXY = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../qemu/guest/ssh_proxy")
 PYTHON = os.path.join(ROOT, "usr/bin/python3.11")
 WHOLE = os.environ.get("HEAPSONDE_TEST_WHOLE") == "yes"
+TARGET = os.path.normpath(os.path.join(PROGRAMS, "../../bin/attach_dynamic"))
 
 
 class Guest(Board):
@@ -29,13 +31,16 @@ class Guest(Board):
         self.key = os.path.join(BOX, "user")
         if not os.path.exists(self.key):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.key], check=True)
-        self.write("ssh_config", f"UserKnownHostsFile {BOX}/known_hosts\nGlobalKnownHostsFile /dev/null\n"
-                   f"IdentityFile {self.key}\nIdentitiesOnly yes\nIdentityAgent none\nStrictHostKeyChecking accept-new\n"
-                   f"ProxyCommand {sys.executable} {PROXY} {BOX} {self.key}.pub {self.log}\n")
+        self.connect_by(f"{sys.executable} {PROXY} {BOX} {self.key}.pub {self.log}")
         self.write("ssh", f"#!/bin/sh\nexec /usr/bin/ssh -F {self.path('ssh_config')} -o ServerAliveInterval=0 "
                    "-o ConnectTimeout=0 \"$@\"\n")
         os.chmod(self.path("ssh"), 0o755)
         self.environment = {"PATH": self.folder + ":" + os.environ["PATH"]}
+
+    def connect_by(self, proxy):
+        self.write("ssh_config", f"UserKnownHostsFile {BOX}/known_hosts\nGlobalKnownHostsFile /dev/null\n"
+                   f"IdentityFile {self.key}\nIdentitiesOnly yes\nIdentityAgent none\nStrictHostKeyChecking accept-new\n"
+                   f"ProxyCommand {proxy}\n")
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -79,6 +84,49 @@ class Guest(Board):
         self.assertEqual(process.wait(), 255)
         self.assertIn("was cut", process.stderr.read())
         self.report("t.dat")
+        self.assert_nothing_left()
+
+    def started(self):
+        """A process in the guest, and its number. One connection at a time is served there: the others go through its one."""
+        mux = self.path("mux")
+        target = subprocess.Popen([self.path("ssh"), "-M", "-S", mux, "root@guest", f"echo $$; exec {TARGET}"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.addCleanup(target.stdout.close)
+        self.addCleanup(target.stdin.close)
+        self.addCleanup(target.kill)
+        pid = target.stdout.readline().strip()
+        self.assertEqual(target.stdout.readline(), "ready\n")
+        self.connect_by(f"/usr/bin/ssh -F /dev/null -S {mux} -W 127.0.0.1:22 root@guest")
+        return target, pid
+
+    def attach(self, target, pid, name, end):
+        """Until end() ends it. Everything between the two is recorded."""
+        process = subprocess.Popen([COMMAND, "attach", "--on", self.way, "-o", name, "--stream-policy", "block", pid], cwd=self.folder,
+                                   env=self.variables({}), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                   start_new_session=True)
+        self.addCleanup(process.stderr.close)
+        line = "."
+        while line and " is recorded: " not in line:
+            line = process.stderr.readline()
+        self.assertTrue(line, "it has ended")
+        target.stdin.write("work 20\n")
+        allocated = int(target.stdout.readline())
+        end(process)
+        errors = process.stderr.read()
+        self.assertEqual(process.wait(), 0, errors)
+        self.assertEqual(json.loads(self.report(name, "--json"))["allocations"], allocated)
+        return errors
+
+    @unittest.skipUnless(os.path.exists(TARGET), "nothing to attach to is built")
+    def test_attached(self):
+        target, pid = self.started()
+        self.attach(target, pid, "t.dat", lambda process: process.send_signal(signal.SIGINT))
+        if WHOLE:
+            detach = "detach", "--on", self.way, pid
+            errors = self.attach(target, pid, "again.dat", lambda _: self.assertEqual(self.command(*detach).returncode, 0))
+            self.assertIn("another command has detached", errors)
+        target.stdin.write("leave\n")
+        self.assertEqual(target.wait(), 3)
         self.assert_nothing_left()
 
     @unittest.skipUnless(WHOLE, "HEAPSONDE_TEST_WHOLE=yes runs it")
