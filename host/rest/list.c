@@ -9,51 +9,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Quotes an argument that contains a space.
-static void write_command(struct hs_json *json, const struct hs_store *store)
-{
-    char text[4096];
-    hs_command_line(store, text, sizeof(text));
-    hs_json__string(json, "cmdline", text);
-}
-
 static void write_trace(struct hs_json *json, struct hs_rest_trace *trace)
 {
     struct hs_error error = {""};
-    const struct hs_rest_state *state = NULL;
-    bool gone = hs_rest_trace__hold(trace, &state, &error) != 0;
-    if (gone)
-        state = hs_rest_trace__hold_last(trace);
-    const struct hs_store *store = state->store;
-    const struct hs_summary *summary = hs_store__summary(store);
-    struct hs_stack_facts facts;
-    hs_rest_state__stack_facts(state, &facts);
+    const struct hs_trace_facts *facts = hs_rest_trace__facts(trace, &error);
+    if (!facts)
+        return;
+    const struct hs_summary *summary = &facts->summary;
     hs_json__open_object(json, NULL);
     hs_json__string(json, "id", hs_rest_trace__id(trace));
-    hs_json__string(json, "executable", hs_program_name(store));
-    write_command(json, store);
+    hs_json__string(json, "executable", facts->executable);
+    hs_json__string(json, "cmdline", facts->command);
     hs_json__string(json, "architecture", hs_arch_name(summary));
     hs_json__number(json, "final_allocated", summary->live.bytes);
     hs_json__number(json, "final_allocated_count", summary->live.count);
     hs_write__interval(json, "runtime", summary->end_time);
-    hs_json__number(json, "unique_backtrace_count", facts.stacks);
-    hs_json__number(json, "maximum_backtrace_depth", facts.deepest);
-    hs_write__time(json, "timestamp", store, 0);
+    hs_json__number(json, "unique_backtrace_count", facts->stacks);
+    hs_json__number(json, "maximum_backtrace_depth", facts->deepest);
+    hs_write__interval(json, "timestamp", facts->began_ns);
     hs_json__number(json, "final_allocated_usable", summary->live.usable);
     hs_json__string(json, "path", hs_rest_trace__path(trace));
-    hs_json__boolean(json, "growing", hs_rest_trace__is_written(trace, state));
+    hs_json__boolean(json, "growing", hs_rest_trace__is_written(trace, summary->state == HS_STATE_RECORDING));
     hs_json__number(json, "pid", summary->pid);
     hs_json__number(json, "file_size", summary->file_size);
     hs_json__string(json, "holds", summary->is_aggregate ? "sums" : "events");
     hs_json__number(json, "allocations", summary->allocations);
-    const char *dumps = hs_store__info(store, "dumps");
-    if (dumps)
-        hs_json__number(json, "dumps", strtoull(dumps, NULL, 10));
+    if (facts->dumps)
+        hs_json__number(json, "dumps", strtoull(facts->dumps, NULL, 10));
     else
         hs_json__null(json, "dumps");
-    hs_json__string(json, "problem", gone ? error.message : hs_store__info(store, "incomplete"));
+    hs_json__string(json, "problem", *error.message ? error.message : facts->incomplete);
     hs_json__close_object(json);
-    hs_rest_state__release(state);
+    hs_trace_facts__release(facts);
 }
 
 struct list_written {

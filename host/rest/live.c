@@ -55,7 +55,7 @@ static void write_state(FILE *out, struct hs_rest_trace *trace, const struct hs_
     hs_json__number(&json, "deallocations", summary->frees);
     hs_json__number(&json, "peak_size", summary->peak.bytes);
     hs_write__time(&json, "peak_timestamp", state->store, summary->peak_time);
-    hs_json__boolean(&json, "growing", hs_rest_trace__is_written(trace, state));
+    hs_json__boolean(&json, "growing", hs_rest_trace__is_written(trace, hs_rest_state__grows(state)));
     hs_json__close_object(&json);
     fputs("\n", out);
 }
@@ -104,11 +104,11 @@ int hs_answer__live(struct hs_question *question, FILE *out)
             return 0;
         }
         bool grows = hs_rest_state__grows(state);
-        if (strcmp(last, state->key) != 0) {
+        if (strcmp(last, state->name) != 0) {
             write_state(out, question->trace, state);
             silent = 0;
         }
-        snprintf(last, sizeof(last), "%s", state->key);
+        snprintf(last, sizeof(last), "%s", state->name);
         hs_rest_state__release(state);
         if (!grows)
             write_end(out, "the trace is complete");

@@ -213,7 +213,7 @@ static char *name_answer(struct hs_question *question)
     FILE *out = hs_text_stream__open(&stream);
     if (!out)
         return NULL;
-    fprintf(out, "%sanswer?%s", question->state->key, question->endpoint->path);
+    fprintf(out, "%sanswer?%s", question->state->name, question->endpoint->path);
     for (size_t i = 1; i < HS_QUESTION_VALUES && question->value[i]; i++)
         fprintf(out, "/%zu:%s", strlen(question->value[i]), question->value[i]);
     for (size_t i = 0; i < count; i++)
@@ -225,7 +225,7 @@ static char *name_answer(struct hs_question *question)
     // These say how times are read, also where no filter is taken.
     const char *era = hs_uri__value(&question->uri, "era"), *unit = hs_uri__value(&question->uri, "time_unit");
     fprintf(out, "&&%zu:%s&%zu:%s&%s&%s", era ? strlen(era) : 0, era ? era : "", unit ? strlen(unit) : 0,
-            unit ? unit : "", question->other ? question->other->key : "",
+            unit ? unit : "", question->other ? question->other->name : "",
             question->filter_text ? question->filter_text : "");
     return hs_text_stream__close(&stream);
 }
@@ -269,9 +269,9 @@ static int prepare(struct answering *answering, const struct hs_http_request *re
     result = question->endpoint->prepare ? question->endpoint->prepare(question) : 0;
     // Nor is what was kept of it.
     if (check_states(question)) {
-        hs_cache__forget(question->rest->cache, question->state->key);
+        hs_cache__forget(question->rest->cache, question->state->name);
         if (question->other)
-            hs_cache__forget(question->rest->cache, question->other->key);
+            hs_cache__forget(question->rest->cache, question->other->name);
         return -ESTALE;
     }
     return result;
@@ -332,8 +332,8 @@ struct hs_rest *hs_rest__create(const struct hs_symbols_options *symbols, enum h
     struct hs_rest *rest = calloc(1, sizeof(*rest));
     if (!rest)
         return NULL;
-    rest->traces = hs_rest_traces__create(symbols, use == HS_REST_SERVER);
     rest->cache = hs_cache__create(CACHE_BYTES);
+    rest->traces = rest->cache ? hs_rest_traces__create(symbols, use == HS_REST_SERVER, rest->cache) : NULL;
     rest->importing = hs_importing__create();
     if (getrandom(&rest->run, sizeof(rest->run), 0) < 0)
         rest->run = (uint64_t)time(NULL);

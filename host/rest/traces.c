@@ -5,12 +5,12 @@
 #include "host/dump/series.h"
 #include "host/import/import.h"
 #include "host/query/drop_pages.h"
-#include "host/query/stack_totals_column.h"
 #include "host/rest/frame_counts.h"
 #include "host/store/torn_pages.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,13 +33,10 @@ struct traces_state {
     struct hs_store *store;
     bool is_series;
     struct hs_dump_series series; // of heap dumps, which has the store and the symbols
-    unsigned holders;             // under `lock` of the trace
+    unsigned holders;             // under `lock` of the trace; one of them is the trace itself
     struct hs_rest_trace *trace;
     pthread_mutex_t counts_lock;          // of the next one while they are made
     struct hs_frame_counts *frame_counts; // NULL: not worked out yet
-    pthread_mutex_t facts_lock;           // of the next ones
-    bool has_facts;
-    struct hs_stack_facts facts;
     struct hs_indexes *indexes;
 };
 
@@ -47,22 +44,34 @@ struct hs_rest_trace {
     char id[33];
     char *path;
     const struct hs_symbols_options *symbols;
-    bool prepares;           // indexes are made in the background
-    pthread_mutex_t lock;    // of the rest; never held while a trace is read
-    pthread_mutex_t reading; // held while it is
-    struct traces_state *now;
+    bool prepares; // indexes are made in the background
+    struct hs_rest_traces *owner;
+    struct hs_rest_trace *older, *newer; // of those that are open, under `lock` of the owner
+    uint64_t bytes;                      // what the symbols of `now` take, as of the last release; atomic
+    // The next ones are written under both locks, and read under one of them. `lock` is never held while a trace is
+    // read, `reading` is: then, and while a state becomes held for a question or is closed for being idle.
+    pthread_mutex_t lock, reading;
+    struct traces_state *now; // NULL: closed
     struct stamp stamp;
-    unsigned generation;
-    uint64_t not_before; // ns: when a trace that grows may be read again
+    struct hs_trace_facts *facts; // of this stamp; NULL: not worked out yet
+    bool grows, is_series;        // as the last state said
+    unsigned generation;          // of the contents
+    unsigned opened;              // how many states there were
+    uint64_t not_before;          // ns: when a trace that grows may be read again; under `reading`
 };
 
 struct hs_rest_traces {
     struct hs_symbols_options symbols;
     bool prepares;
-    pthread_mutex_t lock; // of the rest
+    struct hs_cache *cache;
+    pthread_mutex_t lock; // of the rest; taken before those of a trace, unless that is only tried
     struct hs_rest_trace **trace;
     size_t count;
+    struct hs_rest_trace *oldest, *newest; // those that are open, by their last use
+    size_t open;
 };
+
+struct hs_rest_traces_limits hs_rest_traces_limits = {128, (uint64_t)512 << 20};
 
 // ---- states ---------------------------------------------------------------------------------------------------------
 
@@ -79,7 +88,6 @@ static void close_state(struct traces_state *state)
         hs_store__close(state->store);
     }
     pthread_mutex_destroy(&state->counts_lock);
-    pthread_mutex_destroy(&state->facts_lock);
     hs_frame_counts__destroy(state->frame_counts);
     free(state);
 }
@@ -133,7 +141,6 @@ static int open_state(struct hs_rest_trace *trace, const struct hs_query_control
     if (!state)
         return hs_error__set(error, ENOMEM, "%s: out of memory", trace->path);
     pthread_mutex_init(&state->counts_lock, NULL);
-    pthread_mutex_init(&state->facts_lock, NULL);
     int result = hs_dump_series__recognise(trace->path) ? open_dumps(trace, options.cancel, state, error)
                                                         : open_trace(trace, &options, state, error);
     if (result)
@@ -189,16 +196,6 @@ static struct traces_state *hold(struct traces_state *state)
     return state;
 }
 
-void hs_rest_state__release(const struct hs_rest_state *public)
-{
-    struct traces_state *state = (struct traces_state *)(uintptr_t) public;
-    pthread_mutex_lock(&state->trace->lock);
-    bool last = !--state->holders;
-    pthread_mutex_unlock(&state->trace->lock);
-    if (last)
-        close_state(state);
-}
-
 int hs_rest_state__prepare_frame_counts(const struct hs_rest_state *public, struct hs_error *error)
 {
     return make_counts((struct traces_state *)(uintptr_t) public, NULL, error);
@@ -210,48 +207,6 @@ uint64_t hs_rest_state__frame_count(const struct hs_rest_state *public, uint32_t
     size_t count = 0;
     const struct hs_node *nodes = hs_store__nodes(state->store, &count);
     return state->frame_counts && node < count ? hs_frame_counts__of(state->frame_counts, nodes[node].pc) : 0;
-}
-
-// ---- facts ----------------------------------------------------------------------------------------------------------
-
-struct traces_looking {
-    const uint32_t *depths; // by node
-    size_t nodes;
-    struct hs_stack_facts *facts;
-};
-
-static int look_at_stack(void *context, uint32_t stack, uint64_t bytes, uint64_t count)
-{
-    const struct traces_looking *looking = context;
-    const uint32_t depth = stack < looking->nodes ? looking->depths[stack] : 0;
-    (void)bytes;
-    (void)count;
-    looking->facts->stacks++;
-    if (depth > looking->facts->deepest)
-        looking->facts->deepest = depth;
-    return 0;
-}
-
-static bool look_at_stacks(const struct hs_store *store, struct hs_stack_facts *facts)
-{
-    struct traces_looking looking = {.facts = facts};
-    uint32_t *depths = hs_store__depths(store);
-    *facts = (struct hs_stack_facts){0};
-    hs_store__nodes(store, &looking.nodes);
-    looking.depths = depths;
-    bool good = depths && !hs_query__each_stack(store, HS_TOTAL_STACK, HS_TOTAL_STACK, look_at_stack, &looking, NULL);
-    free(depths);
-    return good;
-}
-
-void hs_rest_state__stack_facts(const struct hs_rest_state *public, struct hs_stack_facts *facts)
-{
-    struct traces_state *state = (struct traces_state *)(uintptr_t) public;
-    pthread_mutex_lock(&state->facts_lock);
-    if (!state->has_facts)
-        state->has_facts = look_at_stacks(state->store, &state->facts);
-    *facts = state->facts;
-    pthread_mutex_unlock(&state->facts_lock);
 }
 
 // ---- files that change ---------------------------------------------------------------------------------------------
@@ -280,7 +235,7 @@ static int take_stamp(const char *path, struct stamp *stamp)
 static bool is_folder_of_dumps(const struct hs_rest_trace *trace)
 {
     struct stat status;
-    return trace->now->is_series && !stat(trace->path, &status) && S_ISDIR(status.st_mode);
+    return trace->is_series && !stat(trace->path, &status) && S_ISDIR(status.st_mode);
 }
 
 static bool same_stamp(const struct stamp *one, const struct stamp *other)
@@ -309,9 +264,9 @@ static bool has_changed(struct hs_rest_trace *trace)
     return take_stamp(trace->path, &stamp) || !same_stamp(&stamp, &before);
 }
 
-bool hs_rest_trace__is_written(struct hs_rest_trace *trace, const struct hs_rest_state *state)
+bool hs_rest_trace__is_written(struct hs_rest_trace *trace, bool grows)
 {
-    if (!hs_rest_state__grows(state))
+    if (!grows)
         return false;
     const char *slash = strrchr(trace->path, '/');
     char *folder = slash ? strndup(trace->path, (size_t)(slash - trace->path) + 1) : strdup(".");
@@ -325,16 +280,162 @@ static int is_stale(struct hs_rest_trace *trace, struct hs_error *error, const c
     return hs_error__set(error, ESTALE, "%s: %s", trace->path, what);
 }
 
-// Puts a state in the place of the one that was there. The stamp is from before the file was read.
-static void take_state(struct hs_rest_trace *trace, struct traces_state *state, const struct stamp *stamp)
+// ---- traces that are open -------------------------------------------------------------------------------------------
+
+// Under `lock` of all. The one that is used most recently is the newest.
+static void unlink_open(struct hs_rest_traces *traces, struct hs_rest_trace *trace)
+{
+    if (traces->newest != trace && !trace->newer)
+        return;
+    *(trace->older ? &trace->older->newer : &traces->oldest) = trace->newer;
+    *(trace->newer ? &trace->newer->older : &traces->newest) = trace->older;
+    trace->older = trace->newer = NULL;
+    traces->open--;
+}
+
+static void note_use(struct hs_rest_trace *trace)
+{
+    struct hs_rest_traces *traces = trace->owner;
+    pthread_mutex_lock(&traces->lock);
+    unlink_open(traces, trace);
+    trace->older = traces->newest;
+    *(traces->newest ? &traces->newest->newer : &traces->oldest) = trace;
+    traces->newest = trace;
+    traces->open++;
+    pthread_mutex_unlock(&traces->lock);
+}
+
+// Lists open traces that grow, which is no use of them.
+static void note_open(struct hs_rest_trace *trace)
+{
+    struct hs_rest_traces *traces = trace->owner;
+    pthread_mutex_lock(&traces->lock);
+    if (traces->newest != trace && !trace->newer) {
+        trace->newer = traces->oldest;
+        *(traces->oldest ? &traces->oldest->older : &traces->newest) = trace;
+        traces->oldest = trace;
+        traces->open++;
+    }
+    pthread_mutex_unlock(&traces->lock);
+}
+
+// Only who has `reading` can make an idle trace one that is held.
+static bool is_idle(struct hs_rest_trace *trace)
 {
     pthread_mutex_lock(&trace->lock);
+    const bool idle = trace->now && trace->now->holders == 1;
+    pthread_mutex_unlock(&trace->lock);
+    return idle;
+}
+
+static bool are_too_many(const struct hs_rest_traces *traces)
+{
+    uint64_t bytes = 0;
+    for (const struct hs_rest_trace *trace = traces->oldest; trace; trace = trace->newer)
+        bytes += __atomic_load_n(&trace->bytes, __ATOMIC_RELAXED);
+    return traces->open > hs_rest_traces_limits.open || bytes > hs_rest_traces_limits.bytes;
+}
+
+// The idle trace that was not used for longest, with its `reading` locked, if there are too many. Never the newest one.
+static struct hs_rest_trace *take_idle(struct hs_rest_traces *traces)
+{
+    struct hs_rest_trace *trace;
+    pthread_mutex_lock(&traces->lock);
+    trace = are_too_many(traces) ? traces->oldest : NULL;
+    for (; trace && trace != traces->newest; trace = trace->newer) {
+        if (pthread_mutex_trylock(&trace->reading))
+            continue;
+        if (is_idle(trace))
+            break;
+        pthread_mutex_unlock(&trace->reading);
+    }
+    if (trace == traces->newest)
+        trace = NULL;
+    if (trace)
+        unlink_open(traces, trace);
+    pthread_mutex_unlock(&traces->lock);
+    return trace;
+}
+
+// Under `reading`. Those of a truncated store are for one list only.
+static struct hs_trace_facts *hold_facts(struct hs_rest_trace *trace)
+{
+    if (trace->facts || !trace->now)
+        return hs_trace_facts__hold(trace->facts);
+    struct hs_trace_facts *facts = hs_trace_facts__make(trace->now->store);
+    if (facts && hs_store__is_whole(trace->now->store)) {
+        pthread_mutex_lock(&trace->lock);
+        trace->facts = hs_trace_facts__hold(facts);
+        pthread_mutex_unlock(&trace->lock);
+    }
+    return facts;
+}
+
+// Else what was free between blocks of other traces stays resident.
+static void give_memory_back(uint64_t bytes)
+{
+    if (bytes < (uint64_t)1 << 20)
+        return;
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+static void close_idle(struct hs_rest_traces *traces)
+{
+    struct hs_rest_trace *trace;
+    while ((trace = take_idle(traces))) {
+        struct traces_state *state = trace->now;
+        const uint64_t bytes = __atomic_load_n(&trace->bytes, __ATOMIC_RELAXED);
+        hs_trace_facts__release(hold_facts(trace));
+        pthread_mutex_lock(&trace->lock);
+        trace->now = NULL;
+        __atomic_store_n(&trace->bytes, 0, __ATOMIC_RELAXED);
+        pthread_mutex_unlock(&trace->lock);
+        pthread_mutex_unlock(&trace->reading);
+        hs_cache__forget(traces->cache, state->public.key);
+        close_state(state);
+        give_memory_back(bytes);
+    }
+}
+
+void hs_rest_state__release(const struct hs_rest_state *public)
+{
+    struct traces_state *state = (struct traces_state *)(uintptr_t) public;
+    struct hs_rest_trace *trace = state->trace;
+    const uint64_t bytes = hs_trace_symbols__bytes(state->public.symbols);
+    pthread_mutex_lock(&trace->lock);
+    const bool last = !--state->holders;
+    if (trace->now == state && bytes)
+        __atomic_store_n(&trace->bytes, bytes, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&trace->lock);
+    if (last)
+        close_state(state);
+    close_idle(trace->owner);
+}
+
+// Puts a state in the place of the one that was there. The stamp is from before the file was read. A trace that was
+// closed and has not changed keeps its name.
+static void take_state(struct hs_rest_trace *trace, struct traces_state *state, const struct stamp *stamp)
+{
+    struct hs_rest_state *public = &state->public;
+    pthread_mutex_lock(&trace->lock);
     struct traces_state *before = trace->now;
-    snprintf(state->public.key, sizeof(state->public.key), "%s/%u/", trace->id, trace->generation++);
+    struct hs_trace_facts *facts = NULL;
+    if (before || !trace->opened || !same_stamp(stamp, &trace->stamp)) {
+        trace->generation++;
+        facts = trace->facts;
+        trace->facts = NULL;
+    }
+    snprintf(public->name, sizeof(public->name), "%s/%u/", trace->id, trace->generation);
+    snprintf(public->key, sizeof(public->key), "%s%u/", public->name, trace->opened++);
     trace->now = hold(state);
     trace->stamp = *stamp;
+    trace->grows = hs_rest_state__grows(public);
+    trace->is_series = state->is_series;
     bool unused = before && !--before->holders;
     pthread_mutex_unlock(&trace->lock);
+    hs_trace_facts__release(facts);
     if (unused)
         close_state(before);
 }
@@ -357,40 +458,58 @@ static int read_again(struct hs_rest_trace *trace, const struct stamp *stamp, st
     return 0;
 }
 
-// Under `reading`. A trace that grows is read again, but not so often that nothing else is done.
-static int refresh(struct hs_rest_trace *trace, struct hs_error *error)
+// Under `reading`. A trace that grows is read again, but not so often that nothing else is done. One that is closed is
+// opened if that is `wanted`.
+static int refresh(struct hs_rest_trace *trace, bool wanted, struct hs_error *error)
 {
     struct stamp stamp;
-    bool whole = hs_store__is_whole(trace->now->store);
+    const bool open = trace->now;
     int failed = take_stamp(trace->path, &stamp);
     if (failed == -ENOENT)
         return is_stale(trace, error, "the file is gone");
     if (failed)
         return is_stale(trace, error, strerror(-failed));
-    if (!whole)
+    if (open && !hs_store__is_whole(trace->now->store))
         return read_again(trace, &stamp, error);
     if (same_stamp(&stamp, &trace->stamp))
-        return 0;
-    if (!hs_rest_state__grows(&trace->now->public) && !is_folder_of_dumps(trace))
+        return open || !wanted ? 0 : read_again(trace, &stamp, error);
+    if (!trace->grows && !is_folder_of_dumps(trace))
         return is_stale(trace, error, "the file was changed after it was read; restart the server to read it again");
-    return hs_clock__now() < trace->not_before ? 0 : read_again(trace, &stamp, error);
+    if (hs_clock__now() < trace->not_before && (open || !wanted))
+        return 0;
+    return read_again(trace, &stamp, error);
+}
+
+static struct traces_state *hold_now(struct hs_rest_trace *trace)
+{
+    pthread_mutex_lock(&trace->lock);
+    struct traces_state *state = trace->now ? hold(trace->now) : NULL;
+    pthread_mutex_unlock(&trace->lock);
+    return state;
 }
 
 int hs_rest_trace__hold(struct hs_rest_trace *trace, const struct hs_rest_state **state, struct hs_error *error)
 {
     pthread_mutex_lock(&trace->reading);
-    int result = refresh(trace, error);
+    int result = refresh(trace, true, error);
+    struct traces_state *held = result ? NULL : hold_now(trace);
     pthread_mutex_unlock(&trace->reading);
-    *state = result ? NULL : hs_rest_trace__hold_last(trace);
+    if (held)
+        note_use(trace);
+    *state = held ? &held->public : NULL;
     return result;
 }
 
-const struct hs_rest_state *hs_rest_trace__hold_last(struct hs_rest_trace *trace)
+const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, struct hs_error *error)
 {
-    pthread_mutex_lock(&trace->lock);
-    struct traces_state *state = hold(trace->now);
-    pthread_mutex_unlock(&trace->lock);
-    return &state->public;
+    pthread_mutex_lock(&trace->reading);
+    refresh(trace, false, error);
+    struct hs_trace_facts *facts = hold_facts(trace);
+    if (trace->now)
+        note_open(trace);
+    pthread_mutex_unlock(&trace->reading);
+    close_idle(trace->owner);
+    return facts;
 }
 
 int hs_rest_trace__check(struct hs_rest_trace *trace, const struct hs_rest_state *state, struct hs_error *error)
@@ -402,13 +521,15 @@ int hs_rest_trace__check(struct hs_rest_trace *trace, const struct hs_rest_state
 
 // ---- all of them ---------------------------------------------------------------------------------------------------
 
-struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *symbols, bool prepares)
+struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *symbols, bool prepares,
+                                              struct hs_cache *cache)
 {
     struct hs_rest_traces *traces = calloc(1, sizeof(*traces));
     if (traces && symbols)
         traces->symbols = *symbols;
     if (traces) {
         traces->prepares = prepares;
+        traces->cache = cache;
         pthread_mutex_init(&traces->lock, NULL);
     }
     hs_torn_pages__mend();
@@ -418,6 +539,7 @@ struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *s
 static void free_trace(struct hs_rest_trace *trace)
 {
     close_state(trace->now);
+    hs_trace_facts__release(trace->facts);
     pthread_mutex_destroy(&trace->lock);
     pthread_mutex_destroy(&trace->reading);
     free(trace->path);
@@ -464,7 +586,11 @@ static int add(struct hs_rest_traces *traces, struct hs_rest_trace *trace, const
         return result;
     }
     take_state(trace, state, &stamp);
-    return append(traces, trace) ? hs_error__set(error, ENOMEM, "%s: out of memory", trace->path) : 0;
+    if (append(traces, trace))
+        return hs_error__set(error, ENOMEM, "%s: out of memory", trace->path);
+    note_use(trace);
+    close_idle(traces);
+    return 0;
 }
 
 int hs_rest_traces__add(struct hs_rest_traces *traces, const char *path, const struct hs_query_control *progress,
@@ -478,6 +604,7 @@ int hs_rest_traces__add(struct hs_rest_traces *traces, const char *path, const s
         return hs_error__set(error, ENOMEM, "%s: out of memory", path);
     }
     trace->path = copy;
+    trace->owner = traces;
     trace->symbols = &traces->symbols;
     trace->prepares = traces->prepares;
     pthread_mutex_init(&trace->lock, NULL);
@@ -486,6 +613,14 @@ int hs_rest_traces__add(struct hs_rest_traces *traces, const char *path, const s
     if (result)
         free_trace(trace);
     return result;
+}
+
+size_t hs_rest_traces__open(struct hs_rest_traces *traces)
+{
+    pthread_mutex_lock(&traces->lock);
+    const size_t open = traces->open;
+    pthread_mutex_unlock(&traces->lock);
+    return open;
 }
 
 size_t hs_rest_traces__count(struct hs_rest_traces *traces)

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The traces that are served. Each has a state: a store, its symbols, and data for filters. States are immutable. A
-// trace that grows gets a new state; questions keep the state with which they began.
+// trace that grows gets a new state; questions keep the state with which they began. Traces that nobody uses are closed
+// if there are many, and opened again by the next question.
 #ifndef HEAPSONDE_HOST_REST_TRACES_H
 #define HEAPSONDE_HOST_REST_TRACES_H
 
 #include "host/filter/filter.h"
 #include "host/query/indexes.h"
+#include "host/rest/cache.h"
+#include "host/rest/trace_facts.h"
 #include "host/store/store.h"
 #include "host/symbols/trace_symbols.h"
 
@@ -17,19 +20,14 @@ struct hs_rest_state {
     const struct hs_indexes *indexes;                 // NULL: none
     const char *path;                                 // of the trace
     const struct hs_symbols_options *symbols_options; // NULL: none were given
-    char key[64];                                     // prefix of the cache keys of this state
+    char name[48]; // of the contents: the same for each state of a file that has not changed
+    char key[64];  // prefix of the keys of cached values that refer to this state; begins with `name`
 };
 
 // The number of allocations that pass through a return address, by node of the stack table.
 uint64_t hs_rest_state__frame_count(const struct hs_rest_state *state, uint32_t node);
 // Computes them if that was not done yet. Returns 0 or a negative errno.
 int hs_rest_state__prepare_frame_counts(const struct hs_rest_state *state, struct hs_error *error);
-// Facts about all stacks together, computed once.
-struct hs_stack_facts {
-    size_t stacks; // stacks that allocated
-    uint32_t deepest;
-};
-void hs_rest_state__stack_facts(const struct hs_rest_state *state, struct hs_stack_facts *facts);
 // Called after each answer: drops resident pages of files if there are many.
 void hs_rest_state__trim(const struct hs_rest_state *state);
 // The same regardless of their number. Other threads may be reading.
@@ -40,15 +38,27 @@ struct hs_rest_trace;
 struct hs_rest_traces;
 
 // Whether the trace will grow: a process or `gather` still has the file or its folder open. A killed process does not.
-bool hs_rest_trace__is_written(struct hs_rest_trace *trace, const struct hs_rest_state *state);
+// `grows`: what its state says.
+bool hs_rest_trace__is_written(struct hs_rest_trace *trace, bool grows);
 
-// `prepares`: make indexes as soon as a trace is open.
-struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *symbols, bool prepares);
+// Traces that no question uses are closed, the least recently used one first, while more than this is open. Tests
+// change it.
+struct hs_rest_traces_limits {
+    size_t open;
+    uint64_t bytes; // of debug information in memory
+};
+extern struct hs_rest_traces_limits hs_rest_traces_limits;
+
+// `prepares`: make indexes as soon as a trace is open. The values of a state that is closed leave the cache, which must
+// outlive all questions.
+struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *symbols, bool prepares,
+                                              struct hs_cache *cache);
 void hs_rest_traces__destroy(struct hs_rest_traces *traces);
 
 // Opens a trace and appends it. -EEXIST: there is already one with its id. Must not be called by two threads at once.
 int hs_rest_traces__add(struct hs_rest_traces *traces, const char *path, const struct hs_query_control *progress,
                         struct hs_error *error);
+size_t hs_rest_traces__open(struct hs_rest_traces *traces); // how many are open
 size_t hs_rest_traces__count(struct hs_rest_traces *traces);
 struct hs_rest_trace *hs_rest_traces__at(struct hs_rest_traces *traces, size_t number);
 // Finds a trace by id (upper or lower case) or "last"; NULL: none.
@@ -57,11 +67,12 @@ struct hs_rest_trace *hs_rest_traces__find(struct hs_rest_traces *traces, const 
 const char *hs_rest_trace__id(const struct hs_rest_trace *trace);
 const char *hs_rest_trace__path(const struct hs_rest_trace *trace);
 
-// The current state; it is read again if the file has changed. Increments its reference count. -ESTALE: the trace was
-// replaced or removed; the error says how.
+// The current state; it is read again if the file has changed or was closed. Increments its reference count. -ESTALE:
+// the trace was replaced or removed; the error says how.
 int hs_rest_trace__hold(struct hs_rest_trace *trace, const struct hs_rest_state **state, struct hs_error *error);
-// The last known state, even if the file has changed.
-const struct hs_rest_state *hs_rest_trace__hold_last(struct hs_rest_trace *trace);
+// What is known of the trace, until it is released; the error says what is wrong with the file since. A closed trace
+// remains closed. NULL: out of memory.
+const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, struct hs_error *error);
 void hs_rest_state__release(const struct hs_rest_state *state);
 
 // Whether everything that was read of the state was valid: files can be truncated while they are served. -ESTALE.

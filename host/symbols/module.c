@@ -191,13 +191,26 @@ static void add_package(struct hs_module_symbols *self)
         hs_locate_package(self->options, &self->description, &wanted);
 }
 
+// The sections, which libdw has unpacked, and about as much that is made of them.
+static uint64_t opened_bytes(Elf *elf)
+{
+    uint64_t bytes = 0;
+    GElf_Shdr header;
+    for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section))
+        if (gelf_getshdr(section, &header) && header.sh_type != SHT_NOBITS)
+            bytes += 2 * header.sh_size;
+    return bytes;
+}
+
 static struct hs_dwarf *dwarf_of(struct hs_module_symbols *self)
 {
     if (!self->dwarf_tried) {
         self->dwarf_tried = true;
         Dwarf *dwarf = self->module ? dwfl_module_getdwarf(self->module, &self->dwarf_bias) : NULL;
-        if (dwarf)
+        if (dwarf) {
             add_supplement(self, dwarf);
+            self->bytes = opened_bytes(dwarf_getelf(dwarf));
+        }
         self->dwarf = dwarf ? hs_dwarf__create(dwarf) : NULL;
         if (self->dwarf)
             add_package(self);

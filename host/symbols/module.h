@@ -25,6 +25,7 @@ struct hs_module_symbols {
     struct hs_dwarf *dwarf;
     Dwarf_Addr dwarf_bias;
     bool dwarf_tried;
+    uint64_t bytes; // what it takes, about
     Dwarf *supplement;
     int supplement_fd;
     struct hs_symbol_table table;

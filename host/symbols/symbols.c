@@ -42,6 +42,14 @@ void hs_symbols__destroy(struct hs_symbols *self)
     free(self);
 }
 
+uint64_t hs_symbols__bytes(const struct hs_symbols *self)
+{
+    uint64_t bytes = hs_strings__size(self->strings) + self->answer_room * sizeof(*self->answers);
+    for (size_t i = 0; i < self->module_count; i++)
+        bytes += self->modules[i]->bytes;
+    return bytes;
+}
+
 int hs_symbols__add_module(struct hs_symbols *self, const struct hs_symbols_module *module)
 {
     if (!HS_ARRAY_HAS_ROOM(self->modules, self->module_count, self->module_capacity))

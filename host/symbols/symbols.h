@@ -88,6 +88,7 @@ const struct hs_frames *hs_symbols__known_made(struct hs_symbols *symbols, uint3
 unsigned hs_call_length(uint16_t machine);
 
 size_t hs_symbols__module_count(const struct hs_symbols *symbols);
+uint64_t hs_symbols__bytes(const struct hs_symbols *symbols); // of debug information and names in memory, about
 enum hs_symbols_state hs_symbols__state(const struct hs_symbols *symbols, size_t module);
 
 // The state of a module's symbols. The strings are valid as long as the session.

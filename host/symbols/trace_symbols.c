@@ -317,3 +317,12 @@ void hs_trace_symbols__print_problems(struct hs_trace_symbols *self, FILE *out, 
     if (count > most)
         fprintf(out, "... and %zu more files without symbols\n", count - most);
 }
+
+uint64_t hs_trace_symbols__bytes(struct hs_trace_symbols *self)
+{
+    if (pthread_mutex_trylock(&self->lock))
+        return 0;
+    const uint64_t bytes = hs_symbols__bytes(self->symbols) + self->node_count * sizeof(*self->place);
+    pthread_mutex_unlock(&self->lock);
+    return bytes;
+}

@@ -79,6 +79,9 @@ static inline bool hs_trace_symbols__is_guess(const struct hs_trace_symbols *sel
 // Texts for the reasons of enum hs_end of unwind/walk.h: "no unwind information", ...
 const char *hs_cut_reason(uint64_t reason);
 
+// The bytes of debug information and names in memory, about; 0: another thread is looking up symbols.
+uint64_t hs_trace_symbols__bytes(struct hs_trace_symbols *self);
+
 // What could not be read of the names of run-time code, in one line without an end. False: nothing.
 bool hs_trace_symbols__run_time_problem(struct hs_trace_symbols *self, char *line, size_t size);
 

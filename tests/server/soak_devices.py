@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A server with its page and `top` beside gathered processes that come and go: soak_devices.py SECONDS [COUNT, default 20].
 
-Every process that was started is in the list in the end, with what it allocated, and the memory of gather, server, top and of
-the page's heap does not grow with time. Prints the numbers."""
+Every process that was started is in the list in the end, with what it allocated; gather, server and top run to the end, and none of
+them ever takes more memory than MOST says, also while each trace is asked for its blocks. Prints the numbers."""
 import json
 import os
 import pty
@@ -19,6 +19,8 @@ from client import COMMAND, SHIM, Server
 SECONDS, COUNT = float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20
 SEED = int(os.environ.get("HEAPSONDE_TEST_SEED", random.randrange(1 << 31)))
 BROWSER = os.environ.get("HEAPSONDE_TEST_BROWSER", "/usr/bin/chromium")
+# MiB of resident memory. The server's is 512 of answers, 512 of open traces and 512 of pages of files, and some for itself.
+MOST = {"gather": 256, "server": 2048, "top": 256}
 # Allocates a block of as many bytes as its number, which says that all of it has come.
 PROGRAM = r"""
 #include <stdlib.h>
@@ -37,11 +39,9 @@ int main(int count, char **words)
 
 
 def memory_of(pid):
-    """KiB."""
-    total = 0
+    """KiB; 0 of a process that has ended."""
     with open(f"/proc/{pid}/status", encoding="ascii") as file:
-        total += next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
-    return total
+        return next((int(line.split()[1]) for line in file if line.startswith("VmRSS")), 0)
 
 
 class Crowd:
@@ -66,22 +66,33 @@ class Crowd:
             one.wait()
 
 
-def follow(file):
-    """Reads what top draws, so that it never waits."""
-    try:
-        while os.read(file, 65536):
+class Top:
+    """With what it drew last, which is read so that it never waits."""
+
+    def __init__(self, folder):
+        self.drawn = b""
+        self.pid, self.terminal = pty.fork()
+        if not self.pid:
+            os.environ["TERM"] = "xterm"
+            os.execv(COMMAND, [COMMAND, "top", folder])
+        threading.Thread(target=self.follow, daemon=True).start()
+
+    def follow(self):
+        try:
+            while part := os.read(self.terminal, 65536):
+                self.drawn = (self.drawn + part)[-4096:]
+        except OSError:
             pass
-    except OSError:
-        pass
 
-
-def start_top(folder):
-    pid, terminal = pty.fork()
-    if not pid:
-        os.environ["TERM"] = "xterm"
-        os.execv(COMMAND, [COMMAND, "top", folder])
-    threading.Thread(target=follow, args=(terminal,), daemon=True).start()
-    return pid
+    def stop(self):
+        """Whether it was still running."""
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        if pid:
+            print(f"top has ended with {os.waitstatus_to_exitcode(status)}: {self.drawn.decode('utf-8', 'replace')}")
+            return False
+        os.kill(self.pid, 15)
+        os.waitpid(self.pid, 0)
+        return True
 
 
 def middle(values):
@@ -100,16 +111,21 @@ def main():
     server = Server("--control", folder)
     while not [row for row in server.json("/list") if "id" in row]:
         time.sleep(0.1)
-    top = start_top(folder)
+    top = Top(folder)
     page = subprocess.Popen([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-port=0",
                              "--user-data-dir=" + os.path.join(work, "browser"), urllib.parse.urlunsplit(server.address) + "/#/"],
                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) if os.access(BROWSER, os.X_OK) else None
-    samples, seen, end = [], set(), time.monotonic() + SECONDS
+    samples, seen = [], set()
+
+    def sample():
+        samples.append([memory_of(pid) for pid in (gather.pid, server.process.pid, top.pid)])
+
+    end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         crowd.keep()
         one, = server.json("/devices")["folders"]
         seen.update(int(row["pid"]) for row in one["devices"])
-        samples.append([memory_of(gather.pid), memory_of(server.process.pid), memory_of(top)])
+        sample()
         time.sleep(1)
     crowd.end()
     print(f"{crowd.started} processes have ended; {len(seen)} were seen so far", flush=True)
@@ -121,17 +137,23 @@ def main():
         if len(rows) >= crowd.started and all(row["state"] == "ended" for row in one["devices"]):
             break
         time.sleep(1)
-    whole = sum(server.data("allocations", row["id"], size_min=crowd.sizes[row["pid"]], size_max=crowd.sizes[row["pid"]])["total_count"] for row in rows)
+    coming, whole = len(samples), 0
+    for row in rows:
+        size = crowd.sizes[row["pid"]]
+        whole += server.data("allocations", row["id"], size_min=size, size_max=size)["total_count"]
+        sample()
     print(f"seed {SEED}; {crowd.started} processes started, {len(seen)} seen as devices, {len(rows)} traces in the list, {whole} of them whole")
-    third = len(samples) // 3
+    third = coming // 3
     good = len(seen) == len(rows) == whole == crowd.started
-    for name, values in zip(("gather", "server", "top"), zip(*samples)):
-        before, after = middle(values[third:2 * third]), middle(values[2 * third:])
-        print(f"{name}: {before} KiB in the second third, {after} KiB in the last, {max(values)} KiB at most")
+    for (name, most), values in zip(MOST.items(), zip(*samples)):
+        before, after = middle(values[third:2 * third]), middle(values[2 * third:coming])
+        print(f"{name}: {before} KiB in the second third, {after} KiB in the last, {max(values[:coming])} KiB at most; "
+              f"{max(values[coming:])} KiB at most while each trace was asked; {most * 1024} KiB are allowed")
+        good = good and max(values) <= most * 1024
     if page:
         page.terminate()
         page.wait()
-    os.kill(top, 15)
+    good = top.stop() and good
     gather.terminate()
     gather.wait()
     server.stop()

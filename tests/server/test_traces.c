@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Traces that nobody uses are closed, and opened again by who asks.
+#include "format/chunk.h"
+#include "host/rest/traces.h"
+#include "tests/store/trace_writer.h"
+#include "tests/suite.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TRACES = 10, OPEN = 3, THREADS = 3, ROUNDS = 10 };
+
+static char folder[64];
+static struct hs_cache *cache;
+static struct hs_rest_traces *traces;
+
+static void name_file(char *path, size_t size, int number)
+{
+    snprintf(path, size, "%s/%d.dat", folder, number);
+}
+
+// Each has as many allocations as its number says, and one more.
+static void write_trace(int number, bool clean)
+{
+    char path[128];
+    struct trace_writer writer;
+    struct hs_event event[TRACES + 1] = {{.kind = HS_EVENT_MALLOC}};
+    uint8_t page[HS_FILE_HEADER_SIZE] = {0};
+    name_file(path, sizeof(path), number);
+    for (int i = 0; i <= number; i++)
+        event[i] = (struct hs_event){.kind = HS_EVENT_MALLOC,
+                                     .time = 1000 * (uint64_t)(i + 1),
+                                     .address = 0x10000 + 64 * (uint64_t)i,
+                                     .size = 10};
+    trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    writer.header.trace_id[1] = (uint64_t)number;
+    hs_file_header_seal(&writer.header, page);
+    fseek(writer.file, 0, SEEK_SET);
+    fwrite(page, 1, sizeof(page), writer.file);
+    fseek(writer.file, 0, SEEK_END);
+    trace_writer__events(&writer, 0, event, (size_t)number + 1, false);
+    trace_writer__close(&writer, clean, 1000 * TRACES);
+}
+
+static void set_up(void)
+{
+    char path[128];
+    struct hs_error error = {""};
+    strcpy(folder, "/tmp/heapsonde-traces-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    hs_rest_traces_limits = (struct hs_rest_traces_limits){OPEN, UINT64_MAX};
+    cache = hs_cache__create(1 << 20);
+    traces = hs_rest_traces__create(NULL, true, cache);
+    for (int i = 0; i < TRACES; i++) {
+        write_trace(i, true);
+        name_file(path, sizeof(path), i);
+        ck_assert_msg(!hs_rest_traces__add(traces, path, NULL, &error), "%s", error.message);
+    }
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)
+{
+    (void)status;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+static void tear_down(void)
+{
+    hs_cache__destroy(cache);
+    hs_rest_traces__destroy(traces);
+    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static const struct hs_rest_state *hold(int number)
+{
+    const struct hs_rest_state *state = NULL;
+    struct hs_error error = {""};
+    const int result = hs_rest_trace__hold(hs_rest_traces__at(traces, (size_t)number), &state, &error);
+    ck_assert_msg(!result, "%s", error.message);
+    ck_assert_uint_eq(hs_store__summary(state->store)->allocations, (uint64_t)number + 1);
+    return state;
+}
+
+static void use(int number)
+{
+    hs_rest_state__release(hold(number));
+}
+
+START_TEST(idle_ones_are_closed_and_opened_again)
+{
+    ck_assert_uint_eq(hs_rest_traces__open(traces), OPEN);
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < TRACES; i++) {
+            use(i);
+            ck_assert_uint_eq(hs_rest_traces__open(traces), OPEN);
+        }
+}
+END_TEST
+
+START_TEST(what_is_held_stays_open)
+{
+    const struct hs_rest_state *held[TRACES];
+    for (int i = 0; i < TRACES; i++)
+        held[i] = hold(i);
+    ck_assert_uint_eq(hs_rest_traces__open(traces), TRACES);
+    for (int i = 0; i < TRACES; i++) {
+        ck_assert_uint_eq(hs_store__summary(held[i]->store)->allocations, (uint64_t)i + 1);
+        hs_rest_state__release(held[i]);
+    }
+    ck_assert_uint_eq(hs_rest_traces__open(traces), OPEN);
+}
+END_TEST
+
+START_TEST(the_least_recently_used_one_is_closed)
+{
+    char before[64];
+    use(0);
+    const struct hs_rest_state *state = hold(1);
+    snprintf(before, sizeof(before), "%s", state->key);
+    hs_rest_state__release(state);
+    use(2);
+    use(1);
+    use(3); // in the place of 0
+    use(4); // of 2
+    state = hold(1);
+    ck_assert_str_eq(state->key, before);
+    hs_rest_state__release(state);
+}
+END_TEST
+
+START_TEST(the_bytes_are_limited_too)
+{
+    hs_rest_traces_limits = (struct hs_rest_traces_limits){SIZE_MAX, 0};
+    for (int i = 0; i < TRACES; i++)
+        use(i);
+    ck_assert_uint_eq(hs_rest_traces__open(traces), 1);
+    // The one that was used last stays, however large it is.
+    const struct hs_rest_state *state = hold(TRACES - 1);
+    hs_rest_state__release(state);
+    ck_assert_uint_eq(hs_rest_traces__open(traces), 1);
+}
+END_TEST
+
+static void put(const char *prefix, char *key, size_t size)
+{
+    snprintf(key, size, "%svalue", prefix);
+    hs_cache__put(cache, key, malloc(1), 1, free);
+}
+
+static bool is_kept(const char *key)
+{
+    struct hs_cached *cached = hs_cache__find(cache, key);
+    if (cached)
+        hs_cache__release(cache, cached);
+    return cached;
+}
+
+START_TEST(the_name_stays_and_what_refers_to_the_state_goes)
+{
+    char name[48], key[64], of_name[128], of_key[128];
+    const struct hs_rest_state *state = hold(0);
+    snprintf(name, sizeof(name), "%s", state->name);
+    snprintf(key, sizeof(key), "%s", state->key);
+    put(name, of_name, sizeof(of_name));
+    put(key, of_key, sizeof(of_key));
+    hs_rest_state__release(state);
+    ck_assert(is_kept(of_name) && is_kept(of_key));
+    for (int i = 1; i <= OPEN; i++)
+        use(i);
+    ck_assert(is_kept(of_name) && !is_kept(of_key));
+    state = hold(0);
+    ck_assert_str_eq(state->name, name);
+    ck_assert_str_ne(state->key, key);
+    hs_rest_state__release(state);
+}
+END_TEST
+
+START_TEST(lists_open_nothing)
+{
+    const size_t open = hs_rest_traces__open(traces);
+    for (size_t i = 0; i < TRACES; i++) {
+        struct hs_error error = {""};
+        const struct hs_trace_facts *facts = hs_rest_trace__facts(hs_rest_traces__at(traces, i), &error);
+        ck_assert_ptr_nonnull(facts);
+        ck_assert_str_eq(error.message, "");
+        ck_assert_uint_eq(facts->summary.allocations, i + 1);
+        ck_assert_str_eq(facts->summary.trace_id, hs_rest_trace__id(hs_rest_traces__at(traces, i)));
+        hs_trace_facts__release(facts);
+    }
+    ck_assert_uint_eq(hs_rest_traces__open(traces), open);
+}
+END_TEST
+
+START_TEST(a_closed_one_that_is_gone_is_refused)
+{
+    char path[128];
+    const struct hs_rest_state *state;
+    struct hs_error error = {""};
+    struct hs_rest_trace *trace = hs_rest_traces__at(traces, 0);
+    name_file(path, sizeof(path), 0);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(hs_rest_trace__hold(trace, &state, &error), -ESTALE);
+    ck_assert_ptr_null(state);
+    error.message[0] = 0;
+    const struct hs_trace_facts *facts = hs_rest_trace__facts(trace, &error);
+    ck_assert_ptr_nonnull(strstr(error.message, "the file is gone"));
+    ck_assert_uint_eq(facts->summary.allocations, 1);
+    hs_trace_facts__release(facts);
+}
+END_TEST
+
+START_TEST(a_closed_one_that_grows_is_read_again)
+{
+    char path[128], name[48];
+    struct hs_error error = {""};
+    name_file(path, sizeof(path), TRACES);
+    write_trace(TRACES, false);
+    ck_assert_msg(!hs_rest_traces__add(traces, path, NULL, &error), "%s", error.message);
+    const struct hs_rest_state *state = hold(TRACES);
+    snprintf(name, sizeof(name), "%s", state->name);
+    ck_assert(hs_rest_state__grows(state));
+    hs_rest_state__release(state);
+    for (int i = 0; i < OPEN; i++)
+        use(i);
+    write_trace(TRACES, true);
+    state = hold(TRACES);
+    ck_assert(!hs_rest_state__grows(state));
+    ck_assert_str_ne(state->name, name);
+    hs_rest_state__release(state);
+}
+END_TEST
+
+static void *ask_at_random(void *argument)
+{
+    struct random_state random = {*(const uint64_t *)argument};
+    for (int round = 0; round < ROUNDS; round++) {
+        const int number = (int)random_below(&random, TRACES);
+        const struct hs_rest_state *state = hold(number);
+        const struct hs_rest_state *other = hold((number + 1) % TRACES);
+        ck_assert_uint_eq(hs_store__summary(state->store)->allocations, (uint64_t)number + 1);
+        hs_rest_state__release(state);
+        hs_rest_state__release(other);
+        struct hs_error error = {""};
+        hs_trace_facts__release(hs_rest_trace__facts(hs_rest_traces__at(traces, (size_t)number), &error));
+    }
+    return NULL;
+}
+
+START_TEST(threads_ask_while_others_are_closed)
+{
+    pthread_t thread[THREADS];
+    uint64_t seed[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        seed[i] = (uint64_t)i + 1;
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, ask_at_random, &seed[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    use(0); // a thread may have found a lock taken
+    ck_assert_uint_eq(hs_rest_traces__open(traces), OPEN);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("traces");
+    TCase *cases = tcase_create("traces");
+    tcase_add_checked_fixture(cases, set_up, tear_down);
+    tcase_add_test(cases, idle_ones_are_closed_and_opened_again);
+    tcase_add_test(cases, what_is_held_stays_open);
+    tcase_add_test(cases, the_least_recently_used_one_is_closed);
+    tcase_add_test(cases, the_bytes_are_limited_too);
+    tcase_add_test(cases, the_name_stays_and_what_refers_to_the_state_goes);
+    tcase_add_test(cases, lists_open_nothing);
+    tcase_add_test(cases, a_closed_one_that_is_gone_is_refused);
+    tcase_add_test(cases, a_closed_one_that_grows_is_read_again);
+    tcase_add_test(cases, threads_ask_while_others_are_closed);
+    suite_add_tcase(suite, cases);
+    return run_suite(suite);
+}
