@@ -563,8 +563,7 @@ static void put_rest(struct code *code, uint64_t data)
 
 static void put_child(struct code *code, uint64_t done)
 {
-    PUT(code, 0x31, 0xed, 0x48, 0x8b, 0x04, 0x24); // xor %ebp, %ebp; mov (%rsp), %rax
-    PUT(code, 0xff, 0xd0);                         // call *%rax, with a stack that is aligned as for any call
+    PUT(code, 0x31, 0xed, 0xff, 0x14, 0x24); // xor %ebp, %ebp; call *(%rsp), with a stack aligned as for any call
     PUT(code, 0x48, 0xb8);
     put_64(code, done);
     PUT(code, 0xc7, 0x00, 1, 0, 0, 0); // movl $1, (%rax)

@@ -223,6 +223,34 @@ START_TEST(test_endings)
 }
 END_TEST
 
+// ---- the stub ------------------------------------------------------------------------------------------------------
+
+// What differs from call to call are the values at its end: they lie in none of its instructions.
+START_TEST(test_stub)
+{
+    uint8_t with_zeros[HS_INJECT_CODE], with_ones[HS_INJECT_CODE];
+    struct hs_borrowed borrowed = {.mask = 0, .stub = 0x10000000};
+    if (!hs_inject_amd64.stub)
+        return;
+    ck_assert_uint_eq(hs_inject_amd64.stub(with_zeros, &borrowed, 0x20000000), HS_INJECT_CODE);
+    memset(borrowed.registers, 0xff, sizeof borrowed.registers);
+    borrowed.mask = UINT64_MAX;
+    ck_assert_uint_eq(hs_inject_amd64.stub(with_ones, &borrowed, 0x20000000), HS_INJECT_CODE);
+    size_t code = HS_INJECT_CODE - hs_inject_amd64.stub_values;
+    ck_assert_mem_eq(with_zeros, with_ones, code);
+    cs_insn *instructions;
+    size_t count = cs_disasm(handle, with_zeros, code, borrowed.stub, 0, &instructions);
+    const cs_insn *last = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (instructions[i].id == X86_INS_JMP)
+            last = &instructions[i];
+    ck_assert_ptr_nonnull(last);
+    ck_assert_uint_le(last->address + last->size, borrowed.stub + code);
+    ck_assert_int_eq(last->detail->x86.operands[0].type, X86_OP_MEM);
+    cs_free(instructions, count);
+}
+END_TEST
+
 // ---- a whole library -----------------------------------------------------------------------------------------------
 
 static const uint8_t *code_at(const struct hs_elf_file *file, uint64_t address, uint64_t size)
@@ -296,6 +324,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, test_long);
     tcase_add_test(tests, test_other);
     tcase_add_loop_test(tests, test_endings, 0, sizeof endings / sizeof *endings);
+    tcase_add_test(tests, test_stub);
     tcase_add_test(tests, test_library);
     suite_add_tcase(suite, tests);
     int failed = run_suite(suite);
