@@ -335,6 +335,12 @@ static void take_names(struct run_on_run *run)
     hs_jit_taken__say(&taken, run->arguments->command, hs_arguments__flag(run->arguments, "jit"));
 }
 
+// The status of a session whose connection ended is none that its script has. Another session would connect anew.
+static bool was_receiver_cut(struct run_on_run *run)
+{
+    return !run->is_over && hs_session__wait(&run->trace) >= 128;
+}
+
 static int run_there(struct run_on_run *run)
 {
     const struct hs_arguments *arguments = run->arguments;
@@ -353,7 +359,7 @@ static int run_there(struct run_on_run *run)
         hs_board_session__end(&run->program);
     int ended_with = hs_session__wait(&run->program);
     hs_board_traces__close(&run->traces);
-    if (!result && !run->is_cut) {
+    if (!result && !run->is_cut && !was_receiver_cut(run)) {
         take_names(run);
         fetch_binaries(run);
     }

@@ -322,6 +322,21 @@ class Here(Board):
         self.wait_until(lambda: not os.listdir(self.there))
         self.report("t.dat")
 
+    def test_receiver_cut(self):
+        """No session is started after that: it would connect anew."""
+        self.way = ("exec:case {} in *'cat pid'*) echo $$ >r; mv r receiver ;; */tmp/perf-*) : >looked ;; esac; exec sh -c {}")
+        sign = os.path.join(self.folder, "sign")
+        process = self.start("sh", "-c", f"echo up; while [ ! -e {sign} ]; do sleep 0.05; done")
+        self.assertEqual(process.stdout.readline(), "up\n")
+        self.wait_for_traces()
+        with open(os.path.join(self.folder, "receiver"), encoding="ascii") as file:
+            os.kill(int(file.read()), signal.SIGKILL)
+        with open(sign, "w", encoding="ascii"):
+            pass
+        process.wait()
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "looked")))
+        self.assert_nothing_left()
+
     def test_silent(self):
         """A board that takes the signal and never answers; the program there goes on until its shell is ended."""
         os.mkfifo(os.path.join(self.folder, "hold"))
