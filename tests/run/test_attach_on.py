@@ -9,7 +9,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../inject'))
 import test_attach  # noqa: E402
-from running import COMMAND, has_ended  # noqa: E402
+from running import COMMAND  # noqa: E402
 from test_on import Board  # noqa: E402
 
 PROGRAM = os.environ.get('HEAPSONDE_TEST_TARGET')
@@ -68,19 +68,6 @@ class Attached:
         self.assertIn('the trace is ' + os.path.join(self.folder, 't.dat'), errors)
         self.assertEqual(self.allocations(), allocated)
         self.assertEqual(target.state(), before)
-
-    def kill_behind(self, command, numbers):
-        """As if they were killed at once: the command sees nothing of it before all have ended."""
-        command.send_signal(signal.SIGSTOP)
-        numbers = list(numbers)
-        for number in numbers:
-            try:
-                os.kill(number, signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # it has ended with another one
-        for number in numbers:
-            self.wait_until(lambda number=number: has_ended(number))
-        command.send_signal(signal.SIGCONT)
 
     def check_cut(self, target, before, command):
         """The process goes on, is not recorded, and nothing is left."""

@@ -74,13 +74,16 @@ class Guest(Board):
         self.report("t.dat")
         self.assert_nothing_left()
 
+    @staticmethod
+    def sessions(pid):
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return map(int, file.read().split())
+
     def test_cut(self):
         process = self.start("sh", "-c", "echo up; while :; do sleep 0.1; done")
         self.assertEqual(process.stdout.readline(), "up\n")
         self.wait_for_traces()
-        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
-            for child in file.read().split():
-                os.kill(int(child), signal.SIGKILL)
+        self.kill_behind(process, self.sessions(process.pid))
         self.assertEqual(process.wait(), 255)
         self.assertIn("was cut", process.stderr.read())
         self.report("t.dat")

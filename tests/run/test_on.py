@@ -53,6 +53,19 @@ class Board(Folder):
             self.assertLess(time.monotonic(), until)
             time.sleep(0.01)
 
+    def kill_behind(self, command, numbers):
+        """As if they were killed at once: the command sees nothing of it before all have ended."""
+        command.send_signal(signal.SIGSTOP)
+        numbers = list(numbers)
+        for number in numbers:
+            try:
+                os.kill(number, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it has ended with another one
+        for number in numbers:
+            self.wait_until(lambda number=number: has_ended(number))
+        command.send_signal(signal.SIGCONT)
+
     def wait_for_traces(self, count=1):
         """Until all have more than a header, so that they can be read whatever happens from now on."""
         self.wait_until(lambda: [os.path.getsize(os.path.join(self.folder, trace)) > 4096 for trace in self.traces()] == [True] * count)

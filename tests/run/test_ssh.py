@@ -109,11 +109,7 @@ class Ssh(Attached, Board):
         process = self.start("sh", "-c", f"trap 'echo up >{sign}; exit 4' HUP; echo up; while :; do sleep 0.05; done")
         self.assertEqual(process.stdout.readline(), "up\n")
         self.wait_for_traces()
-        for number in self.servers(process.pid):
-            try:
-                os.kill(number, signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # it has ended with another one
+        self.kill_behind(process, self.servers(process.pid))
         errors = process.stderr.read()
         self.assertEqual(process.wait(), 255)
         self.assertIn("was cut", errors)
