@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #define LITTLE ((uint64_t)4 << 20)
+#define LIVE_LEAST ((uint64_t)12 << 20)
+#define LIVE_TIMES 16 // recordings of programs have less than one for each byte
 
 static uint64_t most;
 static bool given;
@@ -42,4 +44,10 @@ uint64_t hs_memory__unpacked(uint64_t packed, unsigned times)
     if (packed < LITTLE / times)
         return LITTLE;
     return packed < UINT64_MAX / times ? packed * times : UINT64_MAX;
+}
+
+uint64_t hs_memory__live_blocks(uint64_t packed)
+{
+    uint64_t blocks = hs_memory__unpacked(packed, LIVE_TIMES);
+    return blocks < UINT64_MAX - LIVE_LEAST ? blocks + LIVE_LEAST : UINT64_MAX;
 }

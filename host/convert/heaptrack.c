@@ -25,6 +25,8 @@
 #define TABLES_LEAST ((uint64_t)64 << 20) // bytes of the tables, whatever the size of the file
 #define NODE_BYTES   64                   // of a stack's node, in what is made of the tables
 #define TABLES_TIMES 256                  // what they may take for each byte of it: lines of one kind pack well
+#define LINES_LEAST  ((uint64_t)256 << 20) // bytes of lines, and what each byte of the file may unpack to
+#define LINES_TIMES  1000
 
 struct pointer {
     uint64_t pc;
@@ -58,6 +60,8 @@ struct heaptrack_reading {
     unsigned version;
     uint64_t line, time, last_time; // time: of the file, in ns
     uint64_t tables_max;            // bytes
+    uint64_t blocks_max, lines_max; // live blocks; bytes of lines
+    uint64_t lines_bytes;
     struct hs_error *error;
 };
 
@@ -70,6 +74,15 @@ static int wrong(struct heaptrack_reading *reading, const char *what)
 static int no_memory(const struct heaptrack_reading *reading)
 {
     return hs_error__set(reading->error, ENOMEM, "%s: out of memory", reading->path);
+}
+
+// Some bytes of a compressed file can be gigabytes of lines, all well formed.
+static int too_much(const struct heaptrack_reading *reading, const char *what)
+{
+    return hs_error__set(reading->error, EFBIG,
+                         "%s: line %" PRIu64 " of the heaptrack file: %s than files of its size do; "
+                         "--memory SIZE allows more",
+                         reading->path, reading->line, what);
 }
 
 // ---- the parts of a line -------------------------------------------------------------------------------------------
@@ -201,6 +214,8 @@ static int take_block(struct heaptrack_reading *reading, uint32_t *block)
     }
     if (reading->blocks == UINT32_MAX - 1)
         return wrong(reading, "too many blocks are live");
+    if (reading->blocks >= reading->blocks_max)
+        return too_much(reading, "it has far more live blocks");
     if (!HS_ARRAY_HAS_ROOM(reading->older, reading->blocks, reading->blocks_room))
         return no_memory(reading);
     *block = (uint32_t)reading->blocks++;
@@ -303,15 +318,11 @@ static uint64_t tables_size(const struct heaptrack_reading *reading)
            (uint64_t)reading->traces * NODE_BYTES + hs_strings__size(reading->strings);
 }
 
-// Some bytes of a compressed file can be gigabytes of lines, all well formed.
-static int check_tables(struct heaptrack_reading *reading)
+static int check_size(const struct heaptrack_reading *reading)
 {
-    if (tables_size(reading) <= reading->tables_max)
-        return 0;
-    return hs_error__set(reading->error, EFBIG,
-                         "%s: line %" PRIu64 " of the heaptrack file: it names far more than files of its size do; "
-                         "--memory SIZE allows more",
-                         reading->path, reading->line);
+    if (tables_size(reading) > reading->tables_max)
+        return too_much(reading, "it names far more");
+    return reading->lines_bytes > reading->lines_max ? too_much(reading, "it unpacks to far more") : 0;
 }
 
 // Like getline(), with an end at LONGEST_LINE: returns 0 at the end of the file.
@@ -333,6 +344,7 @@ static int read_lines(struct heaptrack_reading *reading, FILE *in)
     size_t length;
     while (!result && (length = next_line(in, line)) > 0) {
         reading->line++;
+        reading->lines_bytes += length;
         // A line without an end is one that was not written whole.
         cut = line[length - 1] != '\n' || memchr(line, 0, length);
         if (cut && length == LONGEST_LINE)
@@ -341,7 +353,7 @@ static int read_lines(struct heaptrack_reading *reading, FILE *in)
             break;
         result = read_line(reading, line, length);
         if (!result && reading->line % 1024 == 0)
-            result = check_tables(reading);
+            result = check_size(reading);
     }
     free(line);
     if (cut || ferror(in))
@@ -367,6 +379,8 @@ int hs_convert__heaptrack(const char *path, FILE *in, FILE *out, struct hs_error
     struct heaptrack_reading reading = {.path = path, .version = 1, .error = error, .strings = hs_strings__create()};
     stat(path, &status);
     reading.tables_max = TABLES_LEAST + hs_memory__unpacked((uint64_t)status.st_size, TABLES_TIMES);
+    reading.lines_max = LINES_LEAST + hs_memory__unpacked((uint64_t)status.st_size, LINES_TIMES);
+    reading.blocks_max = hs_memory__live_blocks((uint64_t)status.st_size);
     struct hs_file_header header = {
         .byte_order = HS_BYTE_ORDER_LITTLE,
         .pointer_size = 8,

@@ -15,7 +15,7 @@
 #define LARGEST_UNPACKED ((size_t)1 << 30)
 #define LARGEST_PIPED    ((size_t)1 << 30)
 #define SNIFFED          4096
-#define TIMES_UNPACKED   100 // what programs write stays below twenty
+#define TIMES_UNPACKED   32 // what programs write stays below twenty
 
 // ---- contents ------------------------------------------------------------------------------------------------------
 

@@ -95,6 +95,7 @@ int hs_builder__create(struct hs_builder *builder, int directory_fd, struct hs_s
     builder->block_allowance.left = HS_ALLOWANCE_LARGE;
     builder->map_allowance.left = HS_ALLOWANCE_MAPS;
     builder->sample_allowance.left = HS_ALLOWANCE_SAMPLES;
+    builder->live_most = UINT64_MAX;
     int failed = hs_live_map__create(&builder->live);
     if (!failed)
         failed = hs_timeline_builder__create(&builder->timeline, end_ns);
@@ -679,9 +680,12 @@ static inline int visit(struct hs_builder *builder, struct hs_step *step)
 // Room for the blocks of as many steps, of which each may also name a pool that is new: slots stay where they are.
 static int make_live_room(struct hs_builder *builder, size_t count)
 {
-    while (!hs_live_map__has_room(&builder->live, 2 * count))
+    while (!hs_live_map__has_room(&builder->live, 2 * count)) {
+        if (builder->live.count + 2 * count >= builder->live_most)
+            return -EFBIG;
         if (hs_live_map__grow(&builder->live))
             return -ENOMEM;
+    }
     return 0;
 }
 
@@ -751,12 +755,12 @@ static void merge_stacks(const struct hs_builder *builder, struct hs_step *steps
 
 int hs_builder__visit(struct hs_builder *builder, struct hs_step *steps, size_t count)
 {
-    if (make_live_room(builder, count + builder->ties.held.count))
-        return -ENOMEM;
+    int failed = make_live_room(builder, count + builder->ties.held.count);
+    if (failed)
+        return failed;
     merge_stacks(builder, steps, count);
     fetch(builder, steps, count);
     convert_times(builder, steps, count);
-    int failed = 0;
     for (size_t i = 0; i < count && !failed; i++)
         failed = visit(builder, &steps[i]);
     return failed;
@@ -764,12 +768,13 @@ int hs_builder__visit(struct hs_builder *builder, struct hs_step *steps, size_t 
 
 int hs_builder__expire(struct hs_builder *builder, uint64_t time)
 {
-    return make_live_room(builder, builder->ties.held.count)
-               ? -ENOMEM
-               : hs_ties__expire(&builder->ties, hs_trace_clock__next(&builder->clock, builder->now, time) + 1);
+    int failed = make_live_room(builder, builder->ties.held.count);
+    return failed ? failed
+                  : hs_ties__expire(&builder->ties, hs_trace_clock__next(&builder->clock, builder->now, time) + 1);
 }
 
 int hs_builder__settle(struct hs_builder *builder)
 {
-    return make_live_room(builder, builder->ties.held.count) ? -ENOMEM : hs_ties__settle(&builder->ties);
+    int failed = make_live_room(builder, builder->ties.held.count);
+    return failed ? failed : hs_ties__settle(&builder->ties);
 }

@@ -337,6 +337,8 @@ static const char *describe(int failed)
     switch (failed) {
     case -EOVERFLOW:
         return "more than 4294967295 allocations: too many for one store";
+    case -EFBIG:
+        return "it has far more live blocks than files of its size have; --memory SIZE allows more";
     case -ECANCELED:
         return "cancelled";
     default:

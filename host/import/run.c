@@ -3,6 +3,7 @@
 // One import: from an opened trace to the files of a store in an empty directory.
 #include "host/import/run.h"
 
+#include "host/base/memory.h"
 #include "host/import/aggregate_trace.h"
 #include "host/import/builder.h"
 #include "host/import/finish.h"
@@ -287,6 +288,7 @@ static int run(struct import *import, int directory_fd)
     const char *page = hs_import_tables__info(&import->tables, "page-size");
     uint64_t page_size = page ? strtoull(page, NULL, 10) : 0;
     import->builder.page_size = page_size && !(page_size & (page_size - 1)) ? page_size : 4096;
+    import->builder.live_most = hs_memory__live_blocks(hs_trace__info(import->trace)->file_size);
     import->builder.same = &import->tables.same;
     import->head.summary.merged_nodes = import->tables.same.merged;
     if (!failed)

@@ -147,9 +147,11 @@ START_TEST(test_heaptrack_bombs)
                  {"yes 'a 0 0' | head -n 6000000", "names far more than files of its size do; --memory SIZE allows"},
                  {"yes 's 0 ' | head -n 10000000", "names far more than files of its size do; --memory SIZE allows"},
                  {"yes 'i 1 0 0 0' | head -n 3000000", "names far more than files of its size do; --memory SIZE"},
-                 {"(echo 'i 1 0'; yes 't 1 0' | head -n 2000000)", "names far more than files of its size do; "}};
+                 {"(echo 'i 1 0'; yes 't 1 0' | head -n 2000000)", "names far more than files of its size do; "},
+                 {"(echo 'a 8 0'; yes '+ 0' | head -n 17000000)", "far more live blocks than files of its size do; "},
+                 {"(yes \"#$(printf '%0100000d' 0)\" | head -n 4200)", "unpacks to far more than files of its"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        shell("(echo 'v 10400 3'; %s) | zstd -q -f -o bomb.zst && test $(stat -c %%s bomb.zst) -lt 20000",
+        shell("(echo 'v 10400 3'; %s) | zstd -q -f -o bomb.zst && test $(stat -c %%s bomb.zst) -lt 200000",
               cases[i].make);
         struct outcome outcome = run("$HEAPSONDE report bomb.zst");
         ck_assert_int_eq(outcome.status, 1);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What a batch of events will touch is fetched before it is known whether it is there: nothing beyond the rows may be
-// read for that.
+// The map of live blocks in the builder. What a batch of events will touch is fetched before it is known whether it is
+// there: nothing beyond the rows may be read for that. The map has a limit.
 #include "host/import/builder.h"
 #include "tests/suite.h"
 
 #include <check.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -68,15 +69,22 @@ static void remove_all(const char *directory)
     rmdir(directory);
 }
 
+static int create_builder(char *directory, const struct hs_file_header *header)
+{
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    builder = (struct hs_builder){0};
+    ck_assert_int_eq(hs_builder__create(&builder, fd, &summary, 1000), 0);
+    ck_assert_int_eq(hs_builder__expect(&builder, 16, 1), 0);
+    ck_assert_int_eq(hs_clock_map__create(&builder.clock, header, NULL, NULL, 0), 0);
+    return fd;
+}
+
 START_TEST(a_pool_is_no_row)
 {
     char directory[] = "/tmp/heapsonde-fetch-XXXXXX";
     const struct hs_file_header header = {.clock_source = HS_CLOCK_MONOTONIC};
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ck_assert_int_eq(hs_builder__create(&builder, fd, &summary, 1000), 0);
-    ck_assert_int_eq(hs_builder__expect(&builder, 16, 1), 0);
-    ck_assert_int_eq(hs_clock_map__create(&builder.clock, &header, NULL, NULL, 0), 0);
+    const int fd = create_builder(directory, &header);
     builder.live.seed = 1;
     visit_one((struct hs_step){.kind = HS_EVENT_MALLOC, .address = 16, .size = 8, .usable = 8, .phase = HS_PHASE_END});
     for (uint64_t i = 0; i < POOLS; i++)
@@ -94,11 +102,35 @@ START_TEST(a_pool_is_no_row)
 }
 END_TEST
 
+// Small traces may not take gigabytes for blocks that live.
+START_TEST(live_blocks_are_limited)
+{
+    char directory[] = "/tmp/heapsonde-fetch-XXXXXX";
+    const struct hs_file_header header = {.clock_source = HS_CLOCK_MONOTONIC};
+    struct hs_step step = {.kind = HS_EVENT_MALLOC, .size = 8, .usable = 8, .phase = HS_PHASE_END, .time = 1};
+    const int fd = create_builder(directory, &header);
+    builder.live_most = 1000;
+    int result = 0;
+    uint64_t full = builder.live.mask;
+    while (!result && builder.live.count <= full) {
+        step.address += 16;
+        struct hs_step one = step;
+        result = hs_builder__visit(&builder, &one, 1);
+    }
+    ck_assert_int_eq(result, -EFBIG);
+    ck_assert_uint_eq(builder.live.mask, full);
+    hs_builder__free(&builder);
+    close(fd);
+    remove_all(directory);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fetch");
     TCase *tests = tcase_create("fetch");
     tcase_add_test(tests, a_pool_is_no_row);
+    tcase_add_test(tests, live_blocks_are_limited);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
