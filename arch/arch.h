@@ -10,6 +10,7 @@
 //                   hs_arch_set_thread_pointer()
 //   registers.h     struct hs_registers and how it is captured: the state the unwinder starts from
 //   signal_frame.h  where the kernel keeps the interrupted registers
+//   other_stack.h   how to tell code that called on another stack; not where frame pointers tell it
 //   start_code.h    how to tell the first code of a process, where every stack ends
 //   rule.h          the 30-bit encoding of an unwind rule, register numbers, keys of code addresses
 //   trace_arch.h    HS_ARCH_ADDRESS_SHIFT and the number of this architecture in trace files
@@ -36,6 +37,7 @@
 #elif defined(__aarch64__) && defined(__LP64__) && defined(__AARCH64EL__)
 #include "aarch64/clock.h"
 #include "aarch64/kernel.h"
+#include "aarch64/other_stack.h"
 #include "aarch64/registers.h"
 #include "aarch64/rule.h"
 #include "aarch64/signal_frame.h"
@@ -46,6 +48,7 @@
 #elif defined(__arm__) && defined(__ARM_EABI__) && defined(__ARMEL__)
 #include "arm/clock.h"
 #include "arm/kernel.h"
+#include "arm/other_stack.h"
 #include "arm/registers.h"
 #include "arm/rule.h"
 #include "arm/signal_frame.h"
@@ -56,6 +59,7 @@
 #elif defined(__mips64) && _MIPS_SIM == _ABI64
 #include "mips64/clock.h"
 #include "mips64/kernel.h"
+#include "mips64/other_stack.h"
 #include "mips64/registers.h"
 #include "mips64/rule.h"
 #include "mips64/signal_frame.h"

@@ -4,6 +4,7 @@
 #include "unwind/call_site.h"
 #include "unwind/code_cfi_row.h"
 #include "unwind/function_bounds.h"
+#include "unwind/other_stack.h"
 #include "unwind/rule_cache.h"
 
 // Code after `pc`, or before it, in the module's readable memory.
@@ -112,7 +113,13 @@ enum hs_cfi_row_result hs_cfi_row_find(uintptr_t pc, bool exact, struct hs_found
     struct hs_fde_place *place = &found->place;
     found->address = hs_rule_address(pc, exact);
     found->guessed = false;
-    if (hs_fde_find(found->address, place)) {
+    const bool tabled = hs_fde_find(found->address, place);
+    if (!exact && place->in_module && !place->module.anonymous && hs_other_stack__find(pc, found)) {
+        hs_fde_release(place); // a table takes it for a frame of the stack that it called on
+        place->from_jit = false;
+        return HS_ROW_FOUND;
+    }
+    if (tabled) {
         bool good = hs_cfi_row_at(&place->section, &place->fde, found->address, &found->cfi_row);
         if (good && !says_nothing(&found->cfi_row))
             return HS_ROW_FOUND;

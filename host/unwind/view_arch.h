@@ -34,17 +34,20 @@
 #include "arch/amd64/start_code.h"
 #elif defined(HS_VIEW_AARCH64)
 #include "arch/aarch64/kernel.h"
+#include "arch/aarch64/other_stack.h"
 #include "arch/aarch64/rule.h"
 #include "arch/aarch64/signal_frame.h"
 #include "arch/aarch64/start_code.h"
 #elif defined(HS_VIEW_ARM)
 #define __thumb__ 1 // the frame pointer of guesses is that of Thumb code
 #include "arch/arm/kernel.h"
+#include "arch/arm/other_stack.h"
 #include "arch/arm/rule.h"
 #include "arch/arm/signal_frame.h"
 #include "arch/arm/start_code.h"
 #else
 #include "arch/mips64/kernel.h"
+#include "arch/mips64/other_stack.h"
 #include "arch/mips64/rule.h"
 #include "arch/mips64/signal_frame.h"
 #include "arch/mips64/start_code.h"

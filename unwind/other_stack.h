@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Frames whose caller is on another stack, at a place that only the code knows (arch/<name>/other_stack.h).
+#ifndef HEAPSONDE_UNWIND_OTHER_STACK_H
+#define HEAPSONDE_UNWIND_OTHER_STACK_H
+
+#include "unwind/cfi_row_find.h"
+
+#pragma GCC visibility push(hidden)
+// For the return address `pc`, in found->place.module. False: it is none of these.
+bool hs_other_stack__find(uintptr_t pc, struct hs_found_cfi_row *found);
+#pragma GCC visibility pop
+
+#endif
