@@ -546,7 +546,7 @@ export function criteria({ page, view, count, programs, command, environment, br
     for (const [name, query] of [...programs.views.map((one) => [one, "cost=allocated"]), ["functions", "function=main"], ["functions", "by=library"], ["stacks", "ui.stack=1"]]) {
       await go(cpp(name, query));
       // The folder's name has random letters.
-      const text = (await page.evaluate(() => [...document.querySelectorAll("header, .chips, .strip, .view")].map((one) => one.innerText).join("\n"))).replaceAll(programs.folder, "");
+      const text = (await page.evaluate(() => [...document.querySelectorAll("header, .about, .chips, .strip, .view")].map((one) => one.innerText).join("\n"))).replaceAll(programs.folder, "");
       assert.doesNotMatch(text, /leak/i, name);
       assert.doesNotMatch(text, /\d\s?(kB|KB|MB|GB|Kb|Mb)\b/, name);
       const inexact = await page.$$eval(".view td, .legend .number, .card-size", (all) => all.filter((one) => /^[\d.]+ [KMGT]iB( \(|$)/.test(one.textContent) &&

@@ -33,6 +33,24 @@ export function looks({ page, view, programs }) {
     }
   }, { of, viewport: { width: 390, height: 844 } });
 
+  page("page-fault data that come late, and what is said of the strip, move nothing (390 pixels)", async (page) => {
+    let release;
+    const held = new Promise((resolve) => { release = resolve; });
+    await page.route((url) => url.pathname.endsWith("/timeline_usage"), async (route) => (await held, route.continue()));
+    await page.goto(programs.random.address + "/" + view("flame", "cost=allocated", programs.randomId));
+    await page.waitForSelector(".flame canvas[data-ready]");
+    await page.waitForFunction(() => document.body.dataset.open === "1"); // all the rest is there
+    await drawn(page);
+    const top = () => page.locator(".flame canvas").evaluate((one) => one.getBoundingClientRect().top), before = await top();
+    release();
+    await page.locator(".instants a", { hasText: "resident peak" }).waitFor();
+    await drawn(page);
+    assert.equal(await top(), before);
+    await page.locator(".strip canvas").hover();
+    await page.locator(".strip-foot", { hasText: "at most" }).waitFor();
+    assert.equal(await top(), before);
+  }, { of: () => programs.random, viewport: { width: 390, height: 844 } });
+
   page("a flame stands on the bottom of its pane", async (page, go) => {
     await go(cpp("flame", "ui.up=1"));
     const box = await page.locator(".flame canvas").boundingBox();

@@ -9,7 +9,7 @@ import { open, serve, settled } from "./browser.mjs";
 const COSTS = ["peak", "live", "allocated", "temporary"];
 const { HEAPSONDE_TEST_SYSROOT: sysroot, HEAPSONDE_TEST_ARM_SHIM: armShim, HEAPSONDE_TEST_CPP: source, HEAPSONDE_TEST_COMMAND: command } = process.env;
 
-export function numbers({ view, count, programs, inFolder, browser }) {
+export function numbers({ page, view, count, programs, inFolder, browser }) {
   const exactly = (value) => count(value) + (value === 1 ? " byte" : " bytes");
   const titles = (page, selector) => page.$$eval(selector, (all) => all.map((one) => (one.title ? one : one.querySelector("[title]")).title));
 
@@ -64,6 +64,14 @@ export function numbers({ view, count, programs, inFolder, browser }) {
 
   test("numbers of a program in C++ are REST's", () => compare(programs.server, programs.cpp));
   test("numbers of python3 are REST's", () => compare(programs.server, programs.python));
+
+  page("the command beside a view says the same", async (page, go) => {
+    await go(view("overview", "size_min=64", programs.randomId));
+    const words = (await page.locator(".foot-bar code").innerText()).split(" ").slice(1);
+    const report = JSON.parse(execFileSync(command, [...words, "--json"], { maxBuffer: 1 << 28 }));
+    assert.equal(Number(await page.getAttribute(".card[data-cost=live]", "data-bytes")), report.live_bytes);
+    assert.equal(Number(await page.getAttribute(".card[data-cost=peak]", "data-bytes")), report.peak_bytes);
+  }, { of: () => programs.random });
 
   const arm = sysroot && existsSync(sysroot + "/lib") && existsSync(armShim) && ["arm-linux-gnueabihf-g++", "qemu-arm"].every((word) => process.env.PATH.split(":").some((folder) => existsSync(`${folder}/${word}`)));
   test("numbers and names of a target's trace, with its root folder, are REST's", { skip: !arm && "there is no build for ARM" }, async () => {

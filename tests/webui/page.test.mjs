@@ -19,6 +19,7 @@ import { looks } from "./looks.mjs";
 import { moments } from "./moments.mjs";
 import { numbers } from "./numbers.mjs";
 import { places } from "./places.mjs";
+import { repeats } from "./repeats.mjs";
 import { reports } from "./report.mjs";
 
 const { HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_MAKE_TRACE: makeTrace, HEAPSONDE_TEST_PROGRAM: program,
@@ -484,6 +485,7 @@ page("a wrong filter is said in the server's words, where it is used", async (pa
   assert.ok(await page.locator(".rail a").count() > 10);
 }, { refused: [400] });
 
+repeats({ page, view, programs });
 failures({ page, view, programs, inFolder, browser: () => browser });
 
 page("names out of a trace do nothing", async (page, go) => {
@@ -776,7 +778,7 @@ test("every export that is offered is there", async () => {
 
 dumps({ browser: () => browser, inFolder });
 reports({ views: VIEWS, command, browser: () => browser, inFolder, server: () => server, hostile: () => hostile });
-numbers({ view, count, programs, inFolder, browser: () => browser });
+numbers({ page, view, count, programs, inFolder, browser: () => browser });
 keys({ page, view, programs });
 looks({ page, view, programs });
 moments({ page, view, programs });
@@ -785,17 +787,3 @@ commands({ view, inFolder, browser: () => browser });
 devices({ inFolder, browser: () => browser });
 lines({ view, programs, inFolder, browser: () => browser, record: recordSource });
 criteria({ page, view, count, programs, command, browser: () => browser, environment: process.env });
-
-test("the command beside a view says the same", async () => {
-  const { page, context } = await open(browser, server);
-  try {
-    await page.goto(server.address + "/" + view("overview", "size_min=64"));
-    await settled(page);
-    const words = (await page.locator(".foot-bar code").innerText()).split(" ").slice(1);
-    const report = JSON.parse(execFileSync(command, [...words, "--json"], { maxBuffer: 1 << 28 }));
-    assert.equal(Number(await page.getAttribute(".card[data-cost=live]", "data-bytes")), report.live_bytes);
-    assert.equal(Number(await page.getAttribute(".card[data-cost=peak]", "data-bytes")), report.peak_bytes);
-  } finally {
-    await context.close();
-  }
-});

@@ -7,10 +7,23 @@ import { absence, answerOf, report } from "./report";
 export const served = { fleet: false, devices: false };
 
 export class Refusal extends Error {
+  repeats = false; // the page asks again without a click
   constructor(readonly status: number, message: string) {
     super(message);
   }
 }
+
+// A question without an answer (status 0) is asked again after these times, if nothing else happens. The server may be there
+// all the same; when it was away and is back, everything is asked again (useBack).
+const REPEATS = [500, 1000, 2000, 4000, 8000];
+
+// Calls `again` if this problem may pass; `before`: how often it was asked again. Returns the timer.
+export function repeatLater(problem: Refusal, before: number, again: () => void): ReturnType<typeof setTimeout> | undefined {
+  problem.repeats = problem.status === 0 && before < REPEATS.length;
+  return problem.repeats ? setTimeout(again, REPEATS[before]) : undefined;
+}
+
+export const refusalOf = (problem: unknown): Refusal => problem instanceof Refusal ? problem : new Refusal(0, String(problem));
 
 const MOST = 4;
 let running = 0;
@@ -174,22 +187,25 @@ export function useAnswer<T>(path: string | undefined, every = 0): Answer<T> {
     }
     const end = now.current = new AbortController();
     set((before) => ({ ...before, asked: path, problem: undefined, loading: true }));
-    let patience = 0;
+    let patience = 0, repeats = 0, timer: ReturnType<typeof setTimeout> | undefined;
     const run = (): void => {
       askAndKeep<T>(path, end.signal).then(
         (data) => end.signal.aborted || set({ data, of: path, asked: path, loading: false }),
         (problem: unknown) => {
           if (end.signal.aborted)
             return;
-          const refusal = problem instanceof Refusal ? problem : new Refusal(0, String(problem));
-          if (refusal.status === 503 && patience++ < 20)
-            setTimeout(run, Math.min(4000, 250 * 2 ** patience));
-          else
-            set((before) => ({ ...before, problem: refusal, loading: false }));
+          const refusal = refusalOf(problem);
+          if (refusal.status === 503 && patience++ < 20) {
+            timer = setTimeout(run, Math.min(4000, 250 * 2 ** patience));
+            return;
+          }
+          // The list is asked for by rules of its own.
+          timer = every || path === "/list" ? undefined : repeatLater(refusal, repeats++, run);
+          set((before) => ({ ...before, problem: refusal, loading: false }));
         });
     };
     run();
-    return () => end.abort();
+    return () => (end.abort(), clearTimeout(timer));
   }, [path, round]);
   useEffect(() => {
     if (!every)

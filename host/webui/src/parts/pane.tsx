@@ -33,7 +33,7 @@ export function Pane<T>({ answer, path, children, empty }: {
     <div class={"pane" + (stale ? " stale" : "")} aria-busy={loading} data-state={problem ? "problem" : loading ? "loading" : "ready"}>
       {loading && <Working since={path} cancel={answer.cancel} />}
       {problem && <div class="problem" role="alert">
-        <p>{problem.message}</p>
+        <p>{problem.message}{problem.repeats && REPEATED}</p>
         {problem.status === 410 && <p>The trace file was changed. Restart the server to read it again.</p>}
         {problem.status === 422 && <p>This trace contains sums per stack, but no single blocks.</p>}
         {!report && <button type="button" onClick={answer.retry}>Retry</button>}
@@ -43,6 +43,8 @@ export function Pane<T>({ answer, path, children, empty }: {
     </div>
   );
 }
+
+export const REPEATED = ". The page asks again by itself.";
 
 export function curl(path: string): string {
   return `curl --compressed -H "Authorization: Bearer $HEAPSONDE_TOKEN" '${location.origin}${path.replace(/'/g, "%27")}'`;

@@ -129,11 +129,11 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
           onPointerUp={() => brush && !brush.done && setBrush({ ...brush, done: true })}
           onPointerLeave={() => setOver(undefined)} />
       </div>
-      <p class="strip-foot">
+      <p class={"strip-foot" + (knowsResident(summary) ? " with-resident" : "")}>
         {answer.problem ? <span role="alert">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></span>
-          : bucket >= 0 && data ? <>{duration(over!)}: at most {bytes(data.allocated_size[bucket]!)} in {counted(data.allocated_count[bucket]!, "blocks")};
-            {" "}{count(data.allocations[bucket]!)} allocated, {count(data.deallocations[bucket]!)} freed in {duration(data.interval_ns)}</>
           : <><span>0 s<span class="hint"> {"\u00b7"} drag over the heap to select a range</span>{data && !data.allocations.some(Boolean) && <b> {"\u00b7"} no block matches</b>}</span><Instants route={route} summary={summary} /><span>{duration(end)}</span></>}
+        {!answer.problem && bucket >= 0 && data && <span class="under-mouse">{duration(over!)}: at most {bytes(data.allocated_size[bucket]!)} in {counted(data.allocated_count[bucket]!, "blocks")};
+          {" "}{count(data.allocations[bucket]!)} allocated, {count(data.deallocations[bucket]!)} freed in {duration(data.interval_ns)}</span>}
       </p>
       {brush?.done && <div class="meanings" role="group" aria-label="What the range means">
         <p>{duration(Math.min(brush.from, brush.to))} to {duration(Math.max(brush.from, brush.to))}: show blocks that were</p>
@@ -151,7 +151,8 @@ function Instants({ route, summary }: { route: Route; summary: Summary }) {
   const to = (cost: string, at?: string): string => address(atInstant(route, cost, at));
   return <span class="instants">
     <a href={to("peak")} title="blocks that were live when the heap was largest">peak {bytes(summary.peak_bytes)} at {duration(summary.peak_time_ns)}</a>
-    {resident && summary.holds !== "sums" && <a href={to("allocated", filterTime(resident.time))} title="blocks that were live when the resident memory of the process was largest">resident peak {bytes(resident.size)} at {duration(resident.time)}</a>}
+    {knowsResident(summary) && (resident ? <a href={to("allocated", filterTime(resident.time))} title="blocks that were live when the resident memory of the process was largest">resident peak {bytes(resident.size)} at {duration(resident.time)}</a>
+      : !usage.problem && <span class="room" aria-hidden="true">resident peak {bytes(summary.peak_bytes)} at {duration(summary.peak_time_ns)}</span>)}
     <a href={to("live")} title="blocks that were not freed by the end of the recording">{bytes(summary.live_bytes)} at the end</a>
     {usage.problem && <span role="alert">resident memory: {usage.problem.message} <button type="button" onClick={usage.retry}>Retry</button></span>}
     {summary.marks.length ? <span>{count(summary.marks.length)} marks</span> : null}
@@ -160,10 +161,14 @@ function Instants({ route, summary }: { route: Route; summary: Summary }) {
 
 interface Usage { interval_ns: number; resident_size: number[] | null }
 
+const hasFaults = (summary: Summary): boolean => summary.events.some((kind) => kind.name === "faults" && !kind.absence);
+
+// The resident peak comes later than the rest of the page, which must not move then.
+const knowsResident = (summary: Summary): boolean => hasFaults(summary) && summary.holds !== "sums";
+
 export function useUsage(route: Route, summary: Summary): Answer<Usage> {
-  const faults = summary.events.some((kind) => kind.name === "faults" && !kind.absence);
   const path = question({ ...route, parameters: new URLSearchParams() }, "timeline_usage", { width: 1000 });
-  return useAnswer<Usage>(faults ? path : undefined);
+  return useAnswer<Usage>(hasFaults(summary) ? path : undefined);
 }
 
 // When the resident memory was largest, according to page faults.

@@ -3,13 +3,13 @@
 // scaled; keys and the wheel are exact.
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ask, askOrKept, keptAnswer, Refusal, useBack } from "../data/ask";
+import { ask, askOrKept, keptAnswer, Refusal, refusalOf, repeatLater, useBack } from "../data/ask";
 import { report } from "../data/report";
 import { useRowHigh } from "../parts/density";
 import { high } from "../parts/high";
 import { hover, useHover } from "../parts/hover";
 import { copy } from "../parts/menu";
-import { Working } from "../parts/pane";
+import { REPEATED, Working } from "../parts/pane";
 import { count } from "../text/format";
 import { line, save, textOf } from "./text";
 
@@ -112,15 +112,33 @@ export function Table<Row>(props: Props<Row>) {
   // While visible rows are missing nothing else is asked, so that the server works on them alone.
   const asked = seen.length ? seen : later;
   const running = useRef(new Map<number, AbortController>());
+  // Asking again by itself: how often so far, and the next time. Meanwhile, what failed is shown.
+  const repeats = useRef<{ before: number; timer?: ReturnType<typeof setTimeout> | undefined }>({ before: 0 });
+  const [repeat, setRepeat] = useState(0), repeated = useRef(0);
   const abortAll = (): void => {
+    clearTimeout(repeats.current.timer);
     for (const end of running.current.values())
       end.abort();
     running.current.clear();
   };
+  const fails = (reason: unknown): void => {
+    const why = refusalOf(reason);
+    clearTimeout(repeats.current.timer);
+    repeats.current.timer = repeatLater(why, repeats.current.before, () => {
+      repeats.current.before++;
+      setRepeat((number) => number + 1);
+    });
+    setProblem(why);
+  };
   useEffect(() => abortAll, [whole, round]);
   // A request goes on as long as its rows are wanted, also if others are by now.
   useEffect(() => {
-    setProblem(undefined);
+    if (repeated.current === repeat) {
+      clearTimeout(repeats.current.timer);
+      repeats.current.before = 0;
+      setProblem(undefined);
+    }
+    repeated.current = repeat;
     for (const [page, end] of running.current)
       if (!seen.includes(page) && !later.includes(page))
         end.abort(), running.current.delete(page);
@@ -133,12 +151,9 @@ export function Table<Row>(props: Props<Row>) {
       askOrKept<unknown>(props.ask(page * PAGE, PAGE), end.signal).then((answer) => {
         if (done())
           take(page, answer);
-      }, (reason: unknown) => {
-        if (done())
-          setProblem(reason instanceof Refusal ? reason : new Refusal(0, String(reason)));
-      });
+      }, (reason: unknown) => done() && fails(reason));
     }
-  }, [whole, seen.join(), later.join(), round]);
+  }, [whole, seen.join(), later.join(), round, repeat]);
 
   const rows = total ?? 0, real = rows * HIGH, space = Math.min(real, MOST_HIGH);
   const scale = real > space ? (real - visible * HIGH) / Math.max(1, space - visible * HIGH) : 1;
@@ -200,7 +215,7 @@ export function Table<Row>(props: Props<Row>) {
     const end = new AbortController();
     ask<unknown>(props.ask(0, SAVED), end.signal).then((answer) => save(props.label.toLowerCase().replace(/[^a-z]+/g, "-") + ".csv", "text/csv",
       [props.columns.map((column) => column.name), ...props.rows(answer).rows.map(cellsOf)].map((cells) => line(cells, ",")).join("")),
-      (reason: unknown) => setProblem(reason instanceof Refusal ? reason : new Refusal(0, String(reason))));
+      (reason: unknown) => setProblem(refusalOf(reason)));
   };
 
   const list: ComponentChildren[] = [];
@@ -224,7 +239,7 @@ export function Table<Row>(props: Props<Row>) {
   return (
     <div class={"table" + (got && !fresh && !problem ? " stale" : "")} data-state={problem ? "problem" : fresh && !seen.length ? "ready" : "loading"}>
       {!problem && (!fresh || seen.length > 0) && <Working since={whole + seen.join()} cancel={() => (abortAll(), setProblem(new Refusal(-1, "Cancelled.")))} />}
-      {problem && <div class="problem" role="alert"><p>{problem.message}</p>
+      {problem && <div class="problem" role="alert"><p>{problem.message}{problem.repeats && REPEATED}</p>
         <button type="button" onClick={() => again(round + 1)}>Retry</button></div>}
       <div class="table-pane" ref={pane} tabIndex={0} role="group" aria-label={props.label} onScroll={scrolled} onKeyDown={key} onWheel={moved} onPointerDown={moved} onTouchMove={moved}>
         <table aria-rowcount={total === undefined ? -1 : total + 1}>
