@@ -11,6 +11,7 @@ import { axe, boxBelow, get, launch, open, rowsAre, serve, settled } from "./bro
 import { commands } from "./command.mjs";
 import { criteria } from "./criteria.mjs";
 import { devices } from "./devices.mjs";
+import { differences } from "./differences.mjs";
 import { dumps } from "./dumps.mjs";
 import { failures } from "./failures.mjs";
 import { keys } from "./keys.mjs";
@@ -783,6 +784,7 @@ moments({ page, view, programs });
 places({ page, view, programs, inFolder, browser: () => browser, record: recordSource });
 commands({ view, inFolder, browser: () => browser });
 devices({ inFolder, browser: () => browser });
+differences({ page, view, programs });
 lines({ view, programs, inFolder, browser: () => browser, record: recordSource });
 criteria({ page, view, count, programs, command, browser: () => browser, environment: process.env });
 
