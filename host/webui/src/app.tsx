@@ -6,10 +6,12 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type Answer, BACK, DOUBTED, keepsAnswers, served, useAnswer } from "./data/ask";
 import { report } from "./data/report";
 import type { Fleet, ListRow, Summary } from "./data/types";
+import { captionOf } from "./parts/caption";
 import { Chips } from "./parts/chips";
 import { lookedAt } from "./parts/controls";
 import { Control } from "./parts/control";
 import { Keys } from "./parts/keys";
+import { preparePaper } from "./parts/look";
 import { Login } from "./parts/login";
 import { copy } from "./parts/menu";
 import { Boundary, Pane, curl } from "./parts/pane";
@@ -162,6 +164,7 @@ function Trace({ route, row, rows }: { route: Route; row: ListRow; rows: ListRow
         <div class="top-line"><Chips route={route} threads={answer.data?.thread_list ?? []} /><Keys place={answer.data && { route, summary: answer.data }} /></div>
         <Pane answer={answer} path={path}>
           {(summary) => <>
+            <OnPaper route={route} summary={summary} />
             <Strip route={route} summary={summary} />
             {row.growing && <p class="note">The trace is still growing. {route.parameters.has("to") ? `Paused: what was allocated after ${route.parameters.get("to")} is left out. ` : ""}
               <button type="button" onClick={() => location.reload()}>Refresh</button>{" "}
@@ -176,6 +179,12 @@ function Trace({ route, row, rows }: { route: Route; row: ListRow; rows: ListRow
       </main>
     </div>
   );
+}
+
+// What a reader of a printed page does not see otherwise.
+function OnPaper({ route, summary }: { route: Route; summary: Summary }) {
+  return <p class="on-paper">{captionOf(route, summary)}{summary.start_realtime_ns > 0 && ` \u00b7 recorded ${new Date(summary.start_realtime_ns / 1e6).toLocaleString()}`}
+    {` \u00b7 trace ${summary.trace_id.slice(0, 12)}`}</p>;
 }
 
 function Foot({ route, summary, view, rows }: { route: Route; summary: Summary; view: (typeof VIEWS)[number]; rows: ListRow[] }) {
@@ -204,6 +213,7 @@ function Foot({ route, summary, view, rows }: { route: Route; summary: Summary; 
   );
 }
 
+preparePaper();
 setLook("theme", savedLook("theme", "system"), "system");
 setLook("density", savedLook("density", "normal"), "normal");
 render(<App />, document.getElementById("app")!);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The flame graph as a file.
-import { theme } from "../canvas/colours";
+import { pixelRatio, theme } from "../canvas/colours";
 
 const CAPTION = 24;
 
 // The canvas with a caption above it.
 function withCaption(canvas: HTMLCanvasElement, caption: string): HTMLCanvasElement {
-  const ratio = devicePixelRatio || 1, made = document.createElement("canvas"), colours = theme();
+  const ratio = pixelRatio(), made = document.createElement("canvas"), colours = theme();
   made.width = canvas.width;
   made.height = canvas.height + CAPTION * ratio;
   const context = made.getContext("2d")!;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The heap over the whole time, on every page: marks, the peak, and a range that can be selected by dragging.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { theme } from "../canvas/colours";
+import { pixelRatio, theme } from "../canvas/colours";
 import { type Answer, useAnswer } from "../data/ask";
 import type { Summary, Timeline } from "../data/types";
 import { address, atInstant, changed, filterOf, go, question, type Route, sidesOf, TIMES } from "../state/route";
 import { bytes, count, counted, duration, filterTime, plain } from "../text/format";
 import { RANGES } from "../text/words";
+import { useLook } from "./look";
 
 const HIGH = 72;
 
@@ -34,16 +35,12 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   const [over, setOver] = useState<number | undefined>();
   const end = summary.duration_ns || 1;
   const data = answer.data;
-  const [, redraw] = useState(0);
+  useLook();
 
   useEffect(() => {
     const watcher = new ResizeObserver(([entry]) => setWide(Math.floor(entry!.contentRect.width)));
     watcher.observe(canvas.current!.parentElement!);
-    const changedTheme = (): void => redraw((n) => n + 1);
-    addEventListener("theme", changedTheme);
-    const scheme = matchMedia("(prefers-color-scheme: dark)");
-    scheme.addEventListener("change", changedTheme);
-    return () => (watcher.disconnect(), removeEventListener("theme", changedTheme), scheme.removeEventListener("change", changedTheme));
+    return () => watcher.disconnect();
   }, []);
   useEffect(() => setBrush(undefined), [path, route.parameters.toString()]);
 
@@ -52,7 +49,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   const chosen = texts.map((text) => text === "peak" ? summary.peak_time_ns : readTime(text, end)).filter((time) => time !== undefined) as number[];
   useLayoutEffect(() => {
     const element = canvas.current!, context = element.getContext("2d")!;
-    const ratio = devicePixelRatio || 1, colours = theme();
+    const ratio = pixelRatio(), colours = theme();
     element.width = wide * ratio;
     element.height = HIGH * ratio;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);

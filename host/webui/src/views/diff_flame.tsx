@@ -6,12 +6,12 @@ import { Flame } from "../canvas/flame";
 import { makeModel, type Model, nodeAt, pathOf, readPath, stackOf, valueOf } from "../canvas/model";
 import type { DiffNode, DiffTree, Summary } from "../data/types";
 import { functionActions } from "../parts/actions";
+import { captionOf } from "../parts/caption";
 import { Crumbs } from "../parts/crumbs";
 import { copy, type MenuItem } from "../parts/menu";
 import { savePicture } from "../parts/picture";
-import { address, changed, filterOf, go, type Route, sidesOf } from "../state/route";
-import { baseName, bytes, count, counted, plain, share } from "../text/format";
-import { filterName } from "../text/words";
+import { address, changed, go, type Route } from "../state/route";
+import { bytes, count, counted, share } from "../text/format";
 
 // The nodes of the answer come in the order of their changes. Here children follow each other.
 function inOrder(nodes: DiffNode[]): DiffNode[] {
@@ -39,12 +39,6 @@ function modelOf(nodes: DiffNode[]): Model {
   const zero = nodes.map(() => 0);
   return makeModel({ nodes: nodes.length, left_out: false, strings, parent: nodes.map((node) => node.parent ?? -1), name: nodes.map((node) => numberOf(node.function)),
     library: nodes.map((node) => numberOf(node.library)), source: none, line: zero, size, count: zero, self_size: self, self_count: zero });
-}
-
-function captionOf(route: Route, summary: Summary): string {
-  const { base, base_at, at } = sidesOf(route), filter = [...filterOf(route)].map(([name, value]) => `${filterName(name)} ${plain(value)}`);
-  return [`${baseName(summary.program)} (${summary.pid})`, "difference of live memory in bytes", `from ${base ? `trace ${base.slice(0, 8)} at ` : ""}${base_at} to ${at}`,
-          filter.length ? "only " + filter.join(", ") : "no filter", "blue: less, red: more"].join(" \u00b7 ");
 }
 
 export function DiffFlame({ route, summary, data }: { route: Route; summary: Summary; data: DiffTree }) {
