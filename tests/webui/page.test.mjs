@@ -22,6 +22,7 @@ import { numbers } from "./numbers.mjs";
 import { paper } from "./paper.mjs";
 import { places } from "./places.mjs";
 import { reports } from "./report.mjs";
+import { wishes } from "./wishes.mjs";
 
 const { HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_MAKE_TRACE: makeTrace, HEAPSONDE_TEST_PROGRAM: program,
         HEAPSONDE_TEST_SHIM: shim, HEAPSONDE_TEST_HOSTILE: hostileSource, HEAPSONDE_TEST_CPP: cppSource } = process.env;
@@ -771,6 +772,7 @@ keys({ page, view, programs });
 looks({ page, view, programs });
 moments({ page, view, programs });
 paper({ page, view, programs });
+wishes({ page, view, programs, inFolder, shim, browser: () => browser });
 places({ page, view, programs, inFolder, browser: () => browser, record: recordSource });
 commands({ view, inFolder, browser: () => browser });
 devices({ inFolder, browser: () => browser });
