@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/answer_text.h"
 #include "host/cli/commands.h"
-#include "host/cli/foreign.h"
 #include "host/cli/progress.h"
 #include "host/cli/subject.h"
 #include "host/rest/rest.h"
@@ -119,8 +118,7 @@ static int read_traces(struct hs_rest *rest, const struct hs_arguments *argument
     if (result)
         return result;
     if (base_of(&uri))
-        result = hs_refuse_foreign(arguments->command, base_of(&uri)) ? HS_EXIT_FAILURE
-                                                                      : read_base(rest, &uri, address, error);
+        result = read_base(rest, &uri, address, error);
     const bool has_base = base_of(&uri);
     hs_uri__free(&uri);
     if (!result)
@@ -172,8 +170,6 @@ static int ask(const struct hs_arguments *arguments)
         hs_rest__write_questions(stderr);
         return HS_EXIT_USAGE;
     }
-    if (hs_refuse_foreign(arguments->command, arguments->operands[0]))
-        return HS_EXIT_FAILURE;
     int status = HS_EXIT_FAILURE;
     if (!hs_symbols_options__read(&symbols, arguments)) {
         char *address = make_address(arguments);

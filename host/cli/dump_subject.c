@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A heap dump where a trace may be given.
-#include "host/cli/foreign.h"
 #include "host/cli/subject.h"
 #include "host/cli/values.h"
+#include "host/convert/convert.h"
 
 #include "format/trace_format.h"
 

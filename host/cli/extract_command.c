@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/base/path.h"
 #include "host/cli/commands.h"
-#include "host/cli/foreign.h"
 #include "host/cli/output.h"
 #include "host/cli/stream_dumps.h"
+#include "host/convert/convert.h"
 #include "host/import/import.h"
 #include "host/report/text.h"
 #include "host/store/folder.h"
@@ -105,8 +105,7 @@ static int extract(const struct hs_arguments *arguments)
         return hs_stream_dumps__extract(arguments->command, path, folder);
     struct hs_error error = {.message = ""};
     struct hs_store *store = NULL;
-    enum hs_foreign foreign = hs_foreign__recognise(path);
-    int result = foreign ? hs_open_foreign(path, foreign, &store, &error) : hs_import__open(path, NULL, &store, &error);
+    int result = hs_foreign__open(path, NULL, &store, &error);
     if (result) {
         hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_FAILURE;

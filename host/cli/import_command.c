@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/commands.h"
-#include "host/cli/foreign.h"
 #include "host/cli/output.h"
+#include "host/convert/convert.h"
 
 static int import(const struct hs_arguments *arguments)
 {
@@ -28,7 +28,7 @@ static int import(const struct hs_arguments *arguments)
     int status = hs_output__open_trace(&output, arguments, path);
     if (status)
         return status;
-    int result = hs_foreign__convert(input, kind, output.out, &error);
+    int result = hs_foreign__convert(input, kind, NULL, output.out, &error);
     if (result)
         hs_complain(arguments->command, "%s", error.message);
     status = hs_output__close(&output, arguments, !result);
@@ -47,7 +47,7 @@ const struct hs_command hs_command_import = {
     .summary = "convert a recording of another tool into a trace",
     .description =
         "Reads a recording of heaptrack (compressed or not), memory-profiler or bytehound, and writes a trace. report, "
-        "export and diff also read such files directly; a trace is faster if it is read more than once.",
+        "export, diff, ask, top and server also read such files directly; a trace is faster if it is read more than once.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

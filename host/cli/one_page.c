@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/one_page.h"
 
-#include "host/cli/foreign.h"
 #include "host/cli/progress.h"
 #include "host/cli/subject.h"
 #include "host/rest/rest.h"
@@ -37,8 +36,6 @@ int hs_write_page(const struct hs_arguments *arguments, const struct hs_suppress
         hs_complain(arguments->command, "the page is about the whole trace; leave out the filters");
         return HS_EXIT_USAGE;
     }
-    if (hs_refuse_foreign(arguments->command, arguments->operands[0]))
-        return HS_EXIT_FAILURE;
     int result = hs_symbols_options__read(&symbols, arguments)
                      ? hs_error__set(&error, ENOMEM, "%s: out of memory", arguments->operands[0])
                      : write_page(arguments, &symbols, suppressions, out, &error);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/subject.h"
 
-#include "host/cli/foreign.h"
 #include "host/cli/progress.h"
+#include "host/convert/convert.h"
 #include "host/import/ticks.h"
 #include "host/query/query.h"
 #include "host/store/torn_pages.h"
@@ -20,9 +20,7 @@ static int open_store(struct hs_opened *opened, const char *path, struct hs_erro
     hs_progress__start(&progress, what, true);
     struct hs_import_options options = {
         .symbols = &opened->symbols_options, .progress = hs_progress__update, .context = &progress};
-    enum hs_foreign foreign = hs_foreign__recognise(path);
-    int result = foreign ? hs_open_foreign(path, foreign, &opened->store, error)
-                         : hs_import__open(path, &options, &opened->store, error);
+    int result = hs_foreign__open(path, &options, &opened->store, error);
     hs_progress__end(&progress);
     return result;
 }

@@ -2,7 +2,6 @@
 //
 // top: who grows and who churns, in a terminal.
 #include "host/cli/commands.h"
-#include "host/cli/foreign.h"
 #include "host/cli/subject.h"
 #include "host/cli/wire_options.h"
 
@@ -455,8 +454,6 @@ static int top(const struct hs_arguments *arguments)
         hs_complain(arguments->command, "needs a terminal; 'heapsonde report --growth FILE' writes what grows");
         return HS_EXIT_USAGE;
     }
-    if (!hs_arguments__flag(arguments, "gather") && hs_refuse_foreign(arguments->command, arguments->operands[0]))
-        return HS_EXIT_FAILURE;
     if (!check_options(arguments))
         return HS_EXIT_USAGE;
     int status = start_gathering(arguments, &gather);

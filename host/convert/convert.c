@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/convert/convert.h"
 
+#include "host/base/path.h"
 #include "host/convert/unpack.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 const char *hs_foreign__name(enum hs_foreign kind)
 {
@@ -67,15 +71,102 @@ static int check_start(const char *path, FILE *in, struct hs_error *error)
                          path, packed);
 }
 
-int hs_foreign__convert(const char *path, enum hs_foreign kind, FILE *out, struct hs_error *error)
+// ---- reading that can be followed and cancelled ---------------------------------------------------------------------
+
+struct convert_watched {
+    FILE *in;
+    const struct hs_import_options *options;
+    uint64_t done;
+};
+
+// How much will come of a compressed file is not known.
+static ssize_t read_watched(void *cookie, char *to, size_t size)
 {
-    FILE *in = kind == HS_FOREIGN_HEAPTRACK ? hs_unpack__open(path) : fopen(path, "rbe");
-    if (!in)
-        return hs_error__set(error, errno, "%s: %s", path, strerror(errno));
-    bool heaptrack = kind == HS_FOREIGN_HEAPTRACK;
+    struct convert_watched *watched = cookie;
+    const struct hs_import_options *options = watched->options;
+    if (options->progress)
+        options->progress(options->context, watched->done, 0);
+    if (options->cancel && *options->cancel) {
+        errno = ECANCELED;
+        return -1;
+    }
+    const size_t got = fread(to, 1, size, watched->in);
+    watched->done += got;
+    return !got && ferror(watched->in) ? -1 : (ssize_t)got;
+}
+
+// `watched` and what it reads stay the caller's.
+static FILE *watch(struct convert_watched *watched)
+{
+    FILE *stream = fopencookie(watched, "r", (cookie_io_functions_t){.read = read_watched});
+    if (stream)
+        setvbuf(stream, NULL, _IOFBF, 1 << 16);
+    return stream;
+}
+
+static int read_watched_file(const char *path, bool heaptrack, FILE *in, FILE *out, struct hs_error *error)
+{
     int result = heaptrack ? check_start(path, in, error) : 0;
     if (!result)
         result = heaptrack ? hs_convert__heaptrack(path, in, out, error) : hs_convert__recorder(path, in, out, error);
-    fclose(in);
     return result;
+}
+
+int hs_foreign__convert(const char *path, enum hs_foreign kind, const struct hs_import_options *options, FILE *out,
+                        struct hs_error *error)
+{
+    static const struct hs_import_options none;
+    struct convert_watched watched = {.options = options ? options : &none};
+    const bool heaptrack = kind == HS_FOREIGN_HEAPTRACK;
+    watched.in = heaptrack ? hs_unpack__open(path) : fopen(path, "rbe");
+    if (!watched.in)
+        return hs_error__set(error, errno, "%s: %s", path, strerror(errno));
+    FILE *in = watch(&watched);
+    int result = in ? read_watched_file(path, heaptrack, in, out, error)
+                    : hs_error__set(error, ENOMEM, "%s: out of memory", path);
+    if (in)
+        fclose(in);
+    fclose(watched.in);
+    if (watched.options->cancel && *watched.options->cancel)
+        result = hs_error__set(error, ECANCELED, "%s: cancelled", path);
+    return result;
+}
+
+// ---- a trace that goes ----------------------------------------------------------------------------------------------
+
+static FILE *make_file(char *made, size_t size)
+{
+    snprintf(made, size, "%s/heapsonde-XXXXXX", hs_path__temporary());
+    int fd = mkstemp(made);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "wb+");
+    if (!file && fd >= 0) {
+        close(fd);
+        unlink(made);
+    }
+    return file;
+}
+
+static int open_recording(const char *path, enum hs_foreign kind, const struct hs_import_options *options,
+                          struct hs_store **store, struct hs_error *error)
+{
+    char made[PATH_MAX];
+    struct hs_import_options temporary = options ? *options : (struct hs_import_options){0};
+    temporary.temporary = true;
+    FILE *file = make_file(made, sizeof(made));
+    if (!file)
+        return hs_error__set(error, errno, "%s: %s", made, strerror(errno));
+    int result = hs_foreign__convert(path, kind, options, file, error);
+    if (fclose(file) && !result)
+        result = hs_error__set(error, errno, "%s: %s", made, strerror(errno));
+    if (!result)
+        result = hs_import__open(made, &temporary, store, error);
+    unlink(made); // it stays open
+    return result;
+}
+
+int hs_foreign__open(const char *path, const struct hs_import_options *options, struct hs_store **store,
+                     struct hs_error *error)
+{
+    const enum hs_foreign kind = hs_foreign__recognise(path);
+    return kind ? open_recording(path, kind, options, store, error) : hs_import__open(path, options, store, error);
 }

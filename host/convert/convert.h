@@ -7,6 +7,7 @@
 
 #include "host/base/error.h"
 #include "host/convert/trace_file.h"
+#include "host/import/import.h"
 
 enum hs_foreign {
     HS_FOREIGN_NONE,
@@ -19,8 +20,15 @@ enum hs_foreign hs_foreign__recognise(const char *path);
 const char *hs_foreign__name(enum hs_foreign kind);
 
 // Reads the file at `path` and writes a trace to `out`, which is seekable. Returns 0, or a negative errno with a
-// message. A file that ends too early gives what is there.
-int hs_foreign__convert(const char *path, enum hs_foreign kind, FILE *out, struct hs_error *error);
+// message. A file that ends too early gives what is there. Of the options, only `cancel` and `progress` are used; NULL:
+// none.
+int hs_foreign__convert(const char *path, enum hs_foreign kind, const struct hs_import_options *options, FILE *out,
+                        struct hs_error *error);
+
+// Opens a trace (host/import/import.h), or another tool's recording: that is made into a trace, which goes when the
+// store is closed. A recording always gives the same trace id.
+int hs_foreign__open(const char *path, const struct hs_import_options *options, struct hs_store **store,
+                     struct hs_error *error);
 
 // ---- private: one file per format -----------------------------------------------------------------------------------
 

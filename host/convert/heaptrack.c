@@ -3,7 +3,7 @@
 // heaptrack's interpreted files, versions 1 to 3. They say which kind of block was freed but not which block: of equal
 // ones the youngest is taken. Addresses are made up; times are whole milliseconds, so events get a nanosecond each.
 #include "host/base/array.h"
-#include "host/base/clock.h"
+#include "host/base/hash_index.h"
 #include "host/base/memory.h"
 #include "host/base/path.h"
 #include "host/convert/convert.h"
@@ -373,6 +373,23 @@ static void free_reading(struct heaptrack_reading *reading)
     free(reading->older);
 }
 
+// The file names none, and has to have the same one whenever it is read.
+static void make_id(const char *path, uint64_t id[2])
+{
+    uint64_t words[1024];
+    size_t got = 0;
+    FILE *file = fopen(path, "rbe");
+    id[0] = id[1] = 0;
+    while (file && memset(words, 0, sizeof(words)) && (got = fread(words, 1, sizeof(words), file)))
+        for (size_t i = 0; i < (got + 7) / 8; i++) {
+            id[0] = hs_hash__pair(id[0], words[i]);
+            id[1] = id[1] * 0x9e3779b97f4a7c15u + (words[i] ^ got);
+        }
+    if (file)
+        fclose(file);
+    id[1] |= 1; // never 0
+}
+
 int hs_convert__heaptrack(const char *path, FILE *in, FILE *out, struct hs_error *error)
 {
     struct stat status = {0};
@@ -385,8 +402,8 @@ int hs_convert__heaptrack(const char *path, FILE *in, FILE *out, struct hs_error
         .byte_order = HS_BYTE_ORDER_LITTLE,
         .pointer_size = 8,
         .clock_source = HS_CLOCK_MONOTONIC,
-        .machine = EM_X86_64,
-        .trace_id = {hs_clock__realtime(), 1}}; // the file has none // the file has no identity
+        .machine = EM_X86_64};
+    make_id(path, header.trace_id);
     int result = reading.strings ? hs_trace_file__start(&reading.file, out, &header) : -ENOMEM;
     if (result) {
         free_reading(&reading);

@@ -2,8 +2,8 @@
 #include "host/rest/traces.h"
 
 #include "host/base/clock.h"
+#include "host/convert/convert.h"
 #include "host/dump/series.h"
-#include "host/import/import.h"
 #include "host/query/drop_pages.h"
 #include "host/rest/frame_counts.h"
 #include "host/store/torn_pages.h"
@@ -123,7 +123,7 @@ static int open_dumps(struct hs_rest_trace *trace, const int *cancel, struct tra
 static int open_trace(struct hs_rest_trace *trace, const struct hs_import_options *options, struct traces_state *state,
                       struct hs_error *error)
 {
-    int result = hs_import__open(trace->path, options, &state->store, error);
+    int result = hs_foreign__open(trace->path, options, &state->store, error);
     if (!result)
         state->public.symbols = hs_trace_symbols__create(state->store, trace->symbols);
     return result;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The browser that is started, and what can be asked while traces are read."""
+import gzip
 import http.client
 import json
 import os
@@ -120,6 +121,50 @@ class Open(TestCase):
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(PATIENCE), 0)
         os.close(own)
+
+    def test_recordings_of_other_tools(self):
+        """heaptrack's text, also compressed: opened without 'import', with the numbers of the trace of which it was made."""
+        plain, packed = self.path("other.heaptrack"), self.path("other.heaptrack.gz")
+        subprocess.run([COMMAND, "export", "--format", "heaptrack", "-o", plain, self.trace], check=True)
+        with open(plain, "rb") as text, gzip.open(packed, "wb") as file:
+            file.write(text.read())
+        files = [plain, packed]
+        if shutil.which("zstd"):
+            files.append(self.path("other.heaptrack.zst"))
+            subprocess.run(["zstd", "-q", plain, "-o", files[-1]], check=True)
+        question = {name: json.loads(subprocess.run([COMMAND, "ask", self.trace, "summary"], check=True, capture_output=True).stdout)[name]
+                    for name in ("allocations", "allocated_bytes", "live_bytes", "peak_bytes")}
+        ids = []
+        for file in files:
+            server = self.serve(file)
+            row = server.json("/list")[0]
+            summary = server.data("summary")
+            self.assertEqual({name: summary[name] for name in question}, question, file)
+            self.assertEqual(server.data("call_tree", cost="live", nodes=10)["size"], question["live_bytes"])
+            ids.append(row["id"])
+            asked = subprocess.run([COMMAND, "ask", file, "summary"], check=True, capture_output=True)
+            self.assertEqual(json.loads(asked.stdout)["trace_id"], row["id"], "links to it remain")
+            page = subprocess.run([COMMAND, "report", "--html", file], check=True, capture_output=True)
+            self.assertTrue(page.stdout.startswith(b"<!doctype html>"))
+        self.assertEqual(len(set(ids)), len(files))
+        self.assertEqual(len(both := self.serve(*files).json("/list")), len(files), both)
+        same = json.loads(subprocess.run([COMMAND, "ask", packed, "diff_tree", f"base={plain}", "cost=live"], check=True, capture_output=True).stdout)
+        self.assertEqual((same["nodes"][0]["now"]["size"], same["nodes"][0]["size_delta"]), (question["live_bytes"], 0))
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("heapsonde-")], [])
+
+    def test_a_recording_that_is_cut_off(self):
+        plain, cut = self.path("whole.heaptrack"), self.path("cut.gz")
+        subprocess.run([COMMAND, "export", "--format", "heaptrack", "-o", plain, self.trace], check=True)
+        with open(plain, "rb") as text:
+            whole = gzip.compress(text.read())
+        with open(cut, "wb") as file:
+            file.write(whole[:len(whole) // 2])
+        self.assertIn("heaptrack file ends", json.dumps(self.serve(cut).data("summary")))
+        with open(cut, "wb") as file:
+            file.write(whole[:20])
+        failed = subprocess.run([COMMAND, "server", "--port", "0", cut], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(failed.returncode, 1)
+        self.assertIn("compressed with gzip", failed.stderr)
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ export function commands({ view, inFolder, browser }) {
       await page.goto(`${server.address}/${view("generations", "size_min=1", id)}`);
       await page.reload();
       await hasForm();
-      assert.match(await page.locator("main").innerText(), /\d marks/);
+      assert.match(await page.locator("main").innerText(), /\d marks?[^]*\d pauses? of the recording/);
       // Where nothing may be commanded, nothing is offered.
       const plain = await context.newPage();
       await plain.goto(`${silent.address}/${view("overview", "", id)}`);

@@ -11,6 +11,7 @@ import { axe, boxBelow, get, launch, open, rowsAre, serve, settled } from "./bro
 import { commands } from "./command.mjs";
 import { criteria } from "./criteria.mjs";
 import { devices } from "./devices.mjs";
+import { differences } from "./differences.mjs";
 import { dumps } from "./dumps.mjs";
 import { failures } from "./failures.mjs";
 import { keys } from "./keys.mjs";
@@ -18,9 +19,11 @@ import { lines } from "./lines.mjs";
 import { looks } from "./looks.mjs";
 import { moments } from "./moments.mjs";
 import { numbers } from "./numbers.mjs";
+import { paper } from "./paper.mjs";
 import { places } from "./places.mjs";
 import { repeats } from "./repeats.mjs";
 import { reports } from "./report.mjs";
+import { wishes } from "./wishes.mjs";
 
 const { HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_MAKE_TRACE: makeTrace, HEAPSONDE_TEST_PROGRAM: program,
         HEAPSONDE_TEST_SHIM: shim, HEAPSONDE_TEST_HOSTILE: hostileSource, HEAPSONDE_TEST_CPP: cppSource } = process.env;
@@ -593,18 +596,6 @@ page("keys lead to every view and change what is shown; they are listed, and can
   assert.ok(page.url().includes("cost=live"));
 });
 
-page("every view can be printed: its content is there, in light colours, without controls", async (page, go) => {
-  await page.emulateMedia({ media: "print", colorScheme: "dark" });
-  for (const name of ["overview", "stacks", "timeline"]) {
-    await page.goto(server.address + "/" + view(name));
-    await settled(page);
-    assert.equal(await page.locator(".rail").isVisible(), false, name);
-    assert.ok(await page.locator(".view").isVisible(), name);
-    assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), name);
-  }
-});
-
 page("addresses of older pages lead to the new ones", async (page, go) => {
   for (const [old, name] of [[`#/overview/${id}`, "overview"], [`#/allocations/${id}?size_min=10`, "stacks"], ["#/t/last/flame", "flame"], [`#/t/${id.slice(0, 8)}/tree`, "tree"]]) {
     await go(old);
@@ -782,8 +773,11 @@ numbers({ page, view, count, programs, inFolder, browser: () => browser });
 keys({ page, view, programs });
 looks({ page, view, programs });
 moments({ page, view, programs });
+paper({ page, view, programs });
+wishes({ page, view, programs, inFolder, shim, browser: () => browser });
 places({ page, view, programs, inFolder, browser: () => browser, record: recordSource });
 commands({ view, inFolder, browser: () => browser });
 devices({ inFolder, browser: () => browser });
+differences({ page, view, programs });
 lines({ view, programs, inFolder, browser: () => browser, record: recordSource });
 criteria({ page, view, count, programs, command, browser: () => browser, environment: process.env });

@@ -2,20 +2,22 @@
 // The frame of all pages: trace and filter at the top, views at the side, the current view, and the command and request
 // for the same data.
 import { render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Answer, BACK, DOUBTED, keepsAnswers, served, useAnswer } from "./data/ask";
 import { report } from "./data/report";
 import type { Fleet, ListRow, Summary } from "./data/types";
+import { captionOf } from "./parts/caption";
 import { Chips } from "./parts/chips";
 import { lookedAt } from "./parts/controls";
 import { Control } from "./parts/control";
 import { Keys } from "./parts/keys";
+import { preparePaper } from "./parts/look";
 import { Login } from "./parts/login";
 import { copy } from "./parts/menu";
 import { Boundary, Pane, curl } from "./parts/pane";
 import { Strip } from "./parts/strip";
 import { address, changed, filterOf, go, parse, paused, question, type Route, toView, useRoute, transformsOf } from "./state/route";
-import { baseName, plain } from "./text/format";
+import { baseName, count, plain } from "./text/format";
 import { diffQuestion } from "./views/diff";
 import { FleetFrame, fleetViewOf } from "./views/fleet";
 import { sourceQuestion } from "./views/source";
@@ -162,8 +164,9 @@ function Trace({ route, row, rows }: { route: Route; row: ListRow; rows: ListRow
         <div class="top-line"><Chips route={route} threads={answer.data?.thread_list ?? []} /><Keys place={answer.data && { route, summary: answer.data }} /></div>
         <Pane answer={answer} path={path}>
           {(summary) => <>
+            <OnPaper route={route} summary={summary} />
             <Strip route={route} summary={summary} />
-            {row.growing && <p class="note">The trace is still growing. {route.parameters.has("to") ? `Paused: what was allocated after ${route.parameters.get("to")} is left out. ` : ""}
+            {row.growing && <p class="note">The trace is still growing; what is shown was read <Age of={answer.data} /> ago. {route.parameters.has("to") ? `Paused: what was allocated after ${route.parameters.get("to")} is left out. ` : ""}
               <button type="button" onClick={() => location.reload()}>Refresh</button>{" "}
               <button type="button" aria-pressed={route.parameters.has("to")} onClick={() => go(paused(route, summary))}>Pause</button></p>}
             {(row.growing || row.dumps !== null) && !report && <Control path={(own = {}) => question(route, "control", own, false)} />}
@@ -176,6 +179,22 @@ function Trace({ route, row, rows }: { route: Route; row: ListRow; rows: ListRow
       </main>
     </div>
   );
+}
+
+// How long ago this answer came. What is shown does not move by itself.
+function Age({ of }: { of: unknown }) {
+  const came = useMemo(() => Date.now(), [of]), [now, tick] = useState(came);
+  useEffect(() => {
+    const timer = setInterval(() => tick(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return <span class="age">{count(Math.max(0, Math.floor((now - came) / 1000)))} s</span>;
+}
+
+// What a reader of a printed page does not see otherwise.
+function OnPaper({ route, summary }: { route: Route; summary: Summary }) {
+  return <p class="on-paper">{captionOf(route, summary)}{summary.start_realtime_ns > 0 && ` \u00b7 recorded ${new Date(summary.start_realtime_ns / 1e6).toLocaleString()}`}
+    {` \u00b7 trace ${summary.trace_id.slice(0, 12)}`}</p>;
 }
 
 function Foot({ route, summary, view, rows }: { route: Route; summary: Summary; view: (typeof VIEWS)[number]; rows: ListRow[] }) {
@@ -204,6 +223,7 @@ function Foot({ route, summary, view, rows }: { route: Route; summary: Summary; 
   );
 }
 
+preparePaper();
 setLook("theme", savedLook("theme", "system"), "system");
 setLook("density", savedLook("density", "normal"), "normal");
 render(<App />, document.getElementById("app")!);

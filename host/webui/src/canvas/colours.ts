@@ -18,6 +18,11 @@ export function hueOf(library: string): number | undefined {
   return (hash >>> 7) % 12 * 30 + 10;
 }
 
+// Of the picture for each of the page. Paper has more than most screens.
+export function pixelRatio(): number {
+  return document.documentElement.dataset.paper === undefined ? devicePixelRatio || 1 : Math.max(2, devicePixelRatio);
+}
+
 const known = new Map<string, string>();
 
 export function colourOf(library: string, dark: boolean): string {

@@ -3,9 +3,10 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { high } from "../parts/high";
 import { hover, useHover } from "../parts/hover";
+import { useLook } from "../parts/look";
 import { Menu, type MenuItem } from "../parts/menu";
 import { baseName, bytes, count, counted, exactBytes, plain, share } from "../text/format";
-import { colourOf, isDark, theme } from "./colours";
+import { colourOf, isDark, pixelRatio, theme } from "./colours";
 import { findHits, leftOutOf, libraryOf, type Model, nameOf, nextHit, nodeAt, pathOf, selfOf, sourceOf, type Unit, valueOf } from "./model";
 import { type Box, boxAt, levels, type Looks, paint, type Picture, ROW } from "./paint";
 
@@ -39,7 +40,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
   const hovered = useHover();
   const [opened, setMenu] = useState<{ of: Model; node: number; x: number; y: number } | undefined>();
   const over = pointed?.of === model ? pointed : undefined, menu = opened?.of === model ? opened : undefined;
-  const [, redraw] = useState(0);
+  useLook();
   const root = nodeAt(model, zoom);
   const hits = useMemo(() => findHits(model, search), [model, search]);
   const height = levels({ model, zoom: root }) * ROW;
@@ -61,15 +62,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
       setSize({ width: Math.floor(box.width), height: Math.floor(box.height) });
     });
     watcher.observe(pane.current!);
-    const changed = (): void => redraw((n) => n + 1);
-    const scheme = matchMedia("(prefers-color-scheme: dark)");
-    scheme.addEventListener("change", changed);
-    addEventListener("theme", changed);
-    return () => {
-      watcher.disconnect();
-      scheme.removeEventListener("change", changed);
-      removeEventListener("theme", changed);
-    };
+    return () => watcher.disconnect();
   }, []);
 
   useEffect(() => () => hover(undefined), []);
@@ -113,7 +106,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
     const element = canvas.current, context = element?.getContext("2d");
     if (!element || !context || !size.width)
       return;
-    const ratio = devicePixelRatio || 1;
+    const ratio = pixelRatio();
     if (element.width !== size.width * ratio || element.height !== size.height * ratio) {
       element.width = size.width * ratio;
       element.height = size.height * ratio;

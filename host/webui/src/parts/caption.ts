@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Describes a picture in one line, for readers who see it outside the page.
 import type { Summary } from "../data/types";
-import { filterOf, type Route } from "../state/route";
+import { filterOf, type Route, sidesOf } from "../state/route";
 import { baseName, duration, plain } from "../text/format";
 import { COSTS, filterName, LIFETIMES } from "../text/words";
 import { lookedAt } from "./controls";
 
-export function captionOf(route: Route, summary: Summary): string {
+function shownOf(route: Route, summary: Summary): string[] {
+  if (route.view === "diff") {
+    const { base, base_at, at } = sidesOf(route);
+    return ["difference of live memory", "in bytes", `from ${base ? `trace ${base.slice(0, 12)} at ` : ""}${base_at} to ${at}`, "blue: less, red: more"];
+  }
   const { events, cost, speech } = lookedAt(route, summary);
+  return [events.costs.length > 1 ? `${events.words}, ${COSTS[cost].name.toLowerCase()}` : events.words,
+          "in " + (speech.unit === "count" ? events.thing : events.unit === "count" ? "faults" : events.unit)];
+}
+
+export function captionOf(route: Route, summary: Summary): string {
   const filter = [...filterOf(route)].map(([name, value]) => `${filterName(name)} ${LIFETIMES[value] ?? plain(value)}`);
-  return [baseName(summary.program) + ` (${summary.pid})`, events.costs.length > 1 ? `${events.words}, ${COSTS[cost].name.toLowerCase()}` : events.words,
-          "in " + (speech.unit === "count" ? events.thing : events.unit === "count" ? "faults" : events.unit),
-          filter.length ? "only " + filter.join(", ") : "no filter", `of ${duration(summary.duration_ns)}`].join(" \u00b7 ");
+  return [baseName(summary.program) + ` (${summary.pid})`, ...shownOf(route, summary), filter.length ? "only " + filter.join(", ") : "no filter",
+          `of ${duration(summary.duration_ns)}`].join(" \u00b7 ");
 }

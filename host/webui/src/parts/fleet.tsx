@@ -5,7 +5,7 @@ import { useAnswer } from "../data/ask";
 import type { FleetFirmware, FleetFrame, FleetPage, FleetStackRow, Frame } from "../data/types";
 import { address, changed, type Changes, question, type Route, toView } from "../state/route";
 import { type PlainColumn, PlainTable } from "../table/plain";
-import { bytes, count, counted, exactBytes, MINUS, plain } from "../text/format";
+import { bytes, count, counted, exactBytes, plain } from "../text/format";
 import { Pane } from "./pane";
 import { shortStack } from "./stack";
 
@@ -82,10 +82,6 @@ export function devicesText(some: number, all: number): string {
 
 export function Estimated({ devices }: { devices: number }) {
   return devices ? <span class="tag" title={`of ${counted(devices, "devices")} the numbers are estimated from samples`}>estimated</span> : null;
-}
-
-export function signed(value: number): string {
-  return (value > 0 ? "+" : value < 0 ? MINUS : "") + bytes(Math.abs(value));
 }
 
 // The firmwares of the fleet, the newest names last, and how the database was asked for them.

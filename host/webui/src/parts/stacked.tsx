@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Live memory over time in layers: by the library, function or line that requested it, or by thread.
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { isDark, theme } from "../canvas/colours";
+import { isDark, pixelRatio, theme } from "../canvas/colours";
 import { useAnswer } from "../data/ask";
 import { address, changed, exactly, question, type Route, toView } from "../state/route";
 import { line, save } from "../table/text";
 import { baseName, bytes, duration, exactBytes, plain, shortName } from "../text/format";
 import { Choice } from "./controls";
 import { Pane } from "./pane";
+import { useLook } from "./look";
 
 interface Series { key: string; library?: string | null; source?: string | null; line?: number; thread?: number; size: number[]; count: number[] }
 interface TimelineBy { by: string; start_ns: number; interval_ns: number; end_ns: number; series: Series[]; rest: { size: number[]; count: number[] } }
@@ -49,6 +50,7 @@ export function Stacked({ route, wide, over, setOver }: {
 function Layers({ data, wide, over, setOver, route }: {
   data: TimelineBy; wide: number; over: number | undefined; setOver: (at: number | undefined) => void; route: Route;
 }) {
+  useLook();
   const canvas = useRef<HTMLCanvasElement>(null);
   const points = data.rest.size.length;
   // From bottom to top: the rest, then the smallest.
@@ -61,7 +63,7 @@ function Layers({ data, wide, over, setOver, route }: {
   const most = useMemo(() => Math.max(1, ...(tops.at(-1) ?? [])), [tops]);
   const colourOf = (layer: number): string => layer ? COLOURS[(data.series.length - layer) % COLOURS.length]! : isDark() ? "#777" : "#999";
   useLayoutEffect(() => {
-    const element = canvas.current!, context = element.getContext("2d")!, ratio = devicePixelRatio || 1, colours = theme();
+    const element = canvas.current!, context = element.getContext("2d")!, ratio = pixelRatio(), colours = theme();
     element.width = wide * ratio;
     element.height = HIGH * ratio;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The heap over the whole time, on every page: marks, the peak, and a range that can be selected by dragging.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { theme } from "../canvas/colours";
+import { pixelRatio, theme } from "../canvas/colours";
 import { type Answer, useAnswer } from "../data/ask";
 import type { Summary, Timeline } from "../data/types";
 import { address, atInstant, changed, filterOf, go, question, type Route, sidesOf, TIMES } from "../state/route";
 import { bytes, count, counted, duration, filterTime, plain } from "../text/format";
 import { RANGES } from "../text/words";
+import { useLook } from "./look";
 
 const HIGH = 72;
 
@@ -32,18 +33,14 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   const [wide, setWide] = useState(0);
   const [brush, setBrush] = useState<{ from: number; to: number; done: boolean } | undefined>();
   const [over, setOver] = useState<number | undefined>();
-  const end = summary.duration_ns || 1;
+  const end = summary.duration_ns || 1, pauses = pausesOf(summary);
   const data = answer.data;
-  const [, redraw] = useState(0);
+  useLook();
 
   useEffect(() => {
     const watcher = new ResizeObserver(([entry]) => setWide(Math.floor(entry!.contentRect.width)));
     watcher.observe(canvas.current!.parentElement!);
-    const changedTheme = (): void => redraw((n) => n + 1);
-    addEventListener("theme", changedTheme);
-    const scheme = matchMedia("(prefers-color-scheme: dark)");
-    scheme.addEventListener("change", changedTheme);
-    return () => (watcher.disconnect(), removeEventListener("theme", changedTheme), scheme.removeEventListener("change", changedTheme));
+    return () => watcher.disconnect();
   }, []);
   useEffect(() => setBrush(undefined), [path, route.parameters.toString()]);
 
@@ -52,7 +49,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   const chosen = texts.map((text) => text === "peak" ? summary.peak_time_ns : readTime(text, end)).filter((time) => time !== undefined) as number[];
   useLayoutEffect(() => {
     const element = canvas.current!, context = element.getContext("2d")!;
-    const ratio = devicePixelRatio || 1, colours = theme();
+    const ratio = pixelRatio(), colours = theme();
     element.width = wide * ratio;
     element.height = HIGH * ratio;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -60,10 +57,13 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
       drawHeap(context, data, end, wide, colours.accent);
     const x = (time: number): number => time / end * wide;
     context.fillStyle = colours.text;
-    for (const mark of summary.marks) {
-      context.globalAlpha = 0.6;
+    context.globalAlpha = 0.6;
+    for (const mark of summary.marks)
       context.fillRect(Math.round(x(mark.time_ns)), 0, 1, HIGH);
-    }
+    // Where nothing was recorded.
+    context.globalAlpha = 0.18;
+    for (const { from, to } of pauses)
+      context.fillRect(x(from), 0, Math.max(1, x(to) - x(from)), HIGH);
     context.globalAlpha = 1;
     // The flag of the peak.
     const peak = Math.min(wide - 1, Math.round(x(summary.peak_time_ns)));
@@ -145,17 +145,33 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   );
 }
 
+// The times during which recording was switched off.
+function pausesOf(summary: Summary): { from: number; to: number }[] {
+  const pauses: { from: number; to: number }[] = [];
+  let since: number | undefined;
+  for (const { kind, time_ns } of summary.marks) {
+    if (kind === "stop")
+      since ??= time_ns;
+    else if (kind === "start" && since !== undefined)
+      pauses.push({ from: since, to: time_ns }), since = undefined;
+  }
+  return since === undefined ? pauses : [...pauses, { from: since, to: summary.duration_ns }];
+}
+
 // Links to the most important instants: a click shows what was live then.
 function Instants({ route, summary }: { route: Route; summary: Summary }) {
   const usage = useUsage(route, summary), resident = highest(usage.data, summary);
   const to = (cost: string, at?: string): string => address(atInstant(route, cost, at));
+  const pauses = pausesOf(summary), marks = summary.marks.filter((mark) => mark.kind === "mark").length;
   return <span class="instants">
     <a href={to("peak")} title="blocks that were live when the heap was largest">peak {bytes(summary.peak_bytes)} at {duration(summary.peak_time_ns)}</a>
     {knowsResident(summary) && (resident ? <a href={to("allocated", filterTime(resident.time))} title="blocks that were live when the resident memory of the process was largest">resident peak {bytes(resident.size)} at {duration(resident.time)}</a>
       : !usage.problem && <span class="room" aria-hidden="true">resident peak {bytes(summary.peak_bytes)} at {duration(summary.peak_time_ns)}</span>)}
     <a href={to("live")} title="blocks that were not freed by the end of the recording">{bytes(summary.live_bytes)} at the end</a>
     {usage.problem && <span role="alert">resident memory: {usage.problem.message} <button type="button" onClick={usage.retry}>Retry</button></span>}
-    {summary.marks.length ? <span>{count(summary.marks.length)} marks</span> : null}
+    {marks > 0 && <span>{counted(marks, "marks")}</span>}
+    {pauses.length > 0 && <span class="pauses" title="shaded: recording was switched off, so what was allocated then is not in the trace"
+      data-pauses={pauses.map(({ from, to }) => `${from}-${to}`).join()}>{counted(pauses.length, "pauses")} of the recording, {duration(pauses.reduce((sum, { from, to }) => sum + to - from, 0))}</span>}
   </span>;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What differs between two instants of a trace, or between two traces, as one tree or as stacks.
 import { useMemo, useRef, useState } from "preact/hooks";
+import { GONE, LESS, MORE, NEW } from "../canvas/changes";
 import { useAnswer } from "../data/ask";
 import type { DiffNode, DiffSide, DiffTree, Frame, ListRow, Summary } from "../data/types";
 import { functionActions, partActions } from "../parts/actions";
@@ -8,15 +9,17 @@ import { Choice } from "../parts/controls";
 import { Menu } from "../parts/menu";
 import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
+import { Signs } from "../parts/signs";
 import { shortStack } from "../parts/stack";
 import { address, changed, go, question, type Route, sidesOf, toView } from "../state/route";
 import { saveTable } from "../table/text";
 import { baseName, bytes, count, counted, exactBytes, filterTime, plain, shortName } from "../text/format";
+import { DiffFlame } from "./diff_flame";
 import type { ViewProps } from "./view";
 
 const NODES = 5000, ROWS = 1000, OPENED = 0.05;
-const MORE = "\u25b2", LESS = "\u25bc", NEW = "\u2726", GONE = "\u2715";
 const SHAPES = [
+  { value: "flame", name: "Flame graph", title: "one picture: a box is as wide as what changed in it" },
   { value: "tree", name: "Tree", title: "from callers down to callees" },
   { value: "functions", name: "Functions", title: "the functions that allocate, with their callers below" },
   { value: "libraries", name: "Libraries", title: "from libraries that call down to those that are called" },
@@ -35,14 +38,15 @@ export function diffQuestion(route: Route): string {
 
 export function DiffView({ route, summary }: ViewProps) {
   const shape = shapeOf(route), table = useRef<HTMLTableElement>(null);
-  const to = (value: string): string => address(changed(route, { "ui.shape": value === "tree" ? undefined : value, "ui.open": undefined }));
+  const to = (value: string): string => address(changed(route, { "ui.shape": value === "tree" ? undefined : value, "ui.open": undefined, "ui.zoom": undefined, "ui.sel": undefined }));
   return (
     <>
       <Setup route={route} summary={summary} />
       <div class="bar"><Choice label="Shown as" now={shape} to={to} choices={SHAPES} />
-        <button type="button" title="the rows that are shown" onClick={() => table.current && saveTable(table.current, "differences.csv")}>Save CSV</button>
-        <span class="signs"><span class="less">{LESS} less</span><span class="more">{MORE} more</span><span>{NEW} new</span><span>{GONE} gone</span></span></div>
-      <div class="scroll" tabIndex={0} role="region" aria-label="What differs">{shape === "stacks" ? <Stacks route={route} table={table} /> : <Tree route={route} shape={shape} table={table} />}</div>
+        {shape !== "flame" && <button type="button" title="the rows that are shown" onClick={() => table.current && saveTable(table.current, "differences.csv")}>Save CSV</button>}
+        <Signs /></div>
+      {shape !== "flame" && <p class="faint">A number with a minus sign says how much less is live after than before, one with a plus sign how much more.</p>}
+      <div class="scroll" tabIndex={0} role="region" aria-label="What differs">{shape === "stacks" ? <Stacks route={route} table={table} /> : <Tree route={route} summary={summary} shape={shape} table={table} />}</div>
     </>
   );
 }
@@ -135,14 +139,14 @@ function rowsOf(nodes: DiffNode[], below: number[][], open: Set<number>): Row[] 
 
 interface TreeProps { route: Route; shape: string; table: { current: HTMLTableElement | null } }
 
-function Tree({ route, shape, table }: TreeProps) {
+function Tree({ route, summary, shape, table }: TreeProps & { summary: Summary }) {
   const path = diffQuestion(route), answer = useAnswer<DiffTree>(path);
   return (
     <Pane answer={answer} path={path} empty={(data) => data.nodes.length > 1 ? undefined : <p class="empty">There is no difference.</p>}>
       {(data) => <>
         <p data-delta={data.nodes[0]!.size_delta}>In all <Change size={data.nodes[0]!.size_delta} />: {bytes(data.nodes[0]!.base.size)} before, {bytes(data.nodes[0]!.now.size)} after.</p>
-        <Branches route={route} shape={shape} table={table} nodes={data.nodes} />
-        {data.left_out_nodes > 0 && <p class="faint">{counted(data.left_out_nodes, "smaller changes")} not shown.</p>}
+        {shape === "flame" ? <DiffFlame route={route} summary={summary} data={data} /> : <Branches route={route} shape={shape} table={table} nodes={data.nodes} />}
+        {shape !== "flame" && data.left_out_nodes > 0 && <p class="faint">{counted(data.left_out_nodes, "smaller changes")} not shown.</p>}
       </>}
     </Pane>
   );

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 import { useEffect, useState } from "preact/hooks";
-import { theme } from "../canvas/colours";
 import { Flame } from "../canvas/flame";
 import { nodeAt, readPath, searchFilter, valueOf } from "../canvas/model";
 import { useAnswer } from "../data/ask";
@@ -12,6 +11,7 @@ import { captionOf } from "../parts/caption";
 import { Inspector } from "../parts/inspector";
 import { copy } from "../parts/menu";
 import { Pane } from "../parts/pane";
+import { savePicture } from "../parts/picture";
 import { address, changed, exportedTransformsOf, go, narrowed, question, type Route, toView, transformsOf } from "../state/route";
 import { count, counted, exactBytes, share } from "../text/format";
 import { COSTS } from "../text/words";
@@ -85,39 +85,9 @@ export function Found({ route, summary, search }: { route: Route; summary: Summa
   return <span class="found" role="status" data-size={size} data-count={blocks}>{speech.value(speech.unit === "bytes" ? size : blocks)} in all stacks with it</span>;
 }
 
-const CAPTION = 24;
-
-// The canvas with a caption above it.
-function withCaption(canvas: HTMLCanvasElement, caption: string): HTMLCanvasElement {
-  const ratio = devicePixelRatio || 1, made = document.createElement("canvas"), colours = theme();
-  made.width = canvas.width;
-  made.height = canvas.height + CAPTION * ratio;
-  const context = made.getContext("2d")!;
-  context.fillStyle = colours.back;
-  context.fillRect(0, 0, made.width, made.height);
-  context.drawImage(canvas, 0, CAPTION * ratio);
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.fillStyle = colours.text;
-  context.font = "12px system-ui, sans-serif";
-  context.fillText(caption, 4, 16, made.width / ratio - 8);
-  return made;
-}
-
 function SavePicture({ caption, svg, table, turn }: { caption: string; svg: string | false; table: string; turn: string }) {
-  const save = (): void => {
-    const canvas = document.querySelector<HTMLCanvasElement>(".flame canvas");
-    canvas && withCaption(canvas, caption).toBlob((blob) => {
-      if (!blob)
-        return;
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(blob);
-      link.download = `${caption.replace(/[^A-Za-z0-9.]+/g, "-").slice(0, 120)}.png`;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-    });
-  };
   return <span class="tools"><a class="button" href={turn} title="draw the picture upwards or downwards">Turn over</a>
-    <button type="button" title={caption} onClick={save}>Save PNG</button>
+    <button type="button" title={caption} onClick={() => savePicture(caption)}>Save PNG</button>
     {svg && <a class="button" href={svg} download="flame.svg">Save SVG</a>}
     <button type="button" onClick={() => copy(location.href)}>Copy link</button>
     <a class="button" href={table}>As table</a></span>;

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What a part of the fleet has in use as a flame graph, and what differs between two firmwares.
 import { useMemo, useState } from "preact/hooks";
+import { looksOf, signed } from "../canvas/changes";
 import { Flame, type Speech } from "../canvas/flame";
 import { makeModel, type Model, nodeAt, pathOf, readPath, stackOf, valueOf } from "../canvas/model";
-import type { Looks } from "../canvas/paint";
 import { useAnswer } from "../data/ask";
 import type { FleetTree } from "../data/types";
 import { nameActions } from "../parts/actions";
 import { Choice } from "../parts/controls";
 import { Crumbs } from "../parts/crumbs";
-import { signed } from "../parts/fleet";
 import { Pair } from "../parts/fleet_pair";
 import { copy, type MenuItem } from "../parts/menu";
 import { Pane } from "../parts/pane";
+import { Signs } from "../parts/signs";
 import { address, changed, go, question, type Route } from "../state/route";
-import { bytes, count, counted, exactBytes, MINUS, plain, share } from "../text/format";
+import { bytes, count, counted, exactBytes, plain, share } from "../text/format";
 
 const NODES = 20000;
-const MORE = "\u25b2", LESS = "\u25bc", NEW = "\u2726", GONE = "\u2715";
 
 export function FleetFlameView({ route }: { route: Route }) {
   return <Picture route={route} usual="fleet" />;
@@ -51,7 +50,7 @@ function Picture({ route, usual, firmware, than }: { route: Route; usual: string
   const per = perOf(route, usual), path = pictureQuestion(route, usual, firmware, than);
   const answer = useAnswer<FleetTree>(path);
   const model = useMemo(() => answer.data && makeModel(answer.data), [answer.data]);
-  const looks = useMemo(() => answer.data?.now_size && looksOf(answer.data, blocks), [answer.data, blocks]);
+  const looks = useMemo(() => answer.data?.now_size && looksOf(changesOf(answer.data, blocks), blocks), [answer.data, blocks]);
   const speech: Speech = { unit: blocks ? "count" : "bytes", value: blocks ? (n) => counted(n, "blocks") : bytes, thing: "blocks" };
   const zoom = readPath(route.parameters.get("ui.zoom")), chosen = readPath(route.parameters.get("ui.sel"));
   const search = route.parameters.get("ui.search") ?? "";
@@ -101,21 +100,10 @@ function Files({ route, blocks, per }: { route: Route; blocks: boolean; per: str
 function Sides({ data, blocks, firmware, than }: { data: FleetTree; blocks: boolean; firmware: string; than: string }) {
   const now = (blocks ? data.now_count : data.now_size)![0]!, base = (blocks ? data.base_count : data.base_size)![0]!;
   const shown = blocks ? count : bytes;
-  return <>{plain(than)}: {shown(base)} {"\u2192"} {plain(firmware)}: <b>{shown(now)}</b>, <span class={now > base ? "more" : "less"}>{blocks ? (now < base ? MINUS : "+") + count(Math.abs(now - base)) : signed(now - base)}</span>
-    {" \u00b7 "}<span class="signs"><span class="more">{MORE} more</span><span class="less">{LESS} less</span><span>{NEW} new</span><span>{GONE} gone</span></span></>;
+  return <>{plain(than)}: {shown(base)} {"\u2192"} {plain(firmware)}: <b>{shown(now)}</b>, <span class={now > base ? "more" : "less"}>{signed(now - base, blocks)}</span>
+    {" \u00b7 "}<Signs /></>;
 }
 
-// A box is as wide as what changed in it, and the stronger coloured, the more of that is in one direction.
-function looksOf(data: FleetTree, blocks: boolean): Looks {
-  const now = (blocks ? data.now_count : data.now_size)!, base = (blocks ? data.base_count : data.base_size)!, moved = blocks ? data.count : data.size;
-  const change = (node: number): number => now[node]! - base[node]!;
-  const text = blocks ? count : bytes;
-  return {
-    colour: (node, dark) => {
-      const part = moved[node] ? Math.abs(change(node)) / moved[node]! : 0, hue = change(node) > 0 ? 27 : 250;
-      return dark ? `oklch(${0.34 + 0.1 * part} ${(0.11 * part).toFixed(3)} ${hue})` : `oklch(${0.9 - 0.1 * part} ${(0.11 * part).toFixed(3)} ${hue})`;
-    },
-    sign: (node) => (!base[node] && now[node] ? NEW : base[node] && !now[node] ? GONE : change(node) > 0 ? MORE : change(node) < 0 ? LESS : "") + " ",
-    facts: (node) => [["change", blocks ? (change(node) < 0 ? MINUS : "+") + count(Math.abs(change(node))) : signed(change(node))], ["before", text(base[node]!)], ["after", text(now[node]!)]],
-  };
+function changesOf(data: FleetTree, blocks: boolean) {
+  return { now: (blocks ? data.now_count : data.now_size)!, base: (blocks ? data.base_count : data.base_size)!, moved: blocks ? data.count : data.size };
 }

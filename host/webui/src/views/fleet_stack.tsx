@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // One stack: its functions, and the devices that have it.
 import type { FleetFrame, FleetHolder, FleetPage, Frame } from "../data/types";
-import { framesOf, Rows, signed, sizeColumn, textColumn, timeColumn } from "../parts/fleet";
+import { signed } from "../canvas/changes";
+import { framesOf, Rows, sizeColumn, textColumn, timeColumn } from "../parts/fleet";
 import { copy } from "../parts/menu";
 import { frameText } from "../parts/stack";
 import { address, changed, exactly, type Route, toView } from "../state/route";

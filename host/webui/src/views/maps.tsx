@@ -6,7 +6,7 @@ import { Choice } from "../parts/controls";
 import { StackSearch } from "../parts/stack_search";
 import { Player } from "../parts/player";
 import { Pane } from "../parts/pane";
-import { address, changed, filterOf, go, question, toView } from "../state/route";
+import { address, changed, filterOf, go, question, type Route, toView } from "../state/route";
 import { type Column, Table } from "../table/table";
 import { bytes, count, duration, exactBytes, plain, share } from "../text/format";
 import { MapDetails, type Mapping, rightsOf, thereFor } from "./map_details";
@@ -61,7 +61,8 @@ export function MapsView({ route, summary }: ViewProps) {
 
 const hex = (address: string): string => "0x" + address.replace(/^0+(?=.)/, "").toLowerCase();
 
-// The main heap, or the region with most blocks, in equal pieces, with how full each is. A click on a piece filters.
+// The main heap, or the region with most blocks, in equal pieces, with how full each is. A click on a piece leads to its
+// blocks.
 function Heap({ route, summary }: ViewProps) {
   const filter = [...filterOf(route)].length > 0;
   const path = question(route, "address_map", { width: 300, ...(filter ? {} : { lifetime: "only_leaked" }) });
@@ -71,16 +72,21 @@ function Heap({ route, summary }: ViewProps) {
       <Player route={route} summary={summary} busy={answer.loading} />
       <Pane answer={answer} path={path} empty={(data) => data.end > data.start ? undefined : <p class="empty">No block matches.</p>}>
         {(data) => {
-          const span = data.end - data.start;
+          const span = data.end - data.start, address16 = (value: number): string => "0x" + value.toString(16);
+          const blocksOf = (from: string, to: string): Route => toView(route, "blocks", { address_min: from, address_max: to, lifetime: filter ? undefined : "only_leaked" });
+          const pieceAt = (event: MouseEvent): Route => {
+            const box = (event.currentTarget as Element).getBoundingClientRect(), i = Math.min(data.used.length - 1, Math.floor((event.clientX - box.left) / box.width * data.used.length));
+            return blocksOf(address16(data.start + i * data.piece), address16(data.start + (i + 1) * data.piece - 1));
+          };
           return <>
             <p data-used={data.used_size}><b>{data.is_main_heap ? "Main heap" : "The region with most blocks"}</b>{filter ? ", of what matches" : ", at the end"}: spans {bytes(span)}, blocks take {bytes(data.used_size)},
               {" "}{share(span - data.used_size, span)} are holes; the largest is {bytes(data.largest_gap)}; {data.runs === 1 ? "1 run" : `${count(data.runs)} runs`} of adjacent blocks</p>
-            <svg class="address" viewBox={`0 0 ${data.used.length} 10`} preserveAspectRatio="none" role="img" aria-label={`occupancy, ${share(data.used_size, span)} in all`}>
+            <svg class="address" viewBox={`0 0 ${data.used.length} 10`} preserveAspectRatio="none" role="img" aria-label={`occupancy, ${share(data.used_size, span)} in all`} onClick={(event) => go(pieceAt(event))}>
               {data.used.map((used, i) => used > 0 ? <rect key={i} x={i} width="1.02" height="10" opacity={0.2 + 0.8 * Math.min(1, used / data.piece)}>
-                <title>{`0x${(data.start + i * data.piece).toString(16)}: ${bytes(used)} of ${bytes(data.piece)}`}</title></rect> : null)}
+                <title>{`${address16(data.start + i * data.piece)}: ${bytes(used)} of ${bytes(data.piece)}; click for its blocks`}</title></rect> : null)}
             </svg>
-            <p class="faint strip-foot"><span>{hex(data.start_s)}</span><span>darker is fuller</span><span>{hex(data.end_s)}</span></p>
-            <p><a href={address(toView(route, "blocks", { address_min: hex(data.start_s), address_max: hex(data.end_s), lifetime: filter ? undefined : "only_leaked" }))}>Its blocks</a></p>
+            <p class="faint strip-foot"><span>{hex(data.start_s)}</span><span>darker is fuller; a click on a piece shows its blocks</span><span>{hex(data.end_s)}</span></p>
+            <p><a href={address(blocksOf(hex(data.start_s), hex(data.end_s)))}>Its blocks</a></p>
           </>;
         }}
       </Pane>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The heap over time: live memory, allocations and frees.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { theme } from "../canvas/colours";
+import { pixelRatio, theme } from "../canvas/colours";
 import { useAnswer } from "../data/ask";
 import type { Timeline } from "../data/types";
 import { readTime } from "../parts/strip";
@@ -12,6 +12,7 @@ import { filterOf, question, type Route } from "../state/route";
 import { save } from "../table/text";
 import { bytes, count, duration, exactBytes } from "../text/format";
 import type { ViewProps } from "./view";
+import { useLook } from "../parts/look";
 
 const HIGH = 130;
 
@@ -84,10 +85,11 @@ function AsTable({ route }: { route: Route }) {
 function Chart({ series, data, wide, over, setOver }: {
   series: Series; data: Timeline; wide: number; over: number | undefined; setOver: (at: number | undefined) => void;
 }) {
+  useLook();
   const canvas = useRef<HTMLCanvasElement>(null);
   const values = series.of(data).slice(0, -1), most = Math.max(...values, 0);
   useLayoutEffect(() => {
-    const element = canvas.current!, context = element.getContext("2d")!, ratio = devicePixelRatio || 1, colours = theme();
+    const element = canvas.current!, context = element.getContext("2d")!, ratio = pixelRatio(), colours = theme();
     element.width = wide * ratio;
     element.height = HIGH * ratio;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);

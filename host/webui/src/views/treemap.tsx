@@ -9,6 +9,7 @@ import { functionActions, linesOf, partActions, toLines } from "../parts/actions
 import { captionOf } from "../parts/caption";
 import { Look, lookedAt, Nothing } from "../parts/controls";
 import { hovers, useHover } from "../parts/hover";
+import { useLook } from "../parts/look";
 import { Menu, type MenuItem } from "../parts/menu";
 import { Pane } from "../parts/pane";
 import { address, changed, go, question, type Route, toView } from "../state/route";
@@ -155,16 +156,13 @@ interface BoxesProps { route: Route; top: Part; unit: "bytes" | "count"; caption
 function Boxes({ route, top, unit, caption, said, onMenu }: BoxesProps) {
   const pane = useRef<HTMLDivElement>(null), picture = useRef<SVGSVGElement>(null);
   const [size, setSize] = useState({ width: 0, height: 0 });
-  const [, redraw] = useState(0);
+  useLook();
   const hovered = useHover(), dark = isDark();
   useLayoutEffect(() => setSize({ width: pane.current!.clientWidth, height: pane.current!.clientHeight }), []);
   useEffect(() => {
     const watcher = new ResizeObserver(([entry]) => setSize({ width: Math.floor(entry!.contentRect.width), height: Math.floor(entry!.contentRect.height) }));
     watcher.observe(pane.current!);
-    const changes = (): void => redraw((n) => n + 1), scheme = matchMedia("(prefers-color-scheme: dark)");
-    scheme.addEventListener("change", changes);
-    addEventListener("theme", changes);
-    return () => (watcher.disconnect(), scheme.removeEventListener("change", changes), removeEventListener("theme", changes));
+    return () => watcher.disconnect();
   }, []);
   const boxes = useMemo(() => size.width ? boxesOf(top, unit, { x: 0, y: 0, ...size }) : [], [top, unit, size.width, size.height]);
   // A click anywhere in a box leads into the outermost one.
@@ -189,7 +187,7 @@ function Boxes({ route, top, unit, caption, said, onMenu }: BoxesProps) {
   return (
     <figure class="treemap">
       <div class="treemap-room" ref={pane}>
-        <svg ref={picture} width={size.width} height={size.height} role="group" aria-label={`${shown(top)} as areas`} data-boxes={boxes.length} data-ready={size.width}>
+        <svg ref={picture} width={size.width} height={size.height} viewBox={size.width ? `0 0 ${size.width} ${size.height}` : undefined} role="group" aria-label={`${shown(top)} as areas`} data-boxes={boxes.length} data-ready={size.width}>
           {outer.map((box) => {
             const to = insideOf(route, box.of), one = drawn(box);
             return <g key={box.of.key} class={to && "way"} onClick={(event) => to && !(event.target as Element).closest("a") && go(to)} onContextMenu={menuOf(box)}>

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What people miss in differences: one picture with a legend, of instants, traces and dumps.
+import assert from "node:assert/strict";
+import { drawn } from "./browser.mjs";
+
+const HALVES = "base_at=20%25&at=70%25";
+
+export function differences({ page, view, programs }) {
+  const asked = (id, query, what = "diff_tree") => programs.server.json(`/data/${id}/${what}?${query}`);
+  const moved = (page) => page.$eval(".total", (one) => [Number(one.dataset.moved), Number(one.dataset.grew)]);
+  // Names, kinds and facts of the boxes in the first rows, where the mouse would be.
+  const boxes = (page) => page.locator(".flame canvas").evaluate(async (canvas) => {
+    const { left, top, width } = canvas.getBoundingClientRect(), found = {};
+    for (let row = 1; row < 12; row++)
+      for (let i = 0; i < 60; i++) {
+        canvas.dispatchEvent(new MouseEvent("mousemove", { bubbles: true, clientX: left + (i + 0.5) / 60 * width, clientY: top + row * 20 + 10 }));
+        await new Promise((resolve) => queueMicrotask(() => queueMicrotask(resolve)));
+        const tip = document.querySelector(".tip");
+        if (tip && !/Too small/.test(tip.textContent))
+          found[tip.querySelector("strong").textContent] = Object.fromEntries([...tip.querySelectorAll("tr")].map((fact) => [fact.cells[0].textContent, fact.cells[1].textContent]));
+      }
+    return found;
+  });
+
+  page("A4: a difference is one picture: instants, traces and their sums are REST's", async (page, go) => {
+    const { cpp, python } = programs;
+    for (const [id, query] of [[python, HALVES], [cpp, `base=${python}&base_at=100%25&at=100%25`]]) {
+      const { nodes } = await asked(id, query + "&nodes=5000");
+      await go(view("diff", query + "&ui.shape=flame", id));
+      assert.equal(await page.locator(".flame canvas").count(), 1, "one picture, not two");
+      assert.equal(Number(await page.getAttribute(".flame canvas", "data-ready")), nodes.length);
+      const [all, grew] = await moved(page);
+      assert.equal(all, nodes[0].moved_size);
+      assert.equal(grew - (all - grew), nodes[0].size_delta, "what grew without what shrank");
+      const wanted = new Map(nodes.map((node) => [node.function, node]));
+      const seen = Object.entries(await boxes(page)).filter(([name]) => nodes.filter((node) => node.function === name).length === 1);
+      assert.ok(seen.length > 1, "boxes under the mouse");
+      for (const [name, facts] of seen) {
+        const { base, now } = wanted.get(name);
+        assert.equal(facts.change[0], now.size > base.size ? "+" : now.size < base.size ? "\u2212" : facts.change[0], name);
+      }
+    }
+  }, { of: () => programs.server });
+
+  page("A4: a box is zoomed into, searched, and is an address; a table is beside it", async (page, go) => {
+    await go(view("diff", HALVES + "&ui.shape=flame", programs.python));
+    const whole = await moved(page);
+    await page.locator(".flame-pane").focus();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => /ui\.zoom=0/.test(location.hash));
+    assert.match(await page.locator(".total").innerText(), /shown: .*%/);
+    await page.reload();
+    await page.waitForSelector(".crumbs");
+    assert.deepEqual(await moved(page), whole);
+    await page.fill(".view .search", "main");
+    await page.waitForSelector(".hits");
+    await page.click(".view a:text('As table')");
+    await page.waitForSelector(".diff-table");
+    assert.doesNotMatch(page.url(), /ui\.(shape|zoom|sel)/);
+  }, { of: () => programs.server });
+
+  page("A5: the legend names both colours, and what negative numbers mean is said there", async (page, go) => {
+    const shapes = { flame: "box", tree: undefined, functions: undefined, libraries: undefined, stacks: undefined };
+    for (const [shape, words] of Object.entries(shapes)) {
+      await go(view("diff", HALVES + "&ui.shape=" + shape, programs.randomId));
+      assert.match((await page.locator(".signs").innerText()).replace(/\s+/g, " "), /\u25bc blue: less.*\u25b2 red: more.*\u2726 new.*\u2715 gone/, shape);
+      assert.match(await page.locator(".view").innerText(), /minus sign/, `${shape} says what negative numbers are`);
+      if (words)
+        assert.match(await page.locator(".view").innerText(), /as wide as what changed in it/);
+    }
+    // The colours are those of the legend: blue for what shrank, red for what grew.
+    for (const [query, red] of [["base_at=0%25&at=100%25", true], ["base_at=100%25&at=0%25", false]]) {
+      await go(view("diff", query + "&ui.shape=flame", programs.randomId));
+      await drawn(page);
+      const [r, , b] = await page.locator(".flame canvas").evaluate((canvas) => [...canvas.getContext("2d").getImageData(canvas.width / 4, 30 * devicePixelRatio, 1, 1).data]);
+      assert.equal(r > b, red, `${r} and ${b}`);
+    }
+  }, { of: () => programs.random });
+}
