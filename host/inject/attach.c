@@ -428,8 +428,9 @@ static int look_at_target(struct attaching *attaching, uint64_t *malloc_at)
             return hs_error__set(attaching->error, EALREADY, "process %d is recorded already, by %s",
                                  (int)attaching->target.pid, attaching->modules.each[i].path);
     if (hs_region__find(&other, &attaching->target))
-        return hs_error__set(attaching->error, EALREADY, "process %d is %s already; 'heapsonde detach %d' ends that",
+        return hs_error__set(attaching->error, EALREADY, "process %d is %s already; '%s %d' ends that",
                              (int)attaching->target.pid, other.is_sampler ? "sampled" : "recorded",
+                             attaching->request->detach ? attaching->request->detach : "heapsonde detach",
                              (int)attaching->target.pid);
     return find_allocators(attaching, malloc_at);
 }

@@ -25,8 +25,9 @@ struct hs_inject_request {
     const char *variables[HS_INJECT_VARIABLES];
     unsigned variable_count;
     struct hs_named_allocators named;
-    bool force;       // also if filters of system calls cannot be read
-    bool begins_idle; // the library is told to record nothing at first
+    bool force;         // also if filters of system calls cannot be read
+    bool begins_idle;   // the library is told to record nothing at first
+    const char *detach; // what is to be said before a process's number to end a recording; NULL: 'heapsonde detach'
 };
 
 struct hs_inject_result {

@@ -517,7 +517,7 @@ int hs_inject_target__call(struct hs_inject_target *target, uint64_t stub, uint6
     if (target->arch->save(&borrowed) || ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed.mask))
         return hs_error__set(error, ESRCH, "thread %d has ended", (int)thread->tid);
     size_t length = target->arch->stub(code, &borrowed, done);
-    int failed = hs_inject_target__write(target, stub, code, length);
+    int failed = length ? hs_inject_target__write(target, stub, code, length) : -E2BIG;
     if (failed)
         return hs_inject_target__not_written(target, failed, error);
     if (carry_out(target, thread, &borrowed, call, result))

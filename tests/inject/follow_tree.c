@@ -145,18 +145,27 @@ static void killed(int number)
     say("a signal", wait_for(pid, 0));
 }
 
+// It ends only when it was seen to go on.
 static void stopped(int number)
 {
+    int pipe_ends[2];
+    char byte;
+    if (pipe(pipe_ends))
+        abort();
     pid_t pid = fork();
     if (pid == 0) {
         setpgid(0, 0);
         kill(getpid(), number);
-        _exit(5);
+        _exit(read(pipe_ends[0], &byte, 1) == 1 ? 5 : 93);
     }
     say("a stop", wait_for(pid, WUNTRACED));
     kill(pid, SIGCONT);
     say("go on", wait_for(pid, WCONTINUED));
+    if (write(pipe_ends[1], "x", 1) != 1)
+        abort();
     say("afterwards", wait_for(pid, 0));
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
 }
 
 static void stopped_group(void)
