@@ -3,18 +3,18 @@
 // What the recording library shows to a loader that puts it into a running process without the help of libc
 // (host/inject). The library exports one table of this kind under the name `heapsonde_attach`.
 //
-// The loader relocates the library, fills `real`, `info`, `heap_info`, `is_glibcs` and `thread_word`, sets *resolved,
-// and has a thread call `begin`. Then `thread_self_at` tells which of the thread-local variables is the pointer to a
-// thread's record. Program threads need another place for it: a word that their libc reserves and does not use.
-// The other thread-local variables are only read in program threads: what is not zero there has to be in libc's number
-// of the thread.
+// The loader relocates the library, fills `real`, `info`, `heap_info`, `is_glibcs` and `thread_word`, sets *resolved
+// and *trusted, and has a thread call `begin`. Then `thread_self_at` tells which of the thread-local variables is the
+// pointer to a thread's record. Program threads need another place for it: a word that their libc reserves and does not
+// use. The other thread-local variables are only read in program threads: what is not zero there has to be in libc's
+// number of the thread.
 #ifndef HEAPSONDE_FORMAT_ATTACH_H
 #define HEAPSONDE_FORMAT_ATTACH_H
 
 #include <stdint.h>
 
 #define HS_ATTACH_SYMBOL "heapsonde_attach"
-#define HS_ATTACH_MAGIC  0x3468636174746168u // "hattach4"
+#define HS_ATTACH_MAGIC  0x3568636174746168u // "hattach5"
 
 enum { HS_ATTACH_RESOLVED = 2, HS_ATTACH_INFO = 64, HS_ATTACH_NAMES = 256, HS_ATTACH_NONE = 0xff };
 
@@ -48,6 +48,7 @@ struct hs_attach_table {
     uintptr_t *real;         // functions of the program, in the order of `names`
     const char *names;       // each ends with a zero; an empty one ends the list
     uint32_t *resolved;      // set it to HS_ATTACH_RESOLVED if `real` is filled
+    uint8_t *trusted;        // set it to 1: the settings are not those of the program's caller
     void (*begin)(void);     // starts recording
     void (*end)(void);       // ends the trace, the writer's thread and the recording
     uint32_t **mode;         // a word that is 0 if nothing is recorded

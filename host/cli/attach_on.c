@@ -40,7 +40,7 @@ struct attach_on {
 // ---- what heapsonde-attach gets ------------------------------------------------------------------------------------
 
 struct attach_words {
-    char pid[16], time[32];
+    char pid[16], time[32], detach[1024];
     char *words[MOST_WORDS];
     size_t count;
 };
@@ -77,6 +77,10 @@ static void add_words(struct attach_words *words, const struct attach_on *on)
         add_word(words, "--for");
         add_word(words, words->time);
     }
+    snprintf(words->detach, sizeof(words->detach), "heapsonde detach --on \"%s\"",
+             hs_arguments__text(on->arguments, "on", ""));
+    add_word(words, "--detach-by");
+    add_word(words, words->detach);
     snprintf(words->pid, sizeof(words->pid), "%d", (int)on->pid);
     add_word(words, words->pid);
 }

@@ -40,7 +40,8 @@ struct hs_option {
     bool optional;         // the value may be left out; it is given as --name=VALUE
     const char *parameter; // HS_OPTION_FILTER: its name there
     const char *only_with; // refused unless one of these options is given: names with spaces between
-    // Sub-command `run`: the environment variable for the recorder, without its prefix, and the value of a flag.
+    // Sub-command `run`: the environment variable for the recorder, without its prefix, and the value of a flag,
+    // or of an option whose own value is for the command.
     const char *variable;
     const char *flag_value;
 };

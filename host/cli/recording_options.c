@@ -27,7 +27,7 @@ void hs_recording_options__set(const struct hs_arguments *arguments)
         if (!given->option->variable)
             continue;
         const char *value = given->text;
-        if (given->option->kind == HS_OPTION_FLAG)
+        if (given->option->flag_value)
             value = given->option->flag_value;
         else if (given->option->kind == HS_OPTION_NUMBER || given->option->kind == HS_OPTION_SIZE) {
             snprintf(number, sizeof(number), "%llu", (unsigned long long)given->number);

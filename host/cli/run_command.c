@@ -10,6 +10,7 @@
 #include "host/cli/reach.h"
 #include "host/cli/recording_options.h"
 #include "host/cli/run_check.h"
+#include "host/cli/run_follow.h"
 #include "host/cli/run_on.h"
 #include "host/cli/run_summary.h"
 #include "host/cli/run_wrapper.h"
@@ -208,23 +209,32 @@ static int start_adopting(const struct hs_arguments *arguments, struct hs_child 
     return is_refused ? -ENOTSUP : 0;
 }
 
+static int start_with(const struct hs_arguments *arguments, struct hs_child *child, const char *path, char **words,
+                      const char *library, bool is_wrapper)
+{
+    return hs_run_follow__is_wanted(arguments) ? hs_run_follow__run(arguments, child, path, words, library, is_wrapper)
+                                               : hs_child__run(child, path, words, environ);
+}
+
 static int start(const struct hs_arguments *arguments, struct hs_child *child, const struct hs_program *program,
                  const char *library)
 {
     const char *before = getenv("LD_PRELOAD");
+    bool follows = hs_run_follow__is_wanted(arguments);
     if (program->is_emulated)
         return start_emulated(child, program);
-    if (program->is_static)
+    if (program->is_static && !follows)
         return start_static(arguments, child, program, library);
     char *preload = preloading(library);
     preloaded_before = before ? strdup(before) : NULL;
     char **words = preload && program->wrapper ? wrapped_words(program, preload) : NULL;
     int result = -ENOMEM;
     if (words)
-        result = hs_child__run(child, program->wrapper, words, environ);
+        result = start_with(arguments, child, program->wrapper, words, library, true);
     else if (preload && !program->wrapper && !putenv(preload))
-        result = adopts(arguments, program) ? start_adopting(arguments, child, program)
-                                            : hs_child__run(child, program->path, program->arguments, environ);
+        result = adopts(arguments, program) && !follows
+                     ? start_adopting(arguments, child, program)
+                     : start_with(arguments, child, program->path, program->arguments, library, false);
     free(words);
     if (program->wrapper)
         free(preload); // otherwise it is the environment's
@@ -364,6 +374,12 @@ static int prepare_and_run(const struct hs_arguments *arguments, const char *lib
         hs_error__set(&error, ENOTSUP, "heapsonde cannot record the allocators that you name in %s: %s", program.name,
                       why_not_adopted(&program));
         status = cannot_record(arguments, &program, HS_EXIT_CANNOT_RUN, error.message);
+    } else if (program.is_emulated && hs_run_follow__is_wanted(arguments)) {
+        hs_error__set(&error, ENOTSUP,
+                      "--follow-children=trace is not possible: %s is for another machine; use "
+                      "--follow-children",
+                      program.name);
+        status = cannot_record(arguments, &program, HS_EXIT_CANNOT_RUN, error.message);
     } else {
         setenv("HEAPSONDE_OUTPUT", pattern, 1);
         look_for_host();
@@ -420,7 +436,8 @@ static int run(const struct hs_arguments *arguments)
     if (hs_run_wrapper__has_more(arguments))
         return hs_run_wrapper__with_more(arguments, run);
     if (!names_each_process(arguments, hs_recording_options__output(arguments)) ||
-        !hs_recording_options__are_right(arguments) || !allocators_are_right(arguments) || !prepare_jit(arguments))
+        !hs_recording_options__are_right(arguments) || !allocators_are_right(arguments) ||
+        !hs_run_follow__is_possible(arguments) || !prepare_jit(arguments))
         return HS_EXIT_USAGE;
     hs_recording_options__set(arguments);
     if (!hs_variables__check(arguments->command, environ))
@@ -496,9 +513,16 @@ static const struct hs_option options[] = {
      .help = "deferred: the trace contains registers and stacks of samples, including any secrets on them, and the "
              "host unwinds them with its files; default here"},
     {.name = "follow-children",
+     .kind = HS_OPTION_CHOICE,
+     .argument = "trace",
+     .choices = "trace",
+     .optional = true,
      .variable = "TRACK_CHILD_PROCESSES",
      .flag_value = "1",
-     .help = "also record the programs that the program starts, each into a file of its own (use %p)"},
+     .help =
+         "also record the programs that the program starts, each into a file of its own (use %p). With =trace they "
+         "are followed by ptrace, so that those are recorded, too, that are linked statically, that clear LD_PRELOAD "
+         "or that are set-uid (as root); debuggers do not work below it"},
     {.name = "jit",
      .help =
          "make Node, Java, Python 3.12, .NET, Julia and Erlang write the names of the code that they make at run time "

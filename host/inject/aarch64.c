@@ -635,6 +635,8 @@ static size_t put_stub(uint8_t *bytes, const struct hs_borrowed *borrowed, uint6
         land(&code, child);
         put_child(&code, done);
     }
+    if (code.length > HS_INJECT_CODE - 8 * VALUE_COUNT)
+        return 0;
     code.length = HS_INJECT_CODE - 8 * VALUE_COUNT;
     for (size_t i = 0; i < ARGUMENTS; i++)
         put_64(&code, registers->regs[i]);

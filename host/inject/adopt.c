@@ -120,6 +120,23 @@ int hs_inject__adopt(const struct hs_inject_request *request, struct hs_inject_r
     return failed;
 }
 
+int hs_inject__adopt_joined(const struct hs_inject_request *request, struct hs_inject_result *result,
+                            struct hs_error *error)
+{
+    bool executed = false;
+    *result = (struct hs_inject_result){0};
+    struct adopting *adopting = calloc(1, sizeof *adopting);
+    if (!adopting)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    *adopting = (struct adopting){.request = request, .result = result, .error = error, .target = {.memory = -1}};
+    int failed = hs_inject_target__hold(&adopting->target, request->pid, &executed, error);
+    if (!failed)
+        failed = executed ? adopt(adopting) : hs_error__set(error, ESRCH, "process %d has ended", (int)request->pid);
+    hs_inject_target__keep(&adopting->target);
+    release(adopting);
+    return failed;
+}
+
 bool hs_inject__has_allocators(const char *path)
 {
     const struct hs_inject_arch *arch = hs_inject_arch__native();
@@ -134,4 +151,26 @@ bool hs_inject__has_allocators(const char *path)
     hs_families__free(&sets);
     hs_elf_file__close(&module.file);
     return found;
+}
+
+static bool names(const struct hs_elf_file *file, uint32_t type, const char *name)
+{
+    struct hs_elf_symbols symbols;
+    if (!hs_elf_file__symbols(file, type, &symbols))
+        return false;
+    for (size_t i = 0; i < symbols.count; i++)
+        if (!strcmp(hs_elf_symbols__name(&symbols, i), name))
+            return true;
+    return false;
+}
+
+enum hs_inject_program hs_inject__program(const char *path)
+{
+    const struct hs_inject_arch *arch = hs_inject_arch__native();
+    struct hs_elf_file file;
+    if (!arch || hs_elf_file__open(&file, path, arch->machine))
+        return HS_INJECT_PROGRAM_OTHER;
+    bool traces = names(&file, SHT_DYNSYM, "ptrace") || names(&file, SHT_SYMTAB, "ptrace");
+    hs_elf_file__close(&file);
+    return traces ? HS_INJECT_PROGRAM_TRACES : HS_INJECT_PROGRAM_USUAL;
 }

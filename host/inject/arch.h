@@ -82,7 +82,7 @@ struct hs_inject_arch {
     // The rest is for threads that ptrace has stopped; NULL on other machines.
     // Instructions for `stub`: a system call, after which everything is as before the thread was borrowed, so that it
     // needs nobody. With `done` a new thread may come out of the call: it calls the function on its stack, writes 1 to
-    // `done` and ends. Returns at most HS_INJECT_CODE.
+    // `done` and ends. Returns at most HS_INJECT_CODE; 0: the instructions have no room before the values.
     size_t (*stub)(uint8_t *code, const struct hs_borrowed *borrowed, uint64_t done);
     size_t stub_values; // bytes at its end that differ from call to call
     int (*save)(struct hs_borrowed *borrowed);

@@ -484,6 +484,8 @@ static size_t put_stub(uint8_t *bytes, const struct hs_borrowed *borrowed, uint6
         land(&code, child);
         put_child(&code, done);
     }
+    if (code.length > VALUES_AT)
+        return 0;
     code.length = VALUES_AT;
     for (size_t i = 0; i <= NUMBER; i++)
         hs_arm_code__put(&code, values[i]);

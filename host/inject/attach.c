@@ -32,6 +32,7 @@ struct attaching {
     struct hs_region region;
     struct hs_hooks hooks;
     bool is_glibc;
+    bool is_before_libc; // which has not begun
     uint8_t settings[HS_REGION_SETTINGS];
 };
 
@@ -181,7 +182,7 @@ static uint64_t import(void *context, const char *name)
     struct attaching *attaching = context;
     if (!strcmp(name, "environ"))
         return attaching->region.settings + SETTING_ENVIRON;
-    if (attaching->target.is_starting && (!strcmp(name, "getauxval") || !strcmp(name, "_dl_find_object")))
+    if (attaching->is_before_libc && (!strcmp(name, "getauxval") || !strcmp(name, "_dl_find_object")))
         return 0; // of a libc that has not begun
     uint64_t found = hs_inject_modules__find_any(&attaching->modules, name);
     if (attaching->is_glibc && !strcmp(name, "gnu_get_libc_version"))
@@ -241,7 +242,7 @@ static int prepare_hooks(struct attaching *attaching)
     hooks->image = &attaching->image;
     hooks->region = &attaching->region;
     hooks->adopted = (uintptr_t)hs_inject_image__table(&attaching->image)->adopted;
-    hooks->is_starting = attaching->target.is_starting;
+    hooks->is_starting = attaching->is_before_libc;
     hooks->result = attaching->result;
     if (hs_hooks__add_area(hooks, attaching->region.at + HS_REGION_ISLANDS))
         return hs_error__set(attaching->error, ENOMEM, "out of memory");
@@ -266,6 +267,9 @@ static int write_region(struct attaching *attaching)
     region->no_record = table->no_record;
     region->number_at = (uint32_t)table->number_at;
     region->is_sampler = attaching->request->samples;
+    uint8_t *trusted = hs_inject_image__at(&attaching->image, (uintptr_t)table->trusted, 1);
+    if (trusted)
+        *trusted = 1;
     char *info = hs_inject_image__at(&attaching->image, (uintptr_t)table->info, HS_ATTACH_INFO);
     if (info && !target->is_starting)
         snprintf(info, HS_ATTACH_INFO, "%.0f", age_of(target->pid) * 1e9);
@@ -424,8 +428,9 @@ static int look_at_target(struct attaching *attaching, uint64_t *malloc_at)
             return hs_error__set(attaching->error, EALREADY, "process %d is recorded already, by %s",
                                  (int)attaching->target.pid, attaching->modules.each[i].path);
     if (hs_region__find(&other, &attaching->target))
-        return hs_error__set(attaching->error, EALREADY, "process %d is %s already; 'heapsonde detach %d' ends that",
+        return hs_error__set(attaching->error, EALREADY, "process %d is %s already; '%s %d' ends that",
                              (int)attaching->target.pid, other.is_sampler ? "sampled" : "recorded",
+                             attaching->request->detach ? attaching->request->detach : "heapsonde detach",
                              (int)attaching->target.pid);
     return find_allocators(attaching, malloc_at);
 }
@@ -439,7 +444,7 @@ static int attach(struct attaching *attaching)
         failed = hs_inject_image__open(&attaching->image, request->library, attaching->target.arch->machine,
                                        attaching->error);
     if (!failed)
-        failed = attaching->target.is_starting ? guess_words(attaching) : find_words(attaching);
+        failed = attaching->is_before_libc ? guess_words(attaching) : find_words(attaching);
     struct hs_thread_words words = attaching->region.words;
     bool follows_another = !failed && hs_region__was_there(&attaching->target);
     if (!failed)
@@ -505,10 +510,81 @@ int hs_inject__start(const struct hs_inject_request *request, struct hs_inject_r
     if (!attaching)
         return -ENOMEM;
     int failed = hs_inject_target__start(&attaching->target, request->pid, executed, error);
+    attaching->is_before_libc = true;
     if (!failed && *executed)
         failed = attach(attaching);
     if (failed)
         kill(request->pid, SIGKILL);
+    release(attaching);
+    return failed;
+}
+
+// ---- programs of traced processes ----------------------------------------------------------------------------------
+
+enum { MOST_STATES = 8 };
+
+// Whether the dynamic linker has loaded all, and initialised nothing but the C library. musl's calls the function only
+// then; that of glibc says in its list of modules how far it is.
+static bool has_loaded(struct attaching *attaching)
+{
+    uint64_t list = hs_inject_modules__find_any(&attaching->modules, "_r_debug");
+    struct r_debug debug;
+    return !list || (!hs_inject_target__read(&attaching->target, list, &debug, sizeof debug) &&
+                     debug.r_state == RT_CONSISTENT && debug.r_map);
+}
+
+// Debuggers stop the dynamic linker there, too.
+static int load_libraries(struct attaching *attaching)
+{
+    struct hs_inject_target *target = &attaching->target;
+    uint64_t stop = hs_inject_modules__find_any(&attaching->modules, "_dl_debug_state");
+    int failed = stop ? 0 : hs_error__set(attaching->error, ENOTSUP, "its dynamic linker is not known");
+    for (int tries = 0; !failed; tries++) {
+        failed = hs_inject_target__run_to(target, stop, attaching->error);
+        if (failed || has_loaded(attaching))
+            break;
+        failed = tries < MOST_STATES ? hs_inject_target__step(target, attaching->error)
+                                     : hs_error__set(attaching->error, ENOTSUP, "its dynamic linker is not known");
+    }
+    return failed;
+}
+
+// A filter that this command has, too, lets pass what is recorded without ptrace.
+static bool has_more_filters(pid_t pid)
+{
+    char own[16] = "0", others[16] = "0";
+    hs_inject_target__status(getpid(), "Seccomp_filters", own, sizeof own);
+    hs_inject_target__status(pid, "Seccomp_filters", others, sizeof others);
+    return strcmp(own, others);
+}
+
+static int join(struct attaching *attaching)
+{
+    struct hs_inject_target *target = &attaching->target;
+    int failed = has_more_filters(target->pid) ? hs_seccomp__check(target, false, false, attaching->error) : 0;
+    if (!failed)
+        failed = hs_inject_target__read_mappings(target, attaching->error);
+    if (!failed)
+        failed = hs_inject_modules__open(&attaching->modules, target, attaching->error);
+    attaching->is_before_libc = hs_inject_modules__is_static(&attaching->modules);
+    if (!failed && !attaching->is_before_libc)
+        failed = load_libraries(attaching);
+    hs_inject_modules__close(&attaching->modules);
+    return failed ? failed : attach(attaching);
+}
+
+int hs_inject__join(const struct hs_inject_request *request, struct hs_inject_result *result, struct hs_error *error)
+{
+    struct attaching *attaching = create(request, result, error);
+    bool executed = false;
+    if (!attaching)
+        return -ENOMEM;
+    int failed = hs_inject_target__hold(&attaching->target, request->pid, &executed, error);
+    if (!failed)
+        failed = executed ? join(attaching) : hs_error__set(error, ESRCH, "process %d has ended", (int)request->pid);
+    if (failed && failed != -EALREADY && hs_inject_target__is_gone(&attaching->target))
+        failed = -ESRCH;
+    hs_inject_target__keep(&attaching->target);
     release(attaching);
     return failed;
 }

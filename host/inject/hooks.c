@@ -461,9 +461,9 @@ static int fill_table(struct hs_hooks *hooks, struct hs_error *error)
             *real = (uintptr_t)zero;
         name_at += strlen(name) + 1;
     }
-    // Of the same allocator: its struct is glibc's. libc itself is not there yet in a program that starts.
+    // Of the same allocator: its struct is glibc's. A program that starts has no older blocks.
     struct hs_attach_table *filled = hs_inject_image__table(hooks->image);
-    if (!hooks->is_starting && hooks->allocator)
+    if (!hooks->target->is_starting && hooks->allocator)
         filled->heap_info = (uintptr_t)hs_inject_modules__find(hooks->modules, hooks->allocator, "mallinfo2").address;
     filled->is_glibcs = hooks->allocator && is_glibc(hooks);
     uint32_t *resolved = hs_inject_image__at(hooks->image, (uintptr_t)table->resolved, sizeof *resolved);

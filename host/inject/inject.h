@@ -25,8 +25,9 @@ struct hs_inject_request {
     const char *variables[HS_INJECT_VARIABLES];
     unsigned variable_count;
     struct hs_named_allocators named;
-    bool force;       // also if filters of system calls cannot be read
-    bool begins_idle; // the library is told to record nothing at first
+    bool force;         // also if filters of system calls cannot be read
+    bool begins_idle;   // the library is told to record nothing at first
+    const char *detach; // what is to be said before a process's number to end a recording; NULL: 'heapsonde detach'
 };
 
 struct hs_inject_result {
@@ -55,8 +56,20 @@ int hs_inject__start(const struct hs_inject_request *request, struct hs_inject_r
 int hs_inject__adopt(const struct hs_inject_request *request, struct hs_inject_result *result, bool *executed,
                      struct hs_error *error);
 
+// For a process that this one traces and that stands behind its execve. Afterwards it is stopped
+// and traced as before. -EALREADY: its dynamic linker has loaded the library; then the second one records allocators
+// in the program itself. -ESRCH: it has ended.
+int hs_inject__join(const struct hs_inject_request *request, struct hs_inject_result *result, struct hs_error *error);
+int hs_inject__adopt_joined(const struct hs_inject_request *request, struct hs_inject_result *result,
+                            struct hs_error *error);
+
 // Whether a program's file has allocators that hs_inject__adopt finds without help.
 bool hs_inject__has_allocators(const char *path);
+
+// A program's file: for another machine, or unreadable; one that may trace others; any other. A process can have one
+// tracer only.
+enum hs_inject_program { HS_INJECT_PROGRAM_OTHER, HS_INJECT_PROGRAM_TRACES, HS_INJECT_PROGRAM_USUAL };
+enum hs_inject_program hs_inject__program(const char *path);
 
 // Whether there is an injector for this machine.
 bool hs_inject__is_supported(void);

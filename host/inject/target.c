@@ -179,6 +179,11 @@ void hs_inject_target__close(struct hs_inject_target *target)
     *target = (struct hs_inject_target){.memory = -1};
 }
 
+void hs_inject_target__keep(struct hs_inject_target *target)
+{
+    target->thread_count = 0;
+}
+
 bool hs_inject_target__is_gone(const struct hs_inject_target *target)
 {
     uint8_t byte;
@@ -512,7 +517,7 @@ int hs_inject_target__call(struct hs_inject_target *target, uint64_t stub, uint6
     if (target->arch->save(&borrowed) || ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed.mask))
         return hs_error__set(error, ESRCH, "thread %d has ended", (int)thread->tid);
     size_t length = target->arch->stub(code, &borrowed, done);
-    int failed = hs_inject_target__write(target, stub, code, length);
+    int failed = length ? hs_inject_target__write(target, stub, code, length) : -E2BIG;
     if (failed)
         return hs_inject_target__not_written(target, failed, error);
     if (carry_out(target, thread, &borrowed, call, result))
@@ -539,6 +544,23 @@ static int go_to_program(pid_t pid)
     }
 }
 
+int hs_inject_target__hold(struct hs_inject_target *target, pid_t pid, bool *executed, struct hs_error *error)
+{
+    *executed = false;
+    int failed = hs_inject_target__open(target, pid, error);
+    target->threads = failed ? NULL : malloc(sizeof *target->threads);
+    if (!failed && !target->threads)
+        failed = hs_error__set(error, ENOMEM, "out of memory");
+    if (failed)
+        return failed;
+    target->threads[0] = (struct hs_thread_stop){.tid = pid};
+    target->thread_count = target->thread_room = 1;
+    target->is_starting = true;
+    // The first system call from here would be the end of execve.
+    *executed = leave_call(target, &target->threads[0]);
+    return 0;
+}
+
 int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *executed, struct hs_error *error)
 {
     int status;
@@ -561,20 +583,10 @@ int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *ex
     kill(pid, SIGCONT);
     if (!go_to_program(pid))
         return 0;
-    int failed = hs_inject_target__open(target, pid, error);
-    target->threads = failed ? NULL : malloc(sizeof *target->threads);
-    if (!failed && !target->threads)
-        failed = hs_error__set(error, ENOMEM, "out of memory");
-    if (failed) {
+    int failed = hs_inject_target__hold(target, pid, executed, error);
+    if (failed)
         ptrace(PTRACE_DETACH, pid, 0, 0);
-        return failed;
-    }
-    target->threads[0] = (struct hs_thread_stop){.tid = pid};
-    target->thread_count = target->thread_room = 1;
-    target->is_starting = true;
-    // The first system call from here would be the end of execve.
-    *executed = leave_call(target, &target->threads[0]);
-    return 0;
+    return failed;
 }
 
 struct trap {
@@ -635,5 +647,18 @@ int hs_inject_target__run_to(struct hs_inject_target *target, uint64_t address, 
         hs_inject_target__write(target, trap.at, trap.before, arch->trap_length) || arch->go_to(thread->tid, address) ||
         !leave_call(target, thread))
         return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
+    return 0;
+}
+
+int hs_inject_target__step(struct hs_inject_target *target, struct hs_error *error)
+{
+    struct hs_thread_stop *thread = &target->threads[0];
+    int status, signal_number = 0;
+    do {
+        if (ptrace(PTRACE_SINGLESTEP, thread->tid, 0, (void *)(intptr_t)signal_number) ||
+            !next_status(target, thread, &status) || !WIFSTOPPED(status))
+            return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
+        signal_number = status >> 16 ? 0 : WSTOPSIG(status);
+    } while (signal_number != SIGTRAP);
     return 0;
 }

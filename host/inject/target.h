@@ -39,9 +39,15 @@ int hs_inject_target__open(struct hs_inject_target *target, pid_t pid, struct hs
 // A stopped child that is about to execute a program: goes to that program's first instruction and stays there.
 // *executed becomes false if the child has ended.
 int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *executed, struct hs_error *error);
+// The same for a traced process that is stopped behind its execve.
+int hs_inject_target__hold(struct hs_inject_target *target, pid_t pid, bool *executed, struct hs_error *error);
 // Has the only thread of a process that starts run to an instruction, and stops it there.
 int hs_inject_target__run_to(struct hs_inject_target *target, uint64_t address, struct hs_error *error);
+// Has it carry out one instruction. The stop behind it is none from which it can carry out a call.
+int hs_inject_target__step(struct hs_inject_target *target, struct hs_error *error);
 void hs_inject_target__close(struct hs_inject_target *target); // also lets go of stopped threads
+// They stay stopped, and traced by this process.
+void hs_inject_target__keep(struct hs_inject_target *target);
 
 int hs_inject_target__read_mappings(struct hs_inject_target *target, struct hs_error *error);
 

@@ -2,7 +2,7 @@
 //
 // heapsonde-attach: attaches to processes of a machine that has no heapsonde command. It is linked statically and
 // needs nothing there but /proc. 'heapsonde attach --on' sends it to a board and speaks to it by --until-input-ends,
-// --pipe and --names.
+// --pipe, --names and --detach-by.
 #include "host/onboard/names.h"
 #include "host/onboard/wait.h"
 #ifdef HEAPSONDE_HAS_INJECTOR
@@ -42,6 +42,7 @@ static const char help[] =
 
 struct onboard {
     const char *output, *library, *pipe, *names, *symbols, *places;
+    const char *detach; // the command that ends a recording, before the process's number
     bool samples, force, quiet, detaches;
     struct hs_wait wait;
 };
@@ -87,7 +88,7 @@ static pid_t read_process(const char *text)
     return errno || *end || end == text || number <= 0 || number > INT_MAX ? 0 : (pid_t)number;
 }
 
-enum { LIBRARY = 256, FOR, SAMPLE, SYMBOLS, PLACES, FORCE, DETACH, PIPE, UNTIL_INPUT_ENDS, NAMES, HELP };
+enum { LIBRARY = 256, FOR, SAMPLE, SYMBOLS, PLACES, FORCE, DETACH, PIPE, UNTIL_INPUT_ENDS, NAMES, DETACH_BY, HELP };
 
 static const struct option options[] = {
     {"output", required_argument, NULL, 'o'},
@@ -102,6 +103,7 @@ static const struct option options[] = {
     {"pipe", required_argument, NULL, PIPE},
     {"until-input-ends", no_argument, NULL, UNTIL_INPUT_ENDS},
     {"names", required_argument, NULL, NAMES},
+    {"detach-by", required_argument, NULL, DETACH_BY},
     {"help", no_argument, NULL, HELP},
     {0},
 };
@@ -132,6 +134,8 @@ static int take_option(struct onboard *onboard, int option)
         onboard->wait.until_input_ends = true;
     else if (option == NAMES)
         onboard->names = optarg;
+    else if (option == DETACH_BY)
+        onboard->detach = optarg;
     else if (option == '?')
         return USAGE;
     return 0;
@@ -313,6 +317,7 @@ static int attach(struct onboard *onboard, pid_t pid)
                                         .library = library,
                                         .samples = onboard->samples,
                                         .force = onboard->force,
+                                        .detach = onboard->detach ? onboard->detach : "heapsonde-attach --detach",
                                         .named = {onboard->symbols, onboard->places}};
     if (hs_named_allocators__check(&request.named, &error))
         return complain(USAGE, "%s", error.message);

@@ -6,6 +6,7 @@
 #include "arch/system.h"
 #include "runtime/prof/control.h"
 #include "runtime/prof/dump_facts.h"
+#include "runtime/rights.h"
 #include "shims/common/heap_info.h"
 #include "shims/prof/adopted.h"
 #include "shims/prof/hooks.h"
@@ -23,6 +24,7 @@ HS_EXPORT struct hs_attach_table heapsonde_attach = {
     .real = (uintptr_t *)&hs_real,
     .names = hs_real__names,
     .resolved = (uint32_t *)&hs_real__state,
+    .trusted = &hs_rights__are_given,
     .begin = begin,
     .end = end,
     .mode = &mode,

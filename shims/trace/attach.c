@@ -7,6 +7,7 @@
 #include "runtime/journal.h"
 #include "runtime/process.h"
 #include "runtime/python.h"
+#include "runtime/rights.h"
 #include "runtime/text.h"
 #include "runtime/threads.h"
 #include "shims/common/heap_info.h"
@@ -21,6 +22,7 @@ HS_EXPORT struct hs_attach_table heapsonde_attach = {
     .real = (uintptr_t *)&hs_real,
     .names = hs_real__names,
     .resolved = (uint32_t *)&hs_real__state,
+    .trusted = &hs_rights__are_given,
     .begin = begin,
     .end = hs_process__detach,
     .mode = (uint32_t **)&hs_shared,

@@ -57,6 +57,7 @@ START_TEST(test_usage)
     expect_complaint(2, "fleet growth", "needs an action and a database", "heapsonde fleet [OPTIONS] ACTION");
     expect_complaint(2, "run", "program", "heapsonde run [OPTIONS] [--] PROGRAM");
     expect_complaint(2, "run --follow-children -o one.dat -- true", "one.dat", "%p");
+    expect_complaint(2, "run --follow-children=all -- true", "'all'", "give one of: trace");
     expect_complaint(2, "run --cull 1s -- true", "'1s'", "whole number");
 }
 END_TEST

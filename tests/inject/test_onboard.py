@@ -68,7 +68,7 @@ def refused(target):
         assert said in message and message.startswith(('heapsonde-attach: ', target.program)), (words, message)
     assert 'Usage: ' in target.on_board('--help')
     target.attach()
-    assert 'is recorded already' in target.on_board(pid, expected=1)
+    assert f"is recorded already; 'heapsonde-attach --detach {pid}' ends that" in target.on_board(pid, expected=1)
     target.detach()
     assert target.state() == before, (before, target.state())
 

@@ -10,7 +10,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../inject'))
 import test_attach  # noqa: E402
 from running import COMMAND  # noqa: E402
-from test_on import Board  # noqa: E402
+from test_on import MAY_MOUNT, Board  # noqa: E402
 
 PROGRAM = os.environ.get('HEAPSONDE_TEST_TARGET')
 
@@ -18,10 +18,10 @@ PROGRAM = os.environ.get('HEAPSONDE_TEST_TARGET')
 class Attached:
     """Mixed into a Board: processes of it are attached to."""
 
-    def target(self, with_own_tmp=False, user=None):
+    def target(self, with_own_tmp=False, user=None, program=PROGRAM):
         if not PROGRAM:
             self.skipTest('heapsonde-attach is not built')
-        target = test_attach.Target(PROGRAM, '/', with_own_tmp, user)
+        target = test_attach.Target(program, '/', with_own_tmp, user)
         target.folder = self.folder
         self.addCleanup(target.process.stdin.close)
         self.addCleanup(target.process.stdout.close)
@@ -126,6 +126,24 @@ class Here(Attached, Board):
         self.assertIn('made_while_it_runs;allocate_below', self.names())
         target.leave()
 
+    @unittest.skipUnless(MAY_MOUNT and PROGRAM and not os.path.realpath(PROGRAM).startswith('/tmp/'), 'needs a /tmp of its own')
+    def test_names_of_another_user(self):
+        """A process with mounts of its own can show there what it may not read."""
+        program = os.path.join(self.folder, 'other')
+        with open(program, 'w', encoding='utf-8') as file:
+            file.write(f"#!/bin/sh\nexec unshare -m sh -c 'mount -t tmpfs none /tmp && exec setpriv --reuid 65534 --clear-groups \"{PROGRAM}\"'\n")
+        os.chmod(program, 0o755)
+        target = self.target(program=program)
+        for owner, is_taken in ((65534, True), (0, False)):
+            command = self.attach(target)
+            self.assertEqual(target.ask('made'), 0)
+            os.chown(f'/proc/{target.pid}/root/tmp/perf-{target.pid}.map', owner, owner)
+            command.send_signal(signal.SIGTERM)
+            self.end(command)
+            self.assertEqual('made_while_it_runs' in self.names(), is_taken)
+            os.remove(f'/proc/{target.pid}/root/tmp/perf-{target.pid}.map')
+        target.leave()
+
     def test_names_of_a_run(self):
         """run --on takes them, too."""
         command = subprocess.Popen([COMMAND, 'run', '--on', self.way, '-o', 't.dat', '--', PROGRAM], cwd=self.folder, env=self.variables({}),
@@ -189,6 +207,29 @@ class Here(Attached, Board):
         self.report(os.path.join('dumps', os.listdir(os.path.join(self.folder, 'dumps'))[0]))
         target.leave()
 
+    def test_killed_there(self):
+        """As where memory is short: the recording ends, and nothing is left."""
+        target = self.target()
+        before = target.state()
+        command = self.attach(target)
+        allocated = target.ask('work 20')
+        attaching = [number for number in filter(str.isdigit, os.listdir('/proc')) if self.there in self.first_word(number)]
+        self.assertEqual(len(attaching), 1)
+        os.kill(int(attaching[0]), signal.SIGKILL)
+        errors = self.end(command, 1)
+        self.assertIn(f"exit status 137 on {self.way}; 'heapsonde detach --on \"{self.way}\" {target.pid}' ends", errors)
+        self.assertEqual(self.allocations(), allocated)
+        self.assertEqual(target.state(), before)
+        target.leave()
+
+    @staticmethod
+    def first_word(number):
+        try:
+            with open(f'/proc/{number}/cmdline', encoding='utf-8', errors='replace') as file:
+                return file.read().split('\0')[0]
+        except OSError:
+            return ''
+
     def test_cut(self):
         """Whoever carries the sessions is killed."""
         carrier = os.path.join(self.folder, 'carrier')
@@ -240,7 +281,7 @@ class Here(Attached, Board):
         target.attach('local.dat')
         done = self.command('attach', '--on', self.way, pid)
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn('is recorded already', done.stderr)
+        self.assertIn(f"is recorded already; 'heapsonde detach --on \"{self.way}\" {pid}' ends that", done.stderr)
         target.detach()
         self.assertEqual(target.state(), before)
         self.assert_nothing_left()

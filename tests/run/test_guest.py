@@ -18,7 +18,9 @@ BOX = os.environ["HEAPSONDE_TEST_BOX"]
 PROXY = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../qemu/guest/ssh_proxy")
 PYTHON = os.path.join(ROOT, "usr/bin/python3.11")
 WHOLE = os.environ.get("HEAPSONDE_TEST_WHOLE") == "yes"
-TARGET = os.path.normpath(os.path.join(PROGRAMS, "../../bin/attach_dynamic"))
+BUILD = os.path.normpath(os.path.join(PROGRAMS, "../.."))
+# The build for AArch64 leaves attaching to the one of the command for it (qemu/host).
+TARGET = os.path.join(BUILD + "-host" if os.path.basename(BUILD) == "aarch64" else BUILD, "bin/attach_dynamic")
 
 
 class Guest(Board):
