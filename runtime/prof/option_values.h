@@ -61,6 +61,10 @@ struct hs_prof_options {
     bool dump_on_exit_paths;   // experimental_hs_final_always: the final dump also on _exit and quick_exit of forked
                                // children
     bool control;              // experimental_hs_control: the control socket; default: as `prof`
+};
+
+// Apart from the rest, which is not zero at first: what is zero takes no room in the shim's file.
+struct hs_prof_texts {
     char control_path[108];    // experimental_hs_control_path; empty: the default place
     char prefix[HS_PROF_PATH]; // prof_prefix
     char name_template[HS_PROF_PATH]; // experimental_hs_name: file names with %p %t %T %s %k %h %e %n %%; empty:
@@ -68,5 +72,6 @@ struct hs_prof_options {
 };
 
 extern struct hs_prof_options hs_prof_options;
+extern struct hs_prof_texts hs_prof_texts;
 
 #endif
