@@ -266,8 +266,8 @@ static bool set_option(const struct option *option, const char *value)
     case OPTION_POLICY:
         known = parse_choice(value, "drop,block,spill,", &choice);
         *(enum hs_stream_policy *)field = choice == 0   ? HS_POLICY_DROP
-                                                  : choice == 1 ? HS_POLICY_BLOCK
-                                                                : HS_POLICY_SPILL;
+                                          : choice == 1 ? HS_POLICY_BLOCK
+                                                        : HS_POLICY_SPILL;
         break;
     case OPTION_EVENTS:
         known = parse_events(value, field);

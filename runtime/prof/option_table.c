@@ -27,11 +27,11 @@ struct hs_prof_texts hs_prof_texts;
 // A list of OPTION(key, text, choices, minimum, maximum, place, object, field, kind, limits).
 #define NUMBER(key, field, kind, limits, minimum, maximum)                                                             \
     OPTION(key, "", "", minimum, maximum, SAMPLER, hs_prof_options, field, kind, limits)
-#define BOOLEAN(key, field) NUMBER(key, field, BOOLEAN, REJECTS, 0, 0)
-#define TEXT(key, field) OPTION(key, "", "", 0, 0, TEXTS, hs_prof_texts, field, TEXT, REJECTS)
-#define LETTERS(key, field) NUMBER(key, field, LETTERS, REJECTS, 0, 0)
+#define BOOLEAN(key, field)         NUMBER(key, field, BOOLEAN, REJECTS, 0, 0)
+#define TEXT(key, field)            OPTION(key, "", "", 0, 0, TEXTS, hs_prof_texts, field, TEXT, REJECTS)
+#define LETTERS(key, field)         NUMBER(key, field, LETTERS, REJECTS, 0, 0)
 #define CHOICE(key, field, choices) OPTION(key, "", choices, 0, 0, SAMPLER, hs_prof_options, field, CHOICE, REJECTS)
-#define SIZE(key, field, minimum) NUMBER(key, field, SIZE, REJECTS, minimum, ANY)
+#define SIZE(key, field, minimum)   NUMBER(key, field, SIZE, REJECTS, minimum, ANY)
 
 // Options that the recording shim reads only from the environment.
 #define CONFIGURED(key, field, choices, kind) OPTION(key, "", choices, 0, ANY, CONFIG, hs_config, field, kind, REJECTS)
@@ -40,13 +40,13 @@ struct hs_prof_texts hs_prof_texts;
 #define OTHER(key, initial, choices, kind, limits, minimum, maximum)                                                   \
     OPTION(key, initial, choices, minimum, maximum, NOWHERE, hs_prof_options, prof, kind, limits)
 #define IGNORED(key, initial, kind, limits, minimum, maximum) OTHER(key, initial, "", kind, limits, minimum, maximum)
-#define IGNORED_BOOLEAN(key, initial) IGNORED(key, initial, BOOLEAN, REJECTS, 0, 0)
+#define IGNORED_BOOLEAN(key, initial)                         IGNORED(key, initial, BOOLEAN, REJECTS, 0, 0)
 #define IGNORED_UNSIGNED(key, initial, limits, minimum, maximum)                                                       \
     IGNORED(key, initial, UNSIGNED, limits, minimum, maximum)
 #define IGNORED_SIGNED(key, initial, minimum, maximum) IGNORED(key, initial, SIGNED, REJECTS, minimum, maximum)
-#define IGNORED_TEXT(key, initial) IGNORED(key, initial, TEXT, REJECTS, 0, 0)
-#define IGNORED_RANGES(key, initial) IGNORED(key, initial, RANGES, REJECTS, 0, 0)
-#define IGNORED_CHOICE(key, initial, choices) OTHER(key, initial, choices, CHOICE, REJECTS, 0, 0)
+#define IGNORED_TEXT(key, initial)                     IGNORED(key, initial, TEXT, REJECTS, 0, 0)
+#define IGNORED_RANGES(key, initial)                   IGNORED(key, initial, RANGES, REJECTS, 0, 0)
+#define IGNORED_CHOICE(key, initial, choices)          OTHER(key, initial, choices, CHOICE, REJECTS, 0, 0)
 
 #define OPTIONS                                                                                                        \
     BOOLEAN(prof, prof)                                                                                                \

@@ -120,7 +120,7 @@ static bool calls_malloc(const struct operator* operator)
 
 // Rare cases are handled by one function for all operators. They jump to it, so that it sees their caller as its own.
 static __attribute__((noinline)) void *make_rarely(uintptr_t size, uintptr_t second, uintptr_t third,
-                                            struct operator* operator)
+                                                   struct operator* operator)
 {
     hs_operator_function *real = real_of(operator);
     if (calls_malloc(operator))
@@ -134,7 +134,7 @@ static __attribute__((noinline)) void *make_rarely(uintptr_t size, uintptr_t sec
 }
 
 static __attribute__((noinline)) void *destroy_rarely(uintptr_t block, uintptr_t second, uintptr_t third,
-                                               struct operator* operator)
+                                                      struct operator* operator)
 {
     hs_operator_function *real = real_of(operator);
     if (calls_malloc(operator))
@@ -162,8 +162,7 @@ static __attribute__((noinline)) void *destroy_rarely(uintptr_t block, uintptr_t
     HS_EXPORT hs_operator_function symbol;                                                                             \
     HS_EXPORT void *symbol(uintptr_t first, uintptr_t second, uintptr_t third, struct operator* unknown)               \
     {                                                                                                                  \
-        static struct operator operator= {                                                                             \
-            .now = rare, .names = #symbol "\0" other, .kind = what, .frees = frees_};                                  \
+        static struct operator operator= {.now = rare, .names = #symbol "\0" other, .kind = what, .frees = frees_};    \
         (void)unknown;                                                                                                 \
         return atomic_load_explicit(&operator.now, memory_order_relaxed)(first, second, third, &operator);             \
     }

@@ -77,7 +77,7 @@ struct hs_node {
     } by;
 };
 
-#define HS_NODE_COUNT(table) (sizeof(table) / sizeof *(table))
+#define HS_NODE_COUNT(table)   (sizeof(table) / sizeof *(table))
 #define HS_BRANCH(name, table) HS_FAR_BRANCH(name, table, HS_NODE_COUNT(table))
 
 // A branch whose table is in another file.
@@ -114,8 +114,8 @@ struct hs_node {
 #define HS_OPTION(name, type, field)                                                                                   \
     HS_STORED(name, type, HS_FROM_OPTION, {.number = offsetof(struct hs_prof_options, field)})
 #define HS_NUMBER(name, type, number_) HS_STORED(name, type, HS_FROM_NUMBER, {.number = number_})
-#define HS_REMEMBERED(name, type) HS_STORED(name, type, HS_FROM_ALLOCATOR, {0})
-#define HS_ABSENT(name) HS_LEAF(name, HS_TYPE_NONE, HS_ACCESS_ABSENT, HS_NEEDS_NOTHING, NULL, NULL)
+#define HS_REMEMBERED(name, type)      HS_STORED(name, type, HS_FROM_ALLOCATOR, {0})
+#define HS_ABSENT(name)                HS_LEAF(name, HS_TYPE_NONE, HS_ACCESS_ABSENT, HS_NEEDS_NOTHING, NULL, NULL)
 
 #pragma GCC visibility push(hidden)
 extern const struct hs_node hs_nodes_root;
