@@ -68,7 +68,10 @@ endif()
 # Where gcc can, what is compiled for size is optimised across files in the shims, which makes them 5 to 9 % smaller:
 # cmake/link_time_options.txt, with arch/NAME/link_time_options.txt behind it (how large a function that is called once may
 # be to be inlined is found by trial). What is fast stays as its file was compiled, and so does what
-# cmake/plain_sources.txt names. -Os is there since gcc takes the options of linking for some of the code.
+# cmake/plain_sources.txt names. -Os is there since gcc takes the options of linking for some of the code. On AMD64 and AArch64
+# the code that is optimised across files has no unwind tables in memory, as on MIPS64: they were a sixth of the file. A signal
+# in there is unwound by analysis, which is right at all calls (tests/analysis/), and .debug_frame is with the symbols. What
+# exceptions pass through keeps its tables, and is therefore in cmake/plain_sources.txt (tests/shim_build/throwing).
 heapsonde_lines(HEAPSONDE_PLAIN_SOURCES ${CMAKE_CURRENT_LIST_DIR}/plain_sources.txt)
 heapsonde_lines(options ${CMAKE_CURRENT_LIST_DIR}/link_time_options.txt)
 if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/link_time_options.txt)

@@ -28,6 +28,11 @@ PARTS = {
     "c": ("glibc", "LGPL-2.1-or-later", "libc6-dev", None),
 }
 STATIC_ALWAYS = ["iberty"]
+# What a command loads when it is needed, by the name that is in its file; it works without.
+LOADED = {
+    b"libcurl.so.4": ("curl", "curl", "libcurl4-gnutls-dev", "libcurl"),
+    b"libmosquitto.so.1": ("libmosquitto", "EPL-2.0 OR BSD-3-Clause", "libmosquitto-dev", "libmosquitto"),
+}
 LICENCES = "share/doc/heapsonde/licences"
 COMMON = "/usr/share/common-licenses"
 BUNDLED = ("BearSSL",)
@@ -68,6 +73,13 @@ def linked_with(binary, link_line):
         return shared, STATIC_ALWAYS
     named = [re.sub(r"^(-l|.*/lib)|\.a$", "", word) for word in words if word.startswith("-l") or word.endswith(".a")]
     return [], [name for name in named if name in PARTS] + STATIC_ALWAYS + ["c"]
+
+
+def loaded_by(binary):
+    """The libraries that a command may load: the lines of LOADED."""
+    with open(binary, "rb") as file:
+        content = file.read()
+    return [part for name, part in LOADED.items() if name + b"\0" in content]
 
 
 def keep_licence(folder, name, debian):
@@ -139,6 +151,10 @@ def write(version, source, folder, link_line):
             add(relation, name, version_of(debian, module, library_folder(source, binary)), licence)
             if relation == "STATIC_LINK":
                 keep_licence(folder, name, debian)
+    for name, licence, debian, module in loaded_by(binary):
+        part = package(name, version_of(debian, module, library_folder(source, binary)), licence)
+        packages[part["SPDXID"]] = part
+        relations.append((part["SPDXID"], "OPTIONAL_DEPENDENCY_OF", own["SPDXID"]))
     files = installed_files(folder)
     relations += [(own["SPDXID"], "CONTAINS", file["SPDXID"]) for file in files]
     name = os.path.basename(folder)

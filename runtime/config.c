@@ -31,62 +31,75 @@ enum option_kind {
     OPTION_UID
 };
 
-struct option {
-    const char *name;
-    enum option_kind kind;
-    void *value;
+// Names, kinds and fields of hs_config. They become offsets: each address would take a relocation in the shims' files.
+#define OPTIONS(OPTION)                                                                                                \
+    OPTION(OUTPUT, TEXT, output)                                                                                       \
+    OPTION(LOGFILE, TEXT, log_file)                                                                                    \
+    OPTION(INCLUDE_FILE, TEXT, include)                                                                                \
+    OPTION(LOG, LEVEL, log_level)                                                                                      \
+    OPTION(LOGFILE_ROTATE_WHEN_BIGGER_THAN, NUMBER, log_rotate_bytes)                                                  \
+    OPTION(DISABLE_BY_DEFAULT, BOOLEAN, disabled)                                                                      \
+    OPTION(GRAB_BACKTRACES_ON_FREE, BOOLEAN, free_stacks)                                                              \
+    OPTION(USE_SHADOW_STACK, BOOLEAN, memo)                                                                            \
+    OPTION(PYTHON, BOOLEAN, python)                                                                                    \
+    OPTION(ZERO_MEMORY, BOOLEAN, zero_memory)                                                                          \
+    OPTION(TRACK_CHILD_PROCESSES, BOOLEAN, track_children)                                                             \
+    OPTION(WRITE_BINARIES_TO_OUTPUT, BOOLEAN, embed_binaries)                                                          \
+    OPTION(GATHER_MMAP_CALLS, BOOLEAN, maps)                                                                           \
+    OPTION(GATHER_MAPS, BOOLEAN, maps)                                                                                 \
+    OPTION(REGISTER_SIGUSR1, BOOLEAN, sigusr1)                                                                         \
+    OPTION(REGISTER_SIGUSR2, BOOLEAN, sigusr2)                                                                         \
+    OPTION(KEEP_DEEPBIND, BOOLEAN, keep_deepbind)                                                                      \
+    OPTION(WRITER, WRITER, inline_writer)                                                                              \
+    OPTION(CULL_TEMPORARY_ALLOCATIONS, BOOLEAN, cull)                                                                  \
+    OPTION(TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD, NUMBER, cull_threshold_ms)                                         \
+    OPTION(TEMPORARY_ALLOCATION_PENDING_THRESHOLD, NUMBER, cull_pending)                                               \
+    OPTION(MEMORY, NUMBER, memory)                                                                                     \
+    OPTION(MAX_DEPTH, NUMBER, max_depth)                                                                               \
+    OPTION(MODE, MODE, aggregate)                                                                                      \
+    OPTION(AGGREGATE_INTERVAL, NUMBER, aggregate_interval)                                                             \
+    OPTION(AGGREGATE_STACKS, NUMBER, aggregate_stacks)                                                                 \
+    OPTION(AGGREGATE_MEMORY, NUMBER, aggregate_memory)                                                                 \
+    OPTION(EVENTS, EVENTS, events)                                                                                     \
+    OPTION(CPU_FREQUENCY, NUMBER, cpu_frequency)                                                                       \
+    OPTION(CALL_CHAINS, BOOLEAN, call_chains)                                                                          \
+    OPTION(CPU_CLOCK, CPU_CLOCK, cycles)                                                                               \
+    OPTION(FAULT_STACKS, NUMBER, fault_stacks)                                                                         \
+    OPTION(SWITCH_STACKS, NUMBER, switch_stacks)                                                                       \
+    OPTION(UNWINDER, UNWINDER, kernel_stacks)                                                                          \
+    OPTION(STACK_COPY, NUMBER, stack_copy)                                                                             \
+    OPTION(STACKS, STACKS, deferred_stacks)                                                                            \
+    OPTION(ENABLE_SERVER, BOOLEAN, server)                                                                             \
+    OPTION(ENABLE_BROADCAST, BOOLEAN, broadcast)                                                                       \
+    OPTION(INSECURE, BOOLEAN, insecure)                                                                                \
+    OPTION(BASE_SERVER_PORT, NUMBER, base_server_port)                                                                 \
+    OPTION(CONNECT, TEXT, connect)                                                                                     \
+    OPTION(KEY_FILE, TEXT, key_file)                                                                                   \
+    OPTION(DEVICE, TEXT, device)                                                                                       \
+    OPTION(LABELS, TEXT, labels)                                                                                       \
+    OPTION(STREAM_POLICY, POLICY, policy)                                                                              \
+    OPTION(STREAM_BUFFER, NUMBER, stream_buffer)                                                                       \
+    OPTION(SPILL_FILE, TEXT, spill_file)                                                                               \
+    OPTION(SPILL_SIZE, NUMBER, spill_size)                                                                             \
+    OPTION(CHOWN_OUTPUT_TO, UID, chown_to)
+
+static const struct option_names {
+#define NAME(name, kind, field) char name[sizeof #name];
+    OPTIONS(NAME)
+#undef NAME
+} option_names = {
+#define NAME(name, kind, field) #name,
+    OPTIONS(NAME)
+#undef NAME
 };
 
-static const struct option options[] = {
-    {"OUTPUT", OPTION_TEXT, hs_config.output},
-    {"LOGFILE", OPTION_TEXT, hs_config.log_file},
-    {"INCLUDE_FILE", OPTION_TEXT, hs_config.include},
-    {"LOG", OPTION_LEVEL, &hs_config.log_level},
-    {"LOGFILE_ROTATE_WHEN_BIGGER_THAN", OPTION_NUMBER, &hs_config.log_rotate_bytes},
-    {"DISABLE_BY_DEFAULT", OPTION_BOOLEAN, &hs_config.disabled},
-    {"GRAB_BACKTRACES_ON_FREE", OPTION_BOOLEAN, &hs_config.free_stacks},
-    {"USE_SHADOW_STACK", OPTION_BOOLEAN, &hs_config.memo},
-    {"PYTHON", OPTION_BOOLEAN, &hs_config.python},
-    {"ZERO_MEMORY", OPTION_BOOLEAN, &hs_config.zero_memory},
-    {"TRACK_CHILD_PROCESSES", OPTION_BOOLEAN, &hs_config.track_children},
-    {"WRITE_BINARIES_TO_OUTPUT", OPTION_BOOLEAN, &hs_config.embed_binaries},
-    {"GATHER_MMAP_CALLS", OPTION_BOOLEAN, &hs_config.maps},
-    {"GATHER_MAPS", OPTION_BOOLEAN, &hs_config.maps},
-    {"REGISTER_SIGUSR1", OPTION_BOOLEAN, &hs_config.sigusr1},
-    {"REGISTER_SIGUSR2", OPTION_BOOLEAN, &hs_config.sigusr2},
-    {"KEEP_DEEPBIND", OPTION_BOOLEAN, &hs_config.keep_deepbind},
-    {"WRITER", OPTION_WRITER, &hs_config.inline_writer},
-    {"CULL_TEMPORARY_ALLOCATIONS", OPTION_BOOLEAN, &hs_config.cull},
-    {"TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD", OPTION_NUMBER, &hs_config.cull_threshold_ms},
-    {"TEMPORARY_ALLOCATION_PENDING_THRESHOLD", OPTION_NUMBER, &hs_config.cull_pending},
-    {"MEMORY", OPTION_NUMBER, &hs_config.memory},
-    {"MAX_DEPTH", OPTION_NUMBER, &hs_config.max_depth},
-    {"MODE", OPTION_MODE, &hs_config.aggregate},
-    {"AGGREGATE_INTERVAL", OPTION_NUMBER, &hs_config.aggregate_interval},
-    {"AGGREGATE_STACKS", OPTION_NUMBER, &hs_config.aggregate_stacks},
-    {"AGGREGATE_MEMORY", OPTION_NUMBER, &hs_config.aggregate_memory},
-    {"EVENTS", OPTION_EVENTS, &hs_config.events},
-    {"CPU_FREQUENCY", OPTION_NUMBER, &hs_config.cpu_frequency},
-    {"CALL_CHAINS", OPTION_BOOLEAN, &hs_config.call_chains},
-    {"CPU_CLOCK", OPTION_CPU_CLOCK, &hs_config.cycles},
-    {"FAULT_STACKS", OPTION_NUMBER, &hs_config.fault_stacks},
-    {"SWITCH_STACKS", OPTION_NUMBER, &hs_config.switch_stacks},
-    {"UNWINDER", OPTION_UNWINDER, &hs_config.kernel_stacks},
-    {"STACK_COPY", OPTION_NUMBER, &hs_config.stack_copy},
-    {"STACKS", OPTION_STACKS, &hs_config.deferred_stacks},
-    {"ENABLE_SERVER", OPTION_BOOLEAN, &hs_config.server},
-    {"ENABLE_BROADCAST", OPTION_BOOLEAN, &hs_config.broadcast},
-    {"INSECURE", OPTION_BOOLEAN, &hs_config.insecure},
-    {"BASE_SERVER_PORT", OPTION_NUMBER, &hs_config.base_server_port},
-    {"CONNECT", OPTION_TEXT, hs_config.connect},
-    {"KEY_FILE", OPTION_TEXT, hs_config.key_file},
-    {"DEVICE", OPTION_TEXT, hs_config.device},
-    {"LABELS", OPTION_TEXT, hs_config.labels},
-    {"STREAM_POLICY", OPTION_POLICY, &hs_config.policy},
-    {"STREAM_BUFFER", OPTION_NUMBER, &hs_config.stream_buffer},
-    {"SPILL_FILE", OPTION_TEXT, hs_config.spill_file},
-    {"SPILL_SIZE", OPTION_NUMBER, &hs_config.spill_size},
-    {"CHOWN_OUTPUT_TO", OPTION_UID, &hs_config.chown_to},
+static const struct option {
+    uint32_t name : 12, value : 15, kind : 5;
+} options[] = {
+#define PLACES(name, kind, field)                                                                                      \
+    {offsetof(struct option_names, name), offsetof(struct hs_config, field), OPTION_##kind},
+    OPTIONS(PLACES)
+#undef PLACES
 };
 
 // Walks the environment: libc's while it has one, else (before libc is initialised) the kernel's copy.
@@ -217,53 +230,54 @@ static void set_text(char *to, const char *value)
 // Returns whether the value is understood; an empty one is as good as none.
 static bool set_option(const struct option *option, const char *value)
 {
+    void *field = (uint8_t *)&hs_config + option->value;
     uint64_t number;
     unsigned choice;
     bool known = true;
     switch (option->kind) {
     case OPTION_BOOLEAN:
-        known = parse_switch(value, "0,1,false,true,", option->value);
+        known = parse_switch(value, "0,1,false,true,", field);
         break;
     case OPTION_NUMBER:
         if ((known = parse_number(value, &number)))
-            *(uint64_t *)option->value = number;
+            *(uint64_t *)field = number;
         break;
     case OPTION_TEXT:
         if ((known = hs_text__length(value) < HS_CONFIG_TEXT))
-            set_text(option->value, value);
+            set_text(field, value);
         break;
     case OPTION_LEVEL:
         known = parse_choice(value, "off,error,warn,info,debug,trace,", &choice);
         hs_config.says_obstacles = hs_config.says_obstacles && !known;
-        *(enum hs_log_level *)option->value = choice > HS_LOG_DEBUG ? HS_LOG_DEBUG : (enum hs_log_level)choice;
+        *(enum hs_log_level *)field = choice > HS_LOG_DEBUG ? HS_LOG_DEBUG : (enum hs_log_level)choice;
         break;
     case OPTION_WRITER:
-        known = parse_switch(value, "thread,inline,", option->value);
+        known = parse_switch(value, "thread,inline,", field);
         break;
     case OPTION_CPU_CLOCK:
-        known = parse_switch(value, "time,cycles,", option->value);
+        known = parse_switch(value, "time,cycles,", field);
         break;
     case OPTION_MODE:
-        known = parse_switch(value, "events,aggregate,", option->value);
+        known = parse_switch(value, "events,aggregate,", field);
         break;
     case OPTION_STACKS:
-        known = parse_switch(value, "here,deferred,", option->value);
+        known = parse_switch(value, "here,deferred,", field);
         break;
     case OPTION_POLICY:
         known = parse_choice(value, "drop,block,spill,", &choice);
-        *(enum hs_stream_policy *)option->value = choice == 0   ? HS_POLICY_DROP
-                                                  : choice == 1 ? HS_POLICY_BLOCK
-                                                                : HS_POLICY_SPILL;
+        *(enum hs_stream_policy *)field = choice == 0   ? HS_POLICY_DROP
+                                          : choice == 1 ? HS_POLICY_BLOCK
+                                                        : HS_POLICY_SPILL;
         break;
     case OPTION_EVENTS:
-        known = parse_events(value, option->value);
+        known = parse_events(value, field);
         break;
     case OPTION_UNWINDER:
-        known = parse_unwinder(value, option->value);
+        known = parse_unwinder(value, field);
         break;
     case OPTION_UID:
         if ((known = parse_number(value, &number)))
-            *(int64_t *)option->value = (int64_t)number;
+            *(int64_t *)field = (int64_t)number;
         break;
     }
     return known || !*value;
@@ -287,8 +301,9 @@ static bool is_of_others(const char *entry)
 static bool apply_entry(const char *entry)
 {
     for (unsigned i = 0; i < sizeof options / sizeof *options; i++) {
-        size_t length = hs_text__length(options[i].name);
-        if (hs_text__starts_with(entry, options[i].name) && entry[length] == '=')
+        const char *name = (const char *)&option_names + options[i].name;
+        size_t length = hs_text__length(name);
+        if (hs_text__starts_with(entry, name) && entry[length] == '=')
             return set_option(&options[i], entry + length + 1);
     }
     return is_of_others(entry);

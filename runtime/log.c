@@ -96,7 +96,7 @@ static void add_error(struct hs_text *text, int error)
 
 void hs_log(enum hs_log_level level, const char *message, const char *detail, int error)
 {
-    static const char *const names[] = {"", "error", "warn", "info", "debug"};
+    static const char names[][6] = {"", "error", "warn", "info", "debug"};
     if (level > hs_config.log_level && !(level == HS_LOG_ERROR && hs_config.says_obstacles))
         return;
     char line[1024];

@@ -126,7 +126,7 @@ static int reserve(uint64_t offset, uint64_t length)
         return 0;
     if (result != -EOPNOTSUPP && result != -ENOSYS)
         return (int)result;
-    static const uint8_t zeros[4096];
+    static uint8_t zeros[4096]; // not const: then it would be in the file
     for (uint64_t done = 0; done < length; done += (uint64_t)result) {
         uint64_t part = length - done < sizeof zeros ? length - done : sizeof zeros;
         result = hs_system_pwrite(output.fd, zeros, (size_t)part, offset + done);

@@ -319,7 +319,7 @@ static void start_thread(bool forked)
     hs_left_over__begin();
     long result = hs_hidden_thread__start(&control.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_THREAD);
     // Under an emulator the program would see the descriptors and may close them: only for who asks for the socket.
-    if (result == -EINVAL && hs_prof_options.control_path[0]) {
+    if (result == -EINVAL && hs_prof_texts.control_path[0]) {
         control.shares_descriptors = true;
         result = hs_hidden_thread__start(&control.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_SHARED_DESCRIPTORS);
     }

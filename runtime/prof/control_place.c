@@ -195,7 +195,7 @@ static void expand_path(char *path)
 {
     struct hs_text text;
     hs_text__start(&text, path, HS_CONTROL_PATH);
-    for (const char *from = hs_prof_options.control_path; *from; from++) {
+    for (const char *from = hs_prof_texts.control_path; *from; from++) {
         if (from[0] == '%' && from[1] == 'p') {
             hs_text__add_number(&text, (uint64_t)hs_system_getpid());
             from++;
@@ -227,7 +227,7 @@ long hs_control_place__bind(char *path)
     if (fd < 0)
         return fd;
     long result = -EACCES;
-    if (hs_prof_options.control_path[0]) {
+    if (hs_prof_texts.control_path[0]) {
         expand_path(path);
         result = bind_at((int)fd, path);
     } else if (folder_in_runtime(path, user) || folder_in_tmp(path, user)) {

@@ -6,7 +6,7 @@
 enum argument { NO_ARGUMENT, SESSION, PATH, BYTES, FORMAT };
 
 static const struct word {
-    const char *name;
+    char name[10];
     enum hs_control_kind kind;
     enum argument argument;
 } words[] = {
@@ -24,7 +24,7 @@ static const struct word {
 };
 
 static const struct {
-    const char *name;
+    char name[12];
     enum hs_dump_format format;
 } formats[] = {
     {"heap_v2", HS_DUMP_HEAP_V2},       {"text", HS_DUMP_TEXT},           {"proto", HS_DUMP_PROTO},

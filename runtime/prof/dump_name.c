@@ -53,12 +53,12 @@ void hs_dump_name__set_prefix(const char *prefix)
 
 const char *hs_dump_name__prefix(void)
 {
-    return names.prefix_was_set ? names.prefix : hs_prof_options.prefix;
+    return names.prefix_was_set ? names.prefix : hs_prof_texts.prefix;
 }
 
 bool hs_dump_name__is_wanted(void)
 {
-    return !hs_streaming__replaces_files() && (hs_dump_name__prefix()[0] != 0 || hs_prof_options.name_template[0] != 0);
+    return !hs_streaming__replaces_files() && (hs_dump_name__prefix()[0] != 0 || hs_prof_texts.name_template[0] != 0);
 }
 
 static void add_namespace(struct hs_text *text)
@@ -152,7 +152,7 @@ static void add_part(struct hs_text *text, char letter, enum hs_dump_kind kind, 
 
 static void add_template(struct hs_text *text, enum hs_dump_kind kind, uint32_t sequence, uint32_t number)
 {
-    for (const char *at = hs_prof_options.name_template; *at; at++) {
+    for (const char *at = hs_prof_texts.name_template; *at; at++) {
         if (*at == '%' && at[1])
             add_part(text, *++at, kind, sequence, number);
         else
@@ -168,7 +168,7 @@ bool hs_dump_name__next(enum hs_dump_kind kind, char *name, uint32_t *number)
     uint32_t sequence = names.next++;
     *number = (*next_of(kind))++;
     hs_text__start(&text, name, HS_PROF_PATH);
-    if (hs_prof_options.name_template[0])
+    if (hs_prof_texts.name_template[0])
         add_template(&text, kind, sequence, *number);
     else
         add_standard(&text, kind, sequence, *number);

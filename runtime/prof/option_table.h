@@ -26,20 +26,35 @@ enum hs_option_limits {
     HS_OPTION_CLIPS,
 };
 
-struct hs_option {
-    const char *key;
-    const char *text;    // text of an option without a stored value if it was not given; always accepted
-    const char *choices; // words separated by |
-    int64_t minimum;
-    uint64_t maximum;
-    void *value; // NULL: only the text is kept
-    uint8_t kind, limits;
-    uint16_t size; // size of *value
+enum hs_option_place {
+    HS_OPTION_NOWHERE, // only the text is kept
+    HS_OPTION_SAMPLER, // in hs_prof_options
+    HS_OPTION_TEXTS,   // in hs_prof_texts
+    HS_OPTION_CONFIG,  // in hs_config
 };
+
+struct hs_option {
+    uint64_t maximum;
+    int16_t minimum;
+    uint16_t texts;                      // where its texts are
+    uint16_t offset, size;               // of the value, in its place
+    uint8_t kind, limits : 4, place : 4; // enum hs_option_kind, hs_option_limits, hs_option_place
+} __attribute__((packed, aligned(2)));   // there are many
 
 #pragma GCC visibility push(hidden)
 extern const struct hs_option hs_option_table[];
 extern const uint32_t hs_option_count;
+
+const char *hs_option__key(const struct hs_option *option);
+
+// The text of an option without a stored value if it was not given; always accepted.
+const char *hs_option__text(const struct hs_option *option);
+
+// Words separated by |.
+const char *hs_option__choices(const struct hs_option *option);
+
+// Where the value is stored; NULL: only the text is kept.
+void *hs_option__value(const struct hs_option *option);
 #pragma GCC visibility pop
 
 #endif

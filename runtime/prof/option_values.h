@@ -56,17 +56,22 @@ struct hs_prof_options {
     bool peak_keep_highest;          // experimental_hs_peak_keep: keep only the dump of the highest peak
     uint64_t
         max_files; // experimental_hs_max_files: number of automatic dumps to keep, 0: no limit; the oldest are removed
-    uint64_t max_total;        // experimental_hs_max_bytes: bytes of automatic dumps to keep, 0: no limit
-    uint64_t min_seconds;      // experimental_hs_min_seconds between automatic dumps of one kind
-    bool dump_on_exit_paths;   // experimental_hs_final_always: the final dump also on _exit and quick_exit of forked
-                               // children
-    bool control;              // experimental_hs_control: the control socket; default: as `prof`
-    char control_path[108];    // experimental_hs_control_path; empty: the default place
-    char prefix[HS_PROF_PATH]; // prof_prefix
+    uint64_t max_total;      // experimental_hs_max_bytes: bytes of automatic dumps to keep, 0: no limit
+    uint64_t min_seconds;    // experimental_hs_min_seconds between automatic dumps of one kind
+    bool dump_on_exit_paths; // experimental_hs_final_always: the final dump also on _exit and quick_exit of forked
+                             // children
+    bool control;            // experimental_hs_control: the control socket; default: as `prof`
+};
+
+// Apart from the rest, which is not zero at first: what is zero takes no room in the shim's file.
+struct hs_prof_texts {
+    char control_path[108];           // experimental_hs_control_path; empty: the default place
+    char prefix[HS_PROF_PATH];        // prof_prefix
     char name_template[HS_PROF_PATH]; // experimental_hs_name: file names with %p %t %T %s %k %h %e %n %%; empty:
                                       // jemalloc's
 };
 
 extern struct hs_prof_options hs_prof_options;
+extern struct hs_prof_texts hs_prof_texts;
 
 #endif

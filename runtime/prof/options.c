@@ -157,17 +157,18 @@ static bool parse_size(struct piece value, uint64_t *size)
 // For both byte orders: the value is stored in the width of the field.
 static void store(const struct hs_option *option, uint64_t number)
 {
+    void *value = hs_option__value(option);
     if (option->size == 1)
-        *(uint8_t *)option->value = (uint8_t)number;
+        *(uint8_t *)value = (uint8_t)number;
     else if (option->size == 4)
-        *(uint32_t *)option->value = (uint32_t)number;
+        *(uint32_t *)value = (uint32_t)number;
     else if (option->size == 8)
-        *(uint64_t *)option->value = number;
+        *(uint64_t *)value = number;
 }
 
 static void store_text(const struct hs_option *option, struct piece value)
 {
-    char *to = option->value;
+    char *to = hs_option__value(option);
     char *last = to + option->size - 1;
     while (value.at < value.end && to < last)
         *to++ = *value.at++;
@@ -176,7 +177,7 @@ static void store_text(const struct hs_option *option, struct piece value)
 
 static void store_letters(const struct hs_option *option, struct piece value)
 {
-    char *letters = option->value;
+    char *letters = hs_option__value(option);
     for (; value.at < value.end; value.at++) {
         size_t count = 0;
         bool wanted = false;
@@ -195,11 +196,11 @@ static enum verdict read_unsigned(const struct hs_option *option, struct piece v
 {
     if (!hs_prof_options__number(value.at, value.end, number, NULL))
         return INVALID;
-    if (*number >= (uint64_t)option->minimum && *number <= option->maximum)
+    if (*number >= (uint64_t)(int64_t)option->minimum && *number <= option->maximum)
         return ACCEPTED;
     if (option->limits == HS_OPTION_REJECTS)
         return OUT_OF_RANGE;
-    *number = *number < (uint64_t)option->minimum ? (uint64_t)option->minimum : option->maximum;
+    *number = *number < (uint64_t)(int64_t)option->minimum ? (uint64_t)(int64_t)option->minimum : option->maximum;
     return ACCEPTED;
 }
 
@@ -215,7 +216,7 @@ static enum verdict read_signed(const struct hs_option *option, struct piece val
 static enum verdict read_choice(const struct hs_option *option, struct piece value, uint64_t *number)
 {
     char word[32];
-    const char *choices = option->choices;
+    const char *choices = hs_option__choices(option);
     for (*number = 0; *choices; ++*number) {
         struct hs_text text;
         hs_text__start(&text, word, sizeof word);
@@ -280,7 +281,7 @@ static enum verdict read_size(const struct hs_option *option, struct piece value
 {
     if (!parse_size(value, number))
         return INVALID;
-    return *number < (uint64_t)option->minimum || *number > option->maximum ? OUT_OF_RANGE : ACCEPTED;
+    return *number < (uint64_t)(int64_t)option->minimum || *number > option->maximum ? OUT_OF_RANGE : ACCEPTED;
 }
 
 static enum verdict read_step(struct piece value, uint64_t *number)
@@ -367,7 +368,7 @@ static struct piece whole(const char *text)
 static uint32_t find_option(struct piece key)
 {
     uint32_t index = 0;
-    while (index < hs_option_count && !equals(key, hs_option_table[index].key))
+    while (index < hs_option_count && !equals(key, hs_option__key(&hs_option_table[index])))
         index++;
     return index;
 }
@@ -375,9 +376,9 @@ static uint32_t find_option(struct piece key)
 const char *hs_prof_options__text(const char *key)
 {
     uint32_t index = find_option(whole(key));
-    if (index == hs_option_count || hs_option_table[index].value)
+    if (index == hs_option_count || hs_option__value(&hs_option_table[index]))
         return NULL;
-    return state.given[index] ? state.given[index] : hs_option_table[index].text;
+    return state.given[index] ? state.given[index] : hs_option__text(&hs_option_table[index]);
 }
 
 // ---- pairs ----------------------------------------------------------------------------------------------------------
@@ -385,9 +386,10 @@ const char *hs_prof_options__text(const char *key)
 static void apply(uint32_t index, struct piece value, uint64_t number)
 {
     const struct hs_option *option = &hs_option_table[index];
-    if (!option->value && option->kind == HS_OPTION_UNSIGNED && !equals(value, option->text))
+    const void *to = hs_option__value(option);
+    if (!to && option->kind == HS_OPTION_UNSIGNED && !equals(value, hs_option__text(option)))
         remember_number(index, number);
-    else if (!option->value)
+    else if (!to)
         remember(index, value);
     else if (option->kind == HS_OPTION_TEXT)
         store_text(option, value);
@@ -395,9 +397,9 @@ static void apply(uint32_t index, struct piece value, uint64_t number)
         store_letters(option, value);
     else
         store(option, number);
-    state.sample_given |= option->value == &hs_prof_options.sample_bytes;
-    state.interval_given |= option->value == &hs_prof_options.interval_bytes;
-    state.control_given |= option->value == &hs_prof_options.control;
+    state.sample_given |= to == &hs_prof_options.sample_bytes;
+    state.interval_given |= to == &hs_prof_options.interval_bytes;
+    state.control_given |= to == &hs_prof_options.control;
 }
 
 static void complain(const char *what, struct piece key, struct piece value)
@@ -431,7 +433,7 @@ static void read_pair(struct piece key, struct piece value)
     uint64_t number = 0;
     const struct hs_option *option = nothing ? NULL : &hs_option_table[index];
     enum verdict verdict = nothing ? (value.at == value.end ? ACCEPTED : INVALID) : read_value(option, value, &number);
-    if (option && option->text && *option->text && equals(value, option->text))
+    if (option && *hs_option__text(option) && equals(value, hs_option__text(option)))
         verdict = ACCEPTED; // narenas:default
     if (verdict != ACCEPTED) {
         complain_of(verdict, key, value);
@@ -441,7 +443,9 @@ static void read_pair(struct piece key, struct piece value)
         apply(index, value, number);
     if (hs_prof_options.confirm_conf)
         say_pair("-- Set conf value", key, value,
-                 option && !option->value ? " (not applicable: the program's own allocator is in use)" : "");
+                 option && option->place == HS_OPTION_NOWHERE
+                     ? " (not applicable: the program's own allocator is in use)"
+                     : "");
 }
 
 static bool belongs_to_key(char character)
@@ -541,7 +545,7 @@ static const char *program_value(unsigned which)
 
 static void say_source(unsigned source, const char *value)
 {
-    static const char *const names[SOURCE_COUNT] = {
+    static const char names[SOURCE_COUNT][76] = {
         "string specified via --with-malloc-conf",
         "string pointed to by the global variable malloc_conf",
         "\"name\" of the file referenced by the symbolic link named /etc/malloc.conf",
@@ -588,6 +592,7 @@ static void derive(void)
 void hs_prof_options__begin(void)
 {
     hs_config__read(NULL);
+    __builtin_memcpy(hs_prof_texts.prefix, "jeprof", sizeof "jeprof");
     const char *const values[SOURCE_COUNT] = {
         NULL, program_value(0), system_value(), environment_value(), program_value(1),
     };

@@ -20,7 +20,7 @@ static const char *refuse(const char *text)
 static uint32_t status_of(const char *word)
 {
     static const struct {
-        const char *word;
+        char word[12];
         uint32_t status;
     } known[] = {{"request ", EINVAL}, {"busy ", EAGAIN}, {"memory ", ENOMEM}, {"system-11 ", EAGAIN}};
     for (unsigned i = 0; i < sizeof known / sizeof *known; i++)

@@ -148,7 +148,7 @@ static void add_device(uint8_t **at, const uint8_t *end)
 
 void hs_sender__describe_process(uint8_t **at, const uint8_t *end)
 {
-    static const char *const policies[] = {"block", "drop", "spill"};
+    static const char policies[][6] = {"block", "drop", "spill"};
     char path[512];
     long length = hs_system_executable(path, sizeof path - 1);
     path[length > 0 ? length : 0] = 0;

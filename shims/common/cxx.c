@@ -15,17 +15,24 @@
 // One operator: found on first use, because its library may be loaded long after the start.
 struct operator
 {
-    hs_operator_function *_Atomic now; // `real` or something shorter, where that calls malloc or free; else `rarely`
-    hs_operator_function *rarely;
-    const char *name;
-    const char *fallback;               // the unsized form, where an older library lacks the sized one
+    hs_operator_function *_Atomic now; // `real` or shorter, where that calls malloc or free; else for rare cases
+    const char *names; // behind the first may be the unsized form, where an older library lacks the sized one
     hs_operator_function *_Atomic real; // NULL: to be looked for
     struct operator* next;
     enum hs_operator_kind kind;
+    bool frees;
     atomic_bool listed;
 };
 
 static struct operator* _Atomic operators; // those that were looked for
+
+static void *make_rarely(uintptr_t size, uintptr_t second, uintptr_t third, struct operator* operator);
+static void *destroy_rarely(uintptr_t block, uintptr_t second, uintptr_t third, struct operator* operator);
+
+static hs_operator_function *rare_of(const struct operator* operator)
+{
+    return operator->frees ? destroy_rarely : make_rarely;
+}
 
 static void list(struct operator* operator)
 {
@@ -39,7 +46,7 @@ static void list(struct operator* operator)
 void hs_cxx__forget(void)
 {
     for (struct operator* operator= atomic_load(&operators); operator; operator= operator->next) {
-        atomic_store(&operator->now, operator->rarely);
+        atomic_store(&operator->now, rare_of(operator));
         atomic_store(&operator->real, NULL);
     }
 }
@@ -88,9 +95,10 @@ static hs_operator_function *shortest(const struct operator* operator, hs_operat
 // There is a real one, since the program would not have been loaded without.
 static hs_operator_function *find_operator(struct operator* operator)
 {
-    void *real = hs_real__find(operator->name);
-    if (!real && operator->fallback)
-        real = hs_real__find(operator->fallback);
+    void *real = hs_real__find(operator->names);
+    const char *fallback = operator->names + hs_text__length(operator->names) + 1;
+    if (!real && *fallback)
+        real = hs_real__find(fallback);
     hs_real__resolve();
     if (!real || !is_of_allocator(real))
         atomic_store(&operator->now, shortest(operator,(hs_operator_function *) real));
@@ -107,12 +115,12 @@ static hs_operator_function *real_of(struct operator* operator)
 
 static bool calls_malloc(const struct operator* operator)
 {
-    return atomic_load(&operator->now) != operator->rarely;
+    return atomic_load(&operator->now) != rare_of(operator);
 }
 
 // Rare cases are handled by one function for all operators. They jump to it, so that it sees their caller as its own.
-static __attribute__((noinline)) void *make(uintptr_t size, uintptr_t second, uintptr_t third,
-                                            struct operator* operator)
+static __attribute__((noinline)) void *make_rarely(uintptr_t size, uintptr_t second, uintptr_t third,
+                                                   struct operator* operator)
 {
     hs_operator_function *real = real_of(operator);
     if (calls_malloc(operator))
@@ -125,8 +133,8 @@ static __attribute__((noinline)) void *make(uintptr_t size, uintptr_t second, ui
     return block;
 }
 
-static __attribute__((noinline)) void *destroy(uintptr_t block, uintptr_t second, uintptr_t third,
-                                               struct operator* operator)
+static __attribute__((noinline)) void *destroy_rarely(uintptr_t block, uintptr_t second, uintptr_t third,
+                                                      struct operator* operator)
 {
     hs_operator_function *real = real_of(operator);
     if (calls_malloc(operator))
@@ -147,15 +155,14 @@ static __attribute__((noinline)) void *destroy(uintptr_t block, uintptr_t second
 #define SIZED(before, after) before##j##after
 #endif
 
-#define DEFINE_NEW(symbol, kind)           DEFINE(symbol, NULL, make, kind)
-#define DEFINE_DELETE(symbol, other, kind) DEFINE(symbol, other, destroy, kind)
+#define DEFINE_NEW(symbol, kind)           DEFINE(symbol, "", make_rarely, false, kind)
+#define DEFINE_DELETE(symbol, other, kind) DEFINE(symbol, other, destroy_rarely, true, kind)
 
-#define DEFINE(symbol, other, rare, what)                                                                              \
+#define DEFINE(symbol, other, rare, frees_, what)                                                                      \
     HS_EXPORT hs_operator_function symbol;                                                                             \
     HS_EXPORT void *symbol(uintptr_t first, uintptr_t second, uintptr_t third, struct operator* unknown)               \
     {                                                                                                                  \
-        static struct operator operator= {                                                                             \
-            .now = rare, .rarely = rare, .name = #symbol, .fallback = other, .kind = what};                            \
+        static struct operator operator= {.now = rare, .names = #symbol "\0" other, .kind = what, .frees = frees_};    \
         (void)unknown;                                                                                                 \
         return atomic_load_explicit(&operator.now, memory_order_relaxed)(first, second, third, &operator);             \
     }
@@ -170,15 +177,15 @@ DEFINE_NEW(SIZED(_Zna, St11align_val_t), HS_OPERATOR_OTHER)
 DEFINE_NEW(SIZED(_Znw, St11align_val_tRKSt9nothrow_t), HS_OPERATOR_OTHER)
 DEFINE_NEW(SIZED(_Zna, St11align_val_tRKSt9nothrow_t), HS_OPERATOR_OTHER)
 
-DEFINE_DELETE(_ZdlPv, NULL, HS_OPERATOR_DELETE)
-DEFINE_DELETE(_ZdaPv, NULL, HS_OPERATOR_DELETE)
+DEFINE_DELETE(_ZdlPv, "", HS_OPERATOR_DELETE)
+DEFINE_DELETE(_ZdaPv, "", HS_OPERATOR_DELETE)
 DEFINE_DELETE(SIZED(_ZdlPv, ), "_ZdlPv", HS_OPERATOR_DELETE)
 DEFINE_DELETE(SIZED(_ZdaPv, ), "_ZdaPv", HS_OPERATOR_DELETE)
 DEFINE_DELETE(_ZdlPvRKSt9nothrow_t, "_ZdlPv", HS_OPERATOR_OTHER)
 DEFINE_DELETE(_ZdaPvRKSt9nothrow_t, "_ZdaPv", HS_OPERATOR_OTHER)
-DEFINE_DELETE(_ZdlPvSt11align_val_t, NULL, HS_OPERATOR_OTHER)
-DEFINE_DELETE(_ZdaPvSt11align_val_t, NULL, HS_OPERATOR_OTHER)
-DEFINE_DELETE(SIZED(_ZdlPv, St11align_val_t), NULL, HS_OPERATOR_OTHER)
-DEFINE_DELETE(SIZED(_ZdaPv, St11align_val_t), NULL, HS_OPERATOR_OTHER)
+DEFINE_DELETE(_ZdlPvSt11align_val_t, "", HS_OPERATOR_OTHER)
+DEFINE_DELETE(_ZdaPvSt11align_val_t, "", HS_OPERATOR_OTHER)
+DEFINE_DELETE(SIZED(_ZdlPv, St11align_val_t), "", HS_OPERATOR_OTHER)
+DEFINE_DELETE(SIZED(_ZdaPv, St11align_val_t), "", HS_OPERATOR_OTHER)
 DEFINE_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, "_ZdlPvSt11align_val_t", HS_OPERATOR_OTHER)
 DEFINE_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, "_ZdaPvSt11align_val_t", HS_OPERATOR_OTHER)

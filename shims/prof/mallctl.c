@@ -69,26 +69,21 @@ static int give_number(const struct hs_call *call, uint64_t number)
     return hs_node__give(call, value, size);
 }
 
-int hs_node__reads_value(const struct hs_call *call, uint64_t value, bool commit)
-{
-    (void)call, (void)value, (void)commit;
-    return EPERM;
-}
-
-uint64_t hs_node__zero(const struct hs_call *call)
-{
-    (void)call;
-    return 0;
-}
-
 static uint64_t read_node(const struct hs_call *call)
 {
     const struct hs_node *node = call->node;
-    if (node->by.write != hs_node__reads_value)
+    const void *value = node->of.value;
+    switch (node->source) {
+    case HS_FROM_FUNCTION:
         return node->of.read(call);
-    if (node->type == HS_TYPE_TEXT)
-        return (uintptr_t)node->of.value;
-    return load(node->of.value, size_of_type(node->type));
+    case HS_FROM_NUMBER:
+        return node->of.number;
+    case HS_FROM_ALLOCATOR:
+        return hs_node__remembered(call);
+    case HS_FROM_OPTION:
+        value = (const uint8_t *)&hs_prof_options + node->of.number;
+    }
+    return node->type == HS_TYPE_TEXT ? (uintptr_t)value : load(value, size_of_type(node->type));
 }
 
 // ---- leaves ---------------------------------------------------------------------------------------------------------
@@ -281,7 +276,7 @@ const struct hs_next_ctl *hs_prof_ctl__next(void)
 
 static bool is_profiling(const char *name)
 {
-    static const char *const prefixes[] = {
+    static const char prefixes[][26] = {
         "prof.",
         "opt.prof",
         "opt.lg_prof",

@@ -15,10 +15,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define TRUE_VALUE  ((const void *)&always)
-#define FALSE_VALUE ((const void *)&never)
-static const bool always = true, never = false;
-
 // Values that programs set. Plain words: if two threads write one at once, it gets one of the two values.
 static struct {
     bool background_thread;
@@ -148,13 +144,7 @@ static const struct hs_node thread_nodes[] = {
     HS_READS("deallocatedp", HS_TYPE_POINTER, read_deallocated_pointer),
     HS_BRANCH("tcache", thread_cache_nodes),
     HS_BRANCH("peak", peak_nodes),
-    {"prof",
-     HS_TYPE_NONE,
-     HS_ACCESS_BRANCH,
-     HS_THREAD_PROF_NODES,
-     HS_NEEDS_NOTHING,
-     {.children = hs_nodes_thread_prof},
-     {0}},
+    HS_FAR_BRANCH("prof", hs_nodes_thread_prof, HS_THREAD_PROF_NODES),
     HS_LEAF("idle", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, do_nothing),
 };
 
@@ -162,19 +152,19 @@ static const struct hs_node thread_nodes[] = {
 
 // The configuration: profiling and statistics. The unwinder is neither libgcc's nor libunwind's.
 static const struct hs_node config_nodes[] = {
-    HS_VALUE("cache_oblivious", HS_TYPE_BOOL, FALSE_VALUE),
-    HS_VALUE("debug", HS_TYPE_BOOL, FALSE_VALUE),
-    HS_VALUE("fill", HS_TYPE_BOOL, FALSE_VALUE),
-    HS_VALUE("lazy_lock", HS_TYPE_BOOL, FALSE_VALUE),
+    HS_NUMBER("cache_oblivious", HS_TYPE_BOOL, false),
+    HS_NUMBER("debug", HS_TYPE_BOOL, false),
+    HS_NUMBER("fill", HS_TYPE_BOOL, false),
+    HS_NUMBER("lazy_lock", HS_TYPE_BOOL, false),
     HS_VALUE("malloc_conf", HS_TYPE_TEXT, ""),
-    HS_VALUE("opt_safety_checks", HS_TYPE_BOOL, FALSE_VALUE),
-    HS_VALUE("prof", HS_TYPE_BOOL, TRUE_VALUE),
-    HS_VALUE("prof_libgcc", HS_TYPE_BOOL, FALSE_VALUE),
-    HS_VALUE("prof_libunwind", HS_TYPE_BOOL, FALSE_VALUE),
-    HS_VALUE("stats", HS_TYPE_BOOL, TRUE_VALUE),
-    HS_VALUE("utrace", HS_TYPE_BOOL, FALSE_VALUE),
-    HS_VALUE("xmalloc", HS_TYPE_BOOL, FALSE_VALUE),
-    HS_VALUE("prof_frameptr", HS_TYPE_BOOL, FALSE_VALUE),
+    HS_NUMBER("opt_safety_checks", HS_TYPE_BOOL, false),
+    HS_NUMBER("prof", HS_TYPE_BOOL, true),
+    HS_NUMBER("prof_libgcc", HS_TYPE_BOOL, false),
+    HS_NUMBER("prof_libunwind", HS_TYPE_BOOL, false),
+    HS_NUMBER("stats", HS_TYPE_BOOL, true),
+    HS_NUMBER("utrace", HS_TYPE_BOOL, false),
+    HS_NUMBER("xmalloc", HS_TYPE_BOOL, false),
+    HS_NUMBER("prof_frameptr", HS_TYPE_BOOL, false),
 };
 
 // ---- tcache ---------------------------------------------------------------------------------------------------------
@@ -214,19 +204,13 @@ static const struct hs_node root_nodes[] = {
             write_background_threads),
     HS_BRANCH("thread", thread_nodes),
     HS_BRANCH("config", config_nodes),
-    {"opt", HS_TYPE_NONE, HS_ACCESS_BRANCH, HS_OPT_NODES, HS_NEEDS_NOTHING, {.children = hs_nodes_opt}, {0}},
+    HS_FAR_BRANCH("opt", hs_nodes_opt, HS_OPT_NODES),
     HS_BRANCH("tcache", cache_nodes),
-    {"arena", HS_TYPE_NONE, HS_ACCESS_BRANCH, 1, HS_NEEDS_NOTHING, {.children = hs_nodes_arena}, {0}},
-    {"arenas", HS_TYPE_NONE, HS_ACCESS_BRANCH, HS_ARENAS_NODES, HS_NEEDS_NOTHING, {.children = hs_nodes_arenas}, {0}},
-    {"prof", HS_TYPE_NONE, HS_ACCESS_BRANCH, HS_PROF_NODES, HS_NEEDS_NOTHING, {.children = hs_nodes_prof}, {0}},
-    {"stats", HS_TYPE_NONE, HS_ACCESS_BRANCH, HS_STATS_NODES, HS_NEEDS_NOTHING, {.children = hs_nodes_stats}, {0}},
-    {"experimental",
-     HS_TYPE_NONE,
-     HS_ACCESS_BRANCH,
-     HS_EXPERIMENTAL_NODES,
-     HS_NEEDS_NOTHING,
-     {.children = hs_nodes_experimental},
-     {0}},
+    HS_FAR_BRANCH("arena", hs_nodes_arena, 1),
+    HS_FAR_BRANCH("arenas", hs_nodes_arenas, HS_ARENAS_NODES),
+    HS_FAR_BRANCH("prof", hs_nodes_prof, HS_PROF_NODES),
+    HS_FAR_BRANCH("stats", hs_nodes_stats, HS_STATS_NODES),
+    HS_FAR_BRANCH("experimental", hs_nodes_experimental, HS_EXPERIMENTAL_NODES),
 };
 
 const struct hs_node hs_nodes_root = HS_BRANCH("", root_nodes);

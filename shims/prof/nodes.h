@@ -34,6 +34,15 @@ enum hs_node_access {
     HS_ACCESS_ABSENT,    // has a number and is not there
 };
 
+// Where what is read comes from.
+enum hs_node_source {
+    HS_FROM_FUNCTION,
+    HS_FROM_VALUE,
+    HS_FROM_NUMBER,    // it is always the same
+    HS_FROM_OPTION,    // of ours
+    HS_FROM_ALLOCATOR, // an option of the program's allocator, as it was given
+};
+
 // Nodes that return ENOENT while profiling is off.
 enum hs_node_needs { HS_NEEDS_NOTHING, HS_NEEDS_PROF, HS_NEEDS_PROF_TO_WRITE };
 
@@ -50,12 +59,15 @@ struct hs_call {
 
 struct hs_node {
     char name[28]; // an index has none
-    uint8_t type, access, child_count;
+    uint8_t type;
+    uint8_t access : 4, source : 4; // enum hs_node_access, hs_node_source
+    uint8_t child_count;
     uint8_t needs_prof; // enum hs_node_needs
     union {
         const struct hs_node *children;
         uint64_t (*read)(const struct hs_call *call); // pointers as integers
-        const void *value;                            // what is read when `write` is HS_READS_VALUE
+        const void *value;
+        uintptr_t number; // or where an option is in hs_prof_options: an address would take a relocation
     } of;
     union {
         bool (*accepts)(const struct hs_call *call, size_t index);
@@ -65,37 +77,45 @@ struct hs_node {
     } by;
 };
 
-#define HS_NODE_COUNT(table) (sizeof(table) / sizeof *(table))
-#define HS_BRANCH(name, table)                                                                                         \
+#define HS_NODE_COUNT(table)   (sizeof(table) / sizeof *(table))
+#define HS_BRANCH(name, table) HS_FAR_BRANCH(name, table, HS_NODE_COUNT(table))
+
+// A branch whose table is in another file.
+#define HS_FAR_BRANCH(name, table, count)                                                                              \
     {                                                                                                                  \
-        name, HS_TYPE_NONE, HS_ACCESS_BRANCH, HS_NODE_COUNT(table), HS_NEEDS_NOTHING, {.children = table},             \
+        name, HS_TYPE_NONE, HS_ACCESS_BRANCH, 0, count, HS_NEEDS_NOTHING, {.children = table},                         \
         {                                                                                                              \
             0                                                                                                          \
         }                                                                                                              \
     }
 #define HS_INDEX(table, accepts_)                                                                                      \
     {                                                                                                                  \
-        "", HS_TYPE_NONE, HS_ACCESS_INDEX, HS_NODE_COUNT(table), HS_NEEDS_NOTHING, {.children = table},                \
+        "", HS_TYPE_NONE, HS_ACCESS_INDEX, 0, HS_NODE_COUNT(table), HS_NEEDS_NOTHING, {.children = table},             \
         {                                                                                                              \
             .accepts = accepts_                                                                                        \
         }                                                                                                              \
     }
 #define HS_LEAF(name, type, access, needs, read_, write_)                                                              \
     {                                                                                                                  \
-        name, type, access, 0, needs, {.read = read_},                                                                 \
+        name, type, access, HS_FROM_FUNCTION, 0, needs, {.read = read_},                                               \
         {                                                                                                              \
             .write = write_                                                                                            \
         }                                                                                                              \
     }
 #define HS_READS(name, type, read_) HS_LEAF(name, type, HS_ACCESS_READ, HS_NEEDS_NOTHING, read_, NULL)
-#define HS_VALUE(name, type, value_)                                                                                   \
+#define HS_STORED(name, type, source, where)                                                                           \
     {                                                                                                                  \
-        name, type, HS_ACCESS_READ, 0, HS_NEEDS_NOTHING, {.value = value_},                                            \
+        name, type, HS_ACCESS_READ, source, 0, HS_NEEDS_NOTHING, where,                                                \
         {                                                                                                              \
-            .write = hs_node__reads_value                                                                              \
+            0                                                                                                          \
         }                                                                                                              \
     }
-#define HS_ABSENT(name) HS_LEAF(name, HS_TYPE_NONE, HS_ACCESS_ABSENT, HS_NEEDS_NOTHING, NULL, NULL)
+#define HS_VALUE(name, type, value_) HS_STORED(name, type, HS_FROM_VALUE, {.value = value_})
+#define HS_OPTION(name, type, field)                                                                                   \
+    HS_STORED(name, type, HS_FROM_OPTION, {.number = offsetof(struct hs_prof_options, field)})
+#define HS_NUMBER(name, type, number_) HS_STORED(name, type, HS_FROM_NUMBER, {.number = number_})
+#define HS_REMEMBERED(name, type)      HS_STORED(name, type, HS_FROM_ALLOCATOR, {0})
+#define HS_ABSENT(name)                HS_LEAF(name, HS_TYPE_NONE, HS_ACCESS_ABSENT, HS_NEEDS_NOTHING, NULL, NULL)
 
 #pragma GCC visibility push(hidden)
 extern const struct hs_node hs_nodes_root;
@@ -112,8 +132,8 @@ enum {
     HS_ARENAS_NODES = 13
 };
 
-// Marks nodes made with HS_VALUE.
-int hs_node__reads_value(const struct hs_call *call, uint64_t value, bool commit);
+// An option of the program's allocator, as the type of its node.
+uint64_t hs_node__remembered(const struct hs_call *call);
 
 // Does what a call of a leaf asks for; 0 or an errno value.
 int hs_node__run(const struct hs_call *call);
@@ -130,7 +150,6 @@ bool hs_node__is_arena(const struct hs_call *call, size_t index);
 uint64_t hs_node__thread_arena(const struct hs_call *call);
 int hs_node__set_thread_arena(const struct hs_call *call, uint64_t value, bool commit);
 
-uint64_t hs_node__zero(const struct hs_call *call);
 uint64_t hs_node__page(const struct hs_call *call);
 
 // ---- stats ----------------------------------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ static int destroy_arena(const struct hs_call *call, uint64_t value, bool commit
 
 static int take_dss(uintptr_t *value)
 {
-    static const char *const words[] = {"disabled", "primary", "secondary"};
+    static const char words[][10] = {"disabled", "primary", "secondary"};
     for (unsigned i = 0; *value && i < sizeof words / sizeof *words; i++)
         if (hs_text__equal((const char *)*value, words[i])) {
             *value = (uintptr_t)words[i];
@@ -298,19 +298,6 @@ static uint64_t read_arena_count(const struct hs_call *call)
     return count_arenas();
 }
 
-#define CONSTANT(name, value)                                                                                          \
-    static uint64_t name(const struct hs_call *call)                                                                   \
-    {                                                                                                                  \
-        (void)call;                                                                                                    \
-        return value;                                                                                                  \
-    }
-CONSTANT(read_quantum, 16)
-CONSTANT(read_bins, BINS)
-CONSTANT(read_cached_bins, CACHED_BINS)
-CONSTANT(read_tcache_max, TCACHE_MAX)
-CONSTANT(read_large_classes, LARGE_CLASSES)
-CONSTANT(read_one, 1)
-
 static uint64_t read_bin_size(const struct hs_call *call)
 {
     return hs_size_class__at((uint32_t)call->mib[2]);
@@ -362,7 +349,7 @@ static const struct hs_node bin_nodes[] = {
     HS_READS("size", HS_TYPE_SIZE, read_bin_size),
     HS_READS("nregs", HS_TYPE_UNSIGNED, read_regions),
     HS_READS("slab_size", HS_TYPE_SIZE, read_slab_size),
-    HS_READS("nshards", HS_TYPE_UNSIGNED, read_one),
+    HS_NUMBER("nshards", HS_TYPE_UNSIGNED, 1),
 };
 static const struct hs_node bin_index[] = {HS_INDEX(bin_nodes, is_bin)};
 static const struct hs_node large_nodes[] = {HS_READS("size", HS_TYPE_SIZE, read_large_size)};
@@ -371,13 +358,13 @@ const struct hs_node hs_nodes_arenas[HS_ARENAS_NODES] = {
     HS_READS("narenas", HS_TYPE_UNSIGNED, read_arena_count),
     HS_LEAF("dirty_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_decay, write_decay),
     HS_LEAF("muzzy_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_decay, write_decay),
-    HS_READS("quantum", HS_TYPE_SIZE, read_quantum),
+    HS_NUMBER("quantum", HS_TYPE_SIZE, 16),
     HS_READS("page", HS_TYPE_SIZE, hs_node__page),
-    HS_READS("tcache_max", HS_TYPE_SIZE, read_tcache_max),
-    HS_READS("nbins", HS_TYPE_UNSIGNED, read_bins),
-    HS_READS("nhbins", HS_TYPE_UNSIGNED, read_cached_bins),
+    HS_NUMBER("tcache_max", HS_TYPE_SIZE, TCACHE_MAX),
+    HS_NUMBER("nbins", HS_TYPE_UNSIGNED, BINS),
+    HS_NUMBER("nhbins", HS_TYPE_UNSIGNED, CACHED_BINS),
     HS_BRANCH("bin", bin_index),
-    HS_READS("nlextents", HS_TYPE_UNSIGNED, read_large_classes),
+    HS_NUMBER("nlextents", HS_TYPE_UNSIGNED, LARGE_CLASSES),
     HS_BRANCH("lextent", large_index),
     HS_LEAF("create", HS_TYPE_UNSIGNED, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, create_arena),
     HS_LEAF("lookup", HS_TYPE_UNSIGNED, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, look_up),

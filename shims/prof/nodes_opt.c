@@ -5,22 +5,25 @@
 #include "runtime/text.h"
 #include "shims/prof/nodes.h"
 
-static uint64_t remembered_text(const struct hs_call *call)
-{
-    return (uintptr_t)hs_prof_options__text(call->node->name);
-}
-
-static uint64_t remembered_boolean(const struct hs_call *call)
-{
-    return hs_text__equal(hs_prof_options__text(call->node->name), "true");
-}
-
 static uint64_t remembered_number(const struct hs_call *call)
 {
     const char *text = hs_prof_options__text(call->node->name);
     uint64_t number = 0;
     hs_prof_options__number(text, text + hs_text__length(text), &number, NULL);
     return number;
+}
+
+uint64_t hs_node__remembered(const struct hs_call *call)
+{
+    const char *text = hs_prof_options__text(call->node->name);
+    switch (call->node->type) {
+    case HS_TYPE_TEXT:
+        return (uintptr_t)text;
+    case HS_TYPE_BOOL:
+        return hs_text__equal(text, "true");
+    default:
+        return remembered_number(call);
+    }
 }
 
 // "0.25" in 1/65536, as jemalloc keeps it; "-1" has all bits set.
@@ -90,71 +93,71 @@ static uint64_t max_frames(const struct hs_call *call)
 }
 
 const struct hs_node hs_nodes_opt[HS_OPT_NODES] = {
-    HS_VALUE("abort", HS_TYPE_BOOL, &hs_prof_options.abort),
-    HS_VALUE("abort_conf", HS_TYPE_BOOL, &hs_prof_options.abort_conf),
-    HS_READS("cache_oblivious", HS_TYPE_BOOL, remembered_boolean),
-    HS_READS("trust_madvise", HS_TYPE_BOOL, remembered_boolean),
-    HS_VALUE("confirm_conf", HS_TYPE_BOOL, &hs_prof_options.confirm_conf),
-    HS_READS("hpa", HS_TYPE_BOOL, remembered_boolean),
-    HS_READS("hpa_slab_max_alloc", HS_TYPE_SIZE, remembered_number),
-    HS_READS("hpa_hugification_threshold", HS_TYPE_SIZE, remembered_number),
-    HS_READS("hpa_hugify_delay_ms", HS_TYPE_64, remembered_number),
-    HS_READS("hpa_min_purge_interval_ms", HS_TYPE_64, remembered_number),
+    HS_OPTION("abort", HS_TYPE_BOOL, abort),
+    HS_OPTION("abort_conf", HS_TYPE_BOOL, abort_conf),
+    HS_REMEMBERED("cache_oblivious", HS_TYPE_BOOL),
+    HS_REMEMBERED("trust_madvise", HS_TYPE_BOOL),
+    HS_OPTION("confirm_conf", HS_TYPE_BOOL, confirm_conf),
+    HS_REMEMBERED("hpa", HS_TYPE_BOOL),
+    HS_REMEMBERED("hpa_slab_max_alloc", HS_TYPE_SIZE),
+    HS_REMEMBERED("hpa_hugification_threshold", HS_TYPE_SIZE),
+    HS_REMEMBERED("hpa_hugify_delay_ms", HS_TYPE_64),
+    HS_REMEMBERED("hpa_min_purge_interval_ms", HS_TYPE_64),
     HS_READS("hpa_dirty_mult", HS_TYPE_UNSIGNED, remembered_fraction),
-    HS_READS("hpa_sec_nshards", HS_TYPE_SIZE, remembered_number),
-    HS_READS("hpa_sec_max_alloc", HS_TYPE_SIZE, remembered_number),
-    HS_READS("hpa_sec_max_bytes", HS_TYPE_SIZE, remembered_number),
-    HS_READS("hpa_sec_bytes_after_flush", HS_TYPE_SIZE, remembered_number),
-    HS_READS("hpa_sec_batch_fill_extra", HS_TYPE_SIZE, remembered_number),
-    HS_READS("metadata_thp", HS_TYPE_TEXT, remembered_text),
-    HS_READS("retain", HS_TYPE_BOOL, remembered_boolean),
-    HS_READS("dss", HS_TYPE_TEXT, remembered_text),
+    HS_REMEMBERED("hpa_sec_nshards", HS_TYPE_SIZE),
+    HS_REMEMBERED("hpa_sec_max_alloc", HS_TYPE_SIZE),
+    HS_REMEMBERED("hpa_sec_max_bytes", HS_TYPE_SIZE),
+    HS_REMEMBERED("hpa_sec_bytes_after_flush", HS_TYPE_SIZE),
+    HS_REMEMBERED("hpa_sec_batch_fill_extra", HS_TYPE_SIZE),
+    HS_REMEMBERED("metadata_thp", HS_TYPE_TEXT),
+    HS_REMEMBERED("retain", HS_TYPE_BOOL),
+    HS_REMEMBERED("dss", HS_TYPE_TEXT),
     HS_READS("narenas", HS_TYPE_UNSIGNED, arenas),
-    HS_READS("percpu_arena", HS_TYPE_TEXT, remembered_text),
-    HS_READS("oversize_threshold", HS_TYPE_SIZE, remembered_number),
-    HS_READS("mutex_max_spin", HS_TYPE_64, remembered_number),
-    HS_READS("background_thread", HS_TYPE_BOOL, remembered_boolean),
-    HS_READS("max_background_threads", HS_TYPE_SIZE, remembered_number),
-    HS_READS("dirty_decay_ms", HS_TYPE_SIZE, remembered_number),
-    HS_READS("muzzy_decay_ms", HS_TYPE_SIZE, remembered_number),
-    HS_VALUE("stats_print", HS_TYPE_BOOL, &hs_prof_options.stats_print),
-    HS_VALUE("stats_print_opts", HS_TYPE_TEXT, hs_prof_options.stats_print_letters),
-    HS_VALUE("stats_interval", HS_TYPE_64, &hs_prof_options.stats_interval),
-    HS_VALUE("stats_interval_opts", HS_TYPE_TEXT, hs_prof_options.stats_interval_letters),
-    HS_READS("junk", HS_TYPE_TEXT, remembered_text),
-    HS_READS("zero", HS_TYPE_BOOL, remembered_boolean),
+    HS_REMEMBERED("percpu_arena", HS_TYPE_TEXT),
+    HS_REMEMBERED("oversize_threshold", HS_TYPE_SIZE),
+    HS_REMEMBERED("mutex_max_spin", HS_TYPE_64),
+    HS_REMEMBERED("background_thread", HS_TYPE_BOOL),
+    HS_REMEMBERED("max_background_threads", HS_TYPE_SIZE),
+    HS_REMEMBERED("dirty_decay_ms", HS_TYPE_SIZE),
+    HS_REMEMBERED("muzzy_decay_ms", HS_TYPE_SIZE),
+    HS_OPTION("stats_print", HS_TYPE_BOOL, stats_print),
+    HS_OPTION("stats_print_opts", HS_TYPE_TEXT, stats_print_letters),
+    HS_OPTION("stats_interval", HS_TYPE_64, stats_interval),
+    HS_OPTION("stats_interval_opts", HS_TYPE_TEXT, stats_interval_letters),
+    HS_REMEMBERED("junk", HS_TYPE_TEXT),
+    HS_REMEMBERED("zero", HS_TYPE_BOOL),
     HS_ABSENT("utrace"),
     HS_ABSENT("xmalloc"),
-    HS_READS("experimental_infallible_new", HS_TYPE_BOOL, remembered_boolean),
-    HS_READS("tcache", HS_TYPE_BOOL, remembered_boolean),
-    HS_READS("tcache_max", HS_TYPE_SIZE, remembered_number),
-    HS_READS("tcache_nslots_small_min", HS_TYPE_UNSIGNED, remembered_number),
-    HS_READS("tcache_nslots_small_max", HS_TYPE_UNSIGNED, remembered_number),
-    HS_READS("tcache_nslots_large", HS_TYPE_UNSIGNED, remembered_number),
-    HS_READS("lg_tcache_nslots_mul", HS_TYPE_SIZE, remembered_number),
-    HS_READS("tcache_gc_incr_bytes", HS_TYPE_SIZE, remembered_number),
-    HS_READS("tcache_gc_delay_bytes", HS_TYPE_SIZE, remembered_number),
-    HS_READS("lg_tcache_flush_small_div", HS_TYPE_UNSIGNED, remembered_number),
-    HS_READS("lg_tcache_flush_large_div", HS_TYPE_UNSIGNED, remembered_number),
-    HS_READS("thp", HS_TYPE_TEXT, remembered_text),
-    HS_READS("lg_extent_max_active_fit", HS_TYPE_SIZE, remembered_number),
-    HS_VALUE("prof", HS_TYPE_BOOL, &hs_prof_options.prof),
-    HS_VALUE("prof_prefix", HS_TYPE_TEXT, hs_prof_options.prefix),
-    HS_VALUE("prof_active", HS_TYPE_BOOL, &hs_prof_options.active),
-    HS_VALUE("prof_thread_active_init", HS_TYPE_BOOL, &hs_prof_options.thread_active_init),
+    HS_REMEMBERED("experimental_infallible_new", HS_TYPE_BOOL),
+    HS_REMEMBERED("tcache", HS_TYPE_BOOL),
+    HS_REMEMBERED("tcache_max", HS_TYPE_SIZE),
+    HS_REMEMBERED("tcache_nslots_small_min", HS_TYPE_UNSIGNED),
+    HS_REMEMBERED("tcache_nslots_small_max", HS_TYPE_UNSIGNED),
+    HS_REMEMBERED("tcache_nslots_large", HS_TYPE_UNSIGNED),
+    HS_REMEMBERED("lg_tcache_nslots_mul", HS_TYPE_SIZE),
+    HS_REMEMBERED("tcache_gc_incr_bytes", HS_TYPE_SIZE),
+    HS_REMEMBERED("tcache_gc_delay_bytes", HS_TYPE_SIZE),
+    HS_REMEMBERED("lg_tcache_flush_small_div", HS_TYPE_UNSIGNED),
+    HS_REMEMBERED("lg_tcache_flush_large_div", HS_TYPE_UNSIGNED),
+    HS_REMEMBERED("thp", HS_TYPE_TEXT),
+    HS_REMEMBERED("lg_extent_max_active_fit", HS_TYPE_SIZE),
+    HS_OPTION("prof", HS_TYPE_BOOL, prof),
+    HS_VALUE("prof_prefix", HS_TYPE_TEXT, hs_prof_texts.prefix),
+    HS_OPTION("prof_active", HS_TYPE_BOOL, active),
+    HS_OPTION("prof_thread_active_init", HS_TYPE_BOOL, thread_active_init),
     HS_READS("lg_prof_sample", HS_TYPE_SIZE, lg_sample),
     HS_READS("lg_prof_interval", HS_TYPE_SIZE, lg_interval),
-    HS_VALUE("prof_gdump", HS_TYPE_BOOL, &hs_prof_options.gdump),
-    HS_VALUE("prof_final", HS_TYPE_BOOL, &hs_prof_options.final),
-    HS_VALUE("prof_leak", HS_TYPE_BOOL, &hs_prof_options.leak),
-    HS_VALUE("prof_leak_error", HS_TYPE_BOOL, &hs_prof_options.leak_error),
-    HS_VALUE("prof_accum", HS_TYPE_BOOL, &hs_prof_options.accum),
+    HS_OPTION("prof_gdump", HS_TYPE_BOOL, gdump),
+    HS_OPTION("prof_final", HS_TYPE_BOOL, final),
+    HS_OPTION("prof_leak", HS_TYPE_BOOL, leak),
+    HS_OPTION("prof_leak_error", HS_TYPE_BOOL, leak_error),
+    HS_OPTION("prof_accum", HS_TYPE_BOOL, accum),
     HS_READS("prof_recent_alloc_max", HS_TYPE_SIZE, recent_max),
-    HS_VALUE("prof_stats", HS_TYPE_BOOL, &hs_prof_options.stats),
-    HS_VALUE("prof_sys_thread_name", HS_TYPE_BOOL, &hs_prof_options.sys_thread_name),
+    HS_OPTION("prof_stats", HS_TYPE_BOOL, stats),
+    HS_OPTION("prof_sys_thread_name", HS_TYPE_BOOL, sys_thread_name),
     HS_READS("prof_time_resolution", HS_TYPE_TEXT, time_resolution),
     HS_ABSENT("lg_san_uaf_align"),
     HS_READS("zero_realloc", HS_TYPE_TEXT, zero_realloc),
     HS_READS("prof_bt_max", HS_TYPE_UNSIGNED, max_frames),
-    HS_VALUE("prof_pid_namespace", HS_TYPE_BOOL, &hs_prof_options.pid_namespace),
+    HS_OPTION("prof_pid_namespace", HS_TYPE_BOOL, pid_namespace),
 };

@@ -124,7 +124,7 @@ static uint64_t read_threads(const struct hs_call *call)
     return threads;
 }
 
-#define ZERO(name, type) HS_READS(name, type, hs_node__zero)
+#define ZERO(name, type) HS_NUMBER(name, type, 0)
 
 static const struct hs_node mutex_nodes[] = {
     ZERO("num_ops", HS_TYPE_64),

@@ -17,7 +17,8 @@
 unsigned long fake_dump_bytes;
 _Atomic int fake_dump_pause;
 
-struct hs_prof_options hs_prof_options = {.control = true, .prefix = "fake"};
+struct hs_prof_options hs_prof_options = {.control = true};
+struct hs_prof_texts hs_prof_texts = {.prefix = "fake"};
 void (*hs_prof_options_message)(const char *message);
 struct hs_sampler hs_sampler = {.sample_bytes = 524288};
 __thread struct hs_sampler_thread *hs_sampler_self;
@@ -130,9 +131,9 @@ int hs_dump__automatic(enum hs_dump_kind kind, char *name)
 {
     struct hs_text text;
     hs_text__start(&text, name, HS_PROF_PATH);
-    hs_text__add(&text, hs_prof_options.prefix);
+    hs_text__add(&text, hs_prof_texts.prefix);
     hs_text__add(&text, ".");
     hs_text__add_character(&text, (char)kind);
     hs_text__add(&text, ".heap");
-    return hs_prof_options.prefix[0] ? hs_dump__to_file(name, HS_DUMP_HEAP_V2) : EFAULT;
+    return hs_prof_texts.prefix[0] ? hs_dump__to_file(name, HS_DUMP_HEAP_V2) : EFAULT;
 }

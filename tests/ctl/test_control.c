@@ -249,7 +249,7 @@ START_TEST(test_dump)
     ck_assert_str_eq(ask(request), expected);
     ck_assert_int_eq(access("with two spaces", R_OK), 0);
     expect_part("dump /missing/folder/x\n", "error system-2 ");
-    hs_prof_options.prefix[0] = 0;
+    hs_prof_texts.prefix[0] = 0;
     expect_part("dump\n", "error system-14 there is no automatic name");
 }
 END_TEST
@@ -416,7 +416,7 @@ START_TEST(test_other_user)
     if (geteuid() != 0)
         return;
     ck_assert_int_eq(chmod(work, 0755), 0);
-    snprintf(hs_prof_options.control_path, sizeof hs_prof_options.control_path, "%s/%%p.open", work);
+    snprintf(hs_prof_texts.control_path, sizeof hs_prof_texts.control_path, "%s/%%p.open", work);
     char path[128];
     snprintf(path, sizeof path, "%s/%ld.open", work, (long)getpid());
     hs_control__start();

@@ -36,8 +36,8 @@ class Sbom(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(os.path.join(self.folder, "list.json"), "w", encoding="utf-8") as file:
             file.write(done.stdout)
-        relations = json.loads(done.stdout)["relationships"]
-        return sorted(entry["relatedSpdxElement"].removeprefix("SPDXRef-Package-") for entry in relations
+        self.relations = json.loads(done.stdout)["relationships"]
+        return sorted(entry["relatedSpdxElement"].removeprefix("SPDXRef-Package-") for entry in self.relations
                       if entry["relationshipType"] == "STATIC_LINK")
 
     def check(self, words=""):
@@ -46,6 +46,18 @@ class Sbom(unittest.TestCase):
 
     def test_shared(self):
         self.assertEqual(self.write("cc -o bin/heapsonde a.o -ldw -lz"), ["libiberty"])
+        self.check()
+
+    def test_loaded(self):
+        def optional():
+            return [(entry["spdxElementId"], entry["relatedSpdxElement"]) for entry in self.relations
+                    if entry["relationshipType"] == "OPTIONAL_DEPENDENCY_OF"]
+        self.write("cc -o bin/heapsonde a.o")
+        self.assertEqual(optional(), [])
+        with open(os.path.join(self.stage, "bin/heapsonde"), "ab") as file:
+            file.write(b"\0libmosquitto.so.1\0libcurl.so.4 is not there\0")
+        self.write("cc -o bin/heapsonde a.o")
+        self.assertEqual(optional(), [("SPDXRef-Package-libmosquitto", "SPDXRef-Package-heapsonde")])
         self.check()
 
     def test_static(self):

@@ -31,10 +31,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hs_prof_options__begin();
     if (hs_prof_options.lg_sample > 63 || hs_prof_options.sample_bytes == 0 || hs_prof_options.recent_max < -1)
         abort();
-    if (strlen(hs_prof_options.prefix) >= HS_PROF_PATH || strlen(hs_prof_options.control_path) >= 108)
+    if (strlen(hs_prof_texts.prefix) >= HS_PROF_PATH || strlen(hs_prof_texts.control_path) >= 108)
         abort();
     for (uint32_t i = 0; i < hs_option_count; i++)
-        if (!hs_option_table[i].value != (hs_prof_options__text(hs_option_table[i].key) != NULL))
+        if (!hs_option__value(&hs_option_table[i]) !=
+            (hs_prof_options__text(hs_option__key(&hs_option_table[i])) != NULL))
             abort();
     free(text);
     return 0;

@@ -85,7 +85,7 @@ START_TEST(test_defaults)
     ck_assert_uint_eq(hs_prof_options.sample_bytes, 1 << 19);
     ck_assert_uint_eq(hs_prof_options.interval_bytes, 0);
     ck_assert_int_eq(hs_prof_options.lg_interval, -1);
-    ck_assert_str_eq(hs_prof_options.prefix, "jeprof");
+    ck_assert_str_eq(hs_prof_texts.prefix, "jeprof");
     ck_assert_int_eq(hs_prof_options.zero_realloc, HS_ZERO_REALLOC_NOT_GIVEN);
 }
 END_TEST
@@ -99,7 +99,7 @@ START_TEST(test_profiling_options)
                  "stats_print_opts:qJJgJ,stats_interval:77");
     ck_assert_str_eq(said, "");
     ck_assert(hs_prof_options.prof && !hs_prof_options.active && !hs_prof_options.thread_active_init);
-    ck_assert_str_eq(hs_prof_options.prefix, "/tmp/p");
+    ck_assert_str_eq(hs_prof_texts.prefix, "/tmp/p");
     ck_assert_uint_eq(hs_prof_options.lg_sample, 3);
     ck_assert_uint_eq(hs_prof_options.sample_bytes, 8);
     ck_assert_uint_eq(hs_prof_options.interval_bytes, 1 << 20);
@@ -130,7 +130,7 @@ START_TEST(test_own_options)
     ck_assert_int_eq(hs_prof_options.size_model, HS_SIZE_JEMALLOC);
     ck_assert_int_eq(hs_prof_options.dump_format, HS_DUMP_COLLAPSED);
     ck_assert_uint_eq(hs_prof_options.seed, 16);
-    ck_assert_str_eq(hs_prof_options.name_template, "%p.heap");
+    ck_assert_str_eq(hs_prof_texts.name_template, "%p.heap");
     ck_assert_uint_eq(hs_prof_options.peak_floor, 1 << 30);
     ck_assert_uint_eq(hs_prof_options.peak_step, 7 << 10);
     ck_assert_uint_eq(hs_prof_options.peak_percent, 0);
@@ -138,7 +138,7 @@ START_TEST(test_own_options)
     ck_assert_uint_eq(hs_prof_options.max_files, 5);
     ck_assert_uint_eq(hs_prof_options.max_total, UINT64_C(2) << 40);
     ck_assert_uint_eq(hs_prof_options.min_seconds, 9);
-    ck_assert_str_eq(hs_prof_options.control_path, "/run/x");
+    ck_assert_str_eq(hs_prof_texts.control_path, "/run/x");
     ck_assert(!hs_prof_options.prof);
 }
 END_TEST
@@ -262,7 +262,7 @@ START_TEST(test_long_values)
     memset(text + strlen(text), 'x', 5000);
     strcat(text, ":1");
     read_options(text);
-    ck_assert_uint_eq(strlen(hs_prof_options.prefix), HS_PROF_PATH - 1);
+    ck_assert_uint_eq(strlen(hs_prof_texts.prefix), HS_PROF_PATH - 1);
     ck_assert_uint_eq(strlen(hs_prof_options__text("tcache_ncached_max")), 50000);
     ck_assert(hs_prof_options.prof);
     ck_assert_uint_lt(strlen(said), 4200);

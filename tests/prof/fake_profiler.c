@@ -12,6 +12,7 @@
 enum { PAIRS_MOST = 64, THREADS_MOST = 16 };
 
 struct hs_prof_options hs_prof_options;
+struct hs_prof_texts hs_prof_texts;
 struct hs_sampler hs_sampler;
 struct hs_lock hs_table_lock;
 static struct hs_sampler_thread self = {.tid = 1};
@@ -44,10 +45,11 @@ void (*hs_prof_options_abort)(const char *message) = say_and_abort;
 void fake_profiler__reset(void)
 {
     memset(&hs_prof_options, 0, sizeof hs_prof_options);
+    memset(&hs_prof_texts, 0, sizeof hs_prof_texts);
     hs_prof_options.prof = hs_prof_options.active = hs_prof_options.unbias = true;
     hs_prof_options.max_frames = 128;
     hs_prof_options.sample_bytes = 1;
-    strcpy(hs_prof_options.prefix, "fake");
+    strcpy(hs_prof_texts.prefix, "fake");
     hs_sampler.sample_bytes = 1;
     hs_sampler.on = hs_sampler.active = true;
     hs_sampler.gdump = false;

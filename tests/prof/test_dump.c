@@ -379,8 +379,8 @@ END_TEST
 
 START_TEST(too_long_prefixes_make_no_file)
 {
-    memset(hs_prof_options.prefix, 'x', HS_PROF_PATH - 1);
-    hs_prof_options.prefix[HS_PROF_PATH - 1] = 0;
+    memset(hs_prof_texts.prefix, 'x', HS_PROF_PATH - 1);
+    hs_prof_texts.prefix[HS_PROF_PATH - 1] = 0;
     ck_assert_int_eq(hs_dump__automatic(HS_DUMP_MANUAL, NULL), EFAULT);
     ck_assert_int_eq(count_files(), 0);
 }
@@ -564,7 +564,7 @@ END_TEST
 START_TEST(automatic_failures_are_said)
 {
     char wanted[256];
-    strcpy(hs_prof_options.prefix, "no/such/fake");
+    strcpy(hs_prof_texts.prefix, "no/such/fake");
     ck_assert_int_eq(hs_dump__automatic(HS_DUMP_INTERVAL, NULL), ENOENT);
     ck_assert_int_eq(hs_dump__automatic(HS_DUMP_MANUAL, NULL), ENOENT);
     snprintf(wanted, sizeof wanted, "<jemalloc>: failed to open \"no/such/fake.%d.0.i0.heap\"\n", getpid());
