@@ -278,41 +278,45 @@ static void limit_sending(int fd)
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
-static void welcome(struct hs_folder_socket *socket)
+// False: there are no descriptors, and whoever wants to be let in waits.
+static bool welcome(struct hs_folder_socket *socket)
 {
     const int fd = accept4(socket->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
+        return errno == EAGAIN || errno == ECONNABORTED || errno == EINTR;
     struct guest *guest = NULL;
-    for (int i = 0; fd >= 0 && i < MOST_GUESTS && !guest; i++)
+    for (int i = 0; i < MOST_GUESTS && !guest; i++)
         if (!socket->guest[i].runs)
             guest = &socket->guest[i];
-    if (fd >= 0)
-        limit_sending(fd);
+    limit_sending(fd);
     if (!guest) {
-        if (fd >= 0)
-            refuse(fd, "busy", "there are too many connections");
-        if (fd >= 0)
-            close(fd);
-        return;
+        refuse(fd, "busy", "there are too many connections");
+        close(fd);
+        return true;
     }
     *guest = (struct guest){.owner = socket, .socket = fd};
     guest->runs = !pthread_create(&guest->thread, NULL, serve, guest);
     if (!guest->runs)
         close(fd);
+    return true;
 }
 
 static void *run(void *context)
 {
     struct hs_folder_socket *socket = context;
+    bool deaf = false;
     while (!atomic_load(&socket->ends)) {
         struct pollfd waits[] = {{.fd = socket->wake, .events = POLLIN}, {.fd = socket->listener, .events = POLLIN}};
         eventfd_t count;
-        if (poll(waits, 2, -1) < 1)
+        const int ready = deaf ? poll(waits, 1, LOOK_AGAIN / HS_MILLISECOND) : poll(waits, 2, -1);
+        deaf = false;
+        if (ready < 1)
             continue;
         if (waits[0].revents)
             eventfd_read(socket->wake, &count);
         see_off_those_over(socket);
         if (waits[1].revents)
-            welcome(socket);
+            deaf = !welcome(socket);
     }
     return NULL;
 }

@@ -64,6 +64,14 @@ bool hs_gather_request__wait(struct hs_gather_request *request, uint64_t ns, str
     return done;
 }
 
+bool hs_gather_request__is_given_up(struct hs_gather_request *request)
+{
+    pthread_mutex_lock(&request->mutex);
+    const bool given_up = request->references == 1;
+    pthread_mutex_unlock(&request->mutex);
+    return given_up;
+}
+
 const char *hs_gather_request__text(const struct hs_gather_request *request)
 {
     return request->text;

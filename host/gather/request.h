@@ -27,6 +27,7 @@ void hs_gather_request__release(struct hs_gather_request *request);
 bool hs_gather_request__wait(struct hs_gather_request *request, uint64_t ns, struct hs_gather_reply *reply);
 
 // Of the one who sends. The end may come once, and releases its reference.
+bool hs_gather_request__is_given_up(struct hs_gather_request *request); // nobody waits for the end any more
 const char *hs_gather_request__text(const struct hs_gather_request *request);
 void hs_gather_request__answer(struct hs_gather_request *request, uint32_t status, const uint8_t *text, size_t length);
 void hs_gather_request__fail(struct hs_gather_request *request, int problem);

@@ -159,6 +159,11 @@ size_t hs_gather_stream__take(const struct hs_gather_stream_context *context, st
 
 void hs_gather_stream__ask(struct hs_gather_stream *stream, struct hs_gather_request *request)
 {
+    // The number tells the answer that may still come from the next one.
+    if (stream->request && hs_gather_request__is_given_up(stream->request)) {
+        hs_gather_request__fail(stream->request, -ETIMEDOUT);
+        stream->request = NULL;
+    }
     if (stream->request || !stream->trace) {
         hs_gather_request__fail(request, stream->request ? -EBUSY : -ENOTCONN);
         return;

@@ -7,9 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
-from harness import (COMMAND, PATIENCE, SEED, Gather, Peer, Process, expect, main, make_header, make_key, read_key, start_devices,
+from harness import (COMMAND, PATIENCE, SEED, Gather, Peer, Process, expect, main, make_header, make_key, read_key, start_devices, wait_until,
                      succeed, wire, work)
 from check_common import descriptors_of, free_udp_port, memory_of
 
@@ -255,13 +254,6 @@ def dump(number, text, letter='m', last=True, start=0):
     pieces = b''.join(wire.chunk(9, text[at:at + step], 0, number, ord(letter), start + at)
                       for at in range(0, len(text), step))
     return pieces + (wire.chunk(9, b'', 16, number, ord(letter), start + len(text)) if last else b'')
-
-
-def wait_until(condition, what):
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        expect(time.monotonic() < until, what)
-        time.sleep(0.01)
 
 
 def dumps_in(folder):

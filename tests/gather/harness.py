@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'wire'))
 import second_client as client  # noqa: E402
@@ -36,6 +37,13 @@ class Failure(Exception):
 def expect(condition, text):
     if not condition:
         raise Failure(text)
+
+
+def wait_until(condition, what):
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        expect(time.monotonic() < until, what)
+        time.sleep(0.01)
 
 
 class Process:
