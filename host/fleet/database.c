@@ -238,12 +238,14 @@ static void end_statement(struct hs_database *database)
     database->seconds = seconds;
 }
 
-static int ask(struct hs_database *database, bool named, const char *statement, struct hs_buffer *answer,
-               struct hs_error *error)
+static int ask(struct hs_database *database, bool named, const char *setting, const char *statement,
+               struct hs_buffer *answer, struct hs_error *error)
 {
     struct hs_buffer own = {0}, *to = answer ? answer : &own;
-    char query[256];
+    char query[512];
     write_query(database, named, query, sizeof(query));
+    if (setting)
+        snprintf(query + strlen(query), sizeof(query) - strlen(query), "&%s", setting);
     const size_t length = strlen(statement);
     int failed = post(database, query, statement, length, false, to, error);
     if (failed == -ECANCELED || failed == -ETIMEDOUT)
@@ -266,13 +268,19 @@ static int ask(struct hs_database *database, bool named, const char *statement, 
 int hs_database__ask(struct hs_database *database, const char *statement, struct hs_buffer *answer,
                      struct hs_error *error)
 {
-    return ask(database, true, statement, answer, error);
+    return ask(database, true, NULL, statement, answer, error);
+}
+
+int hs_database__ask_with(struct hs_database *database, const char *setting, const char *statement,
+                          struct hs_error *error)
+{
+    return ask(database, true, setting, statement, NULL, error);
 }
 
 int hs_database__ask_server(struct hs_database *database, const char *statement, struct hs_buffer *answer,
                             struct hs_error *error)
 {
-    return ask(database, false, statement, answer, error);
+    return ask(database, false, NULL, statement, answer, error);
 }
 
 // ---- rows ----------------------------------------------------------------------------------------------------------

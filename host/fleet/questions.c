@@ -122,7 +122,7 @@ static void rollup(FILE *out, const struct hs_fleet_slice *slice)
         out,
         "INSERT INTO growth SELECT app, firmware, stack, uniqExact(device) AS devices, "
         "uniqExactIf(device, grew) AS grown_devices, sumIf(grown, grew) AS grown_bytes, sum(bytes) AS in_use_bytes, "
-        "min(first) AS first_time, toDateTime(%" PRIu32
+        "min(first) AS first_time, toUInt64(%" PRIu64
         ") AS made, uniqExactIf(device, guessed) AS estimated_devices FROM (SELECT app, "
         "firmware, device, stack, bytes, first, guessed, " GROWN " AS grown, grown >= %" PRIu64
         " AND grown * 11 >= bytes AS grew FROM ",
@@ -136,10 +136,10 @@ static void rollup(FILE *out, const struct hs_fleet_slice *slice)
 static void staleness(FILE *out, const struct hs_fleet_slice *slice)
 {
     (void)slice;
-    fputs(
-        "SELECT toUInt32(now()), intDiv((SELECT max(written) FROM session), 1000000000), toUInt32(max(made)), count() "
-        "FROM rollup FORMAT TabSeparated",
-        out);
+    fputs("SELECT toUInt32(now()), intDiv((SELECT max(written) FROM session), 1000000000), intDiv(max(made), "
+          "4294967296), count() "
+          "FROM rollup FORMAT TabSeparated",
+          out);
 }
 
 #define LAST_ROLLUP " made = (SELECT max(made) FROM rollup)"

@@ -17,7 +17,7 @@ struct hs_fleet_conditions;
 // A part of a rollup, by stacks.
 struct hs_fleet_part {
     uint64_t first, last;
-    uint32_t made;
+    uint64_t made;
 };
 
 enum { HS_FLEET_LEAST = 65536 }; // the default of hs_fleet_slice.least

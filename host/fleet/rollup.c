@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
 
 #define ROWS_AT_ONCE ((uint64_t)250000) // of `stack_of_session`
 
@@ -18,19 +20,22 @@ static int run(struct hs_database *database, struct hs_error *error, const char 
 }
 
 // Later than all others, in the same second and after a clock was set back, too: the last one is what is read, and what
-// a run that was ended left must not be part of it.
-static int begin(struct hs_database *database, uint32_t *made, uint64_t *parts, struct hs_error *error)
+// a run that was ended left must not be part of it. Two that begin at once have numbers of their own.
+static int begin(struct hs_database *database, uint64_t *made, uint64_t *parts, struct hs_error *error)
 {
     struct hs_buffer answer = {0};
     char *field[2] = {"0", "0"};
+    uint32_t random;
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+        return hs_error__set(error, errno, "no random number: %s", strerror(errno));
     int failed = hs_database__ask(database,
-                                  "SELECT greatest(toUInt32(now()), 1 + greatest(toUInt32((SELECT max(made) FROM "
-                                  "growth)), toUInt32(max(made)))), "
+                                  "SELECT greatest(toUInt64(toUInt32(now())), 1 + intDiv(greatest((SELECT max(made) "
+                                  "FROM growth), max(made)), 4294967296)), "
                                   "(SELECT count() FROM stack_of_session) FROM rollup FORMAT TabSeparated",
                                   &answer, error);
     struct hs_tsv table = hs_tsv__begin(&answer);
     if (!failed && hs_tsv__next(&table, field, 2)) {
-        *made = (uint32_t)strtoul(field[0], NULL, 10);
+        *made = strtoull(field[0], NULL, 10) << 32 | random;
         *parts = strtoull(field[1], NULL, 10) / ROWS_AT_ONCE + 1;
     }
     hs_buffer__free(&answer);
@@ -49,14 +54,14 @@ static int make_part(struct hs_database *database, const struct hs_fleet_part *p
 }
 
 // The last but one stays: somebody may be reading it.
-static int drop_older(struct hs_database *database, uint32_t made, struct hs_error *error)
+static int drop_older(struct hs_database *database, uint64_t made, struct hs_error *error)
 {
     char statement[256];
     struct hs_buffer answer = {0};
     char *field[1];
     snprintf(statement, sizeof(statement),
-             "SELECT DISTINCT toUInt32(made) AS old FROM growth WHERE old < (SELECT max(toUInt32(made)) FROM rollup "
-             "WHERE toUInt32(made) < %" PRIu32 ") FORMAT TabSeparated",
+             "SELECT DISTINCT made FROM growth WHERE made < (SELECT max(made) FROM rollup WHERE made < %" PRIu64
+             ") FORMAT TabSeparated",
              made);
     int failed = hs_database__ask(database, statement, &answer, error);
     struct hs_tsv table = hs_tsv__begin(&answer);
@@ -78,6 +83,6 @@ int hs_fleet_rollup__make(struct hs_database *database, uint64_t least, struct h
         failed = make_part(database, &part, least, error);
     }
     if (!failed)
-        failed = run(database, error, "INSERT INTO rollup SELECT toDateTime(%" PRIu64 ")", part.made);
+        failed = run(database, error, "INSERT INTO rollup SELECT toUInt64(%" PRIu64 ")", part.made);
     return failed ? failed : drop_older(database, part.made, error);
 }

@@ -85,8 +85,11 @@ static int tables_version(struct hs_database *database, unsigned *version, struc
     return failed;
 }
 
-static int make_tables(struct hs_database *database, char *statements, struct hs_error *error)
+static int make_tables(struct hs_database *database, char *statements, bool modern, struct hs_error *error)
 {
+    // Servers doubt that dictionaries of numbers are of use.
+    const char *setting =
+        modern ? "allow_suspicious_low_cardinality_types=1" : "allow_experimental_low_cardinality_type=1";
     static const char create[] = "CREATE TABLE ", view[] = "CREATE MATERIALIZED VIEW ";
     char *rest = statements, *end;
     int failed = 0;
@@ -98,7 +101,7 @@ static int make_tables(struct hs_database *database, char *statements, struct hs
         // A run that was ended in the middle is continued.
         if (asprintf(&statement, "%sIF NOT EXISTS %s", head, rest + strlen(head)) < 0)
             return -ENOMEM;
-        failed = hs_database__ask(database, statement, NULL, error);
+        failed = hs_database__ask_with(database, setting, statement, error);
         free(statement);
     }
     return failed;
@@ -133,14 +136,18 @@ static int add_column(struct hs_database *database, const char *table, const cha
 
 // ---- older versions ------------------------------------------------------------------------------------------------
 
-// Until version 3 the table of samples had its sums as they are, and rollups knew no moments. The old tables get other
-// names first: then a gatherer of the older version cannot insert into them any more, and keeps its rows. A run that
-// was ended in the middle is continued; what is inserted twice says the same twice.
+// Until version 3 the table of samples had its sums as they are, and rollups knew no moments. Version 4 had no
+// dictionary of stacks. The old tables get other names first. A gatherer of the older version cannot insert meanwhile,
+// and keeps its rows. A run that was ended in the middle is continued; what is inserted twice says the same twice.
 
 struct old_table {
     const char *name, *old_name, *new_column; // that old ones lack
     const char *into, *from, *order;          // how it is copied; `order`: the first column of its key
 };
+
+#define PIECES                                                                                                         \
+    "time_high, time_low, moment, begun, count_low, count_middle, count_high, size_low, size_high, rest_low, "         \
+    "rest_high, freed_low, freed_middle, freed_high, excess_low, excess_middle, excess_high"
 
 static const struct old_table old_tables[] = {
     {"sample", "sample_of_3", "moment",
@@ -149,6 +156,8 @@ static const struct old_table old_tables[] = {
     {"total", "total_of_3", "moment",
      "total (session, time, in_use_bytes, in_use_count, allocated_bytes, allocated_count)",
      "session, time, in_use_bytes, in_use_count, allocated_bytes, allocated_count", "session"},
+    {"sample", "sample_of_4", "key", "sample (session, key, " PIECES ")",
+     "session, toLowCardinality(stack) AS key, " PIECES, "session"},
 };
 enum { OLD_TABLES = sizeof(old_tables) / sizeof(*old_tables), COPIED_AT_ONCE = 4000000 };
 
@@ -180,7 +189,7 @@ static int count_rows(struct hs_database *database, const char *table, uint64_t 
 // In parts that take seconds: nobody waits for an answer for ever.
 static int copy_back(struct hs_database *database, const struct old_table *table, struct hs_error *error)
 {
-    char statement[640];
+    char statement[1024];
     uint64_t rows = 0;
     bool there;
     int failed = has_column(database, table->old_name, "session", &there, error);
@@ -221,12 +230,32 @@ static int put_rollups_away(struct hs_database *database, bool modern, struct hs
     return failed ? failed : hs_database__ask(database, "DROP TABLE IF EXISTS session_total", NULL, error);
 }
 
+// While the view that fills `sample` is replaced, nothing may be inserted into `state`: it would be lost.
+static int close_state(struct hs_database *database, struct hs_error *error)
+{
+    bool there, is_new;
+    int failed = has_column(database, "sample", "moment", &there, error);
+    if (!failed)
+        failed = has_column(database, "sample", "key", &is_new, error);
+    if (failed || !there || is_new)
+        return failed;
+    failed = hs_database__ask(database,
+                              "CREATE MATERIALIZED VIEW IF NOT EXISTS closed_for_update ENGINE = Null AS SELECT "
+                              "throwIf(toString(session) != '') AS refused FROM state",
+                              NULL, error);
+    return failed ? failed : hs_database__ask(database, "DROP TABLE IF EXISTS sample_of_state", NULL, error);
+}
+
 // Before the new tables are made, and behind it.
 static int begin_update(struct hs_database *database, struct hs_error *error)
 {
     int failed = add_column(database, "session", "estimated", "UInt8", error);
     if (!failed)
         failed = hs_database__ask(database, "DROP TABLE IF EXISTS growth", NULL, error); // made anew when it is asked
+    if (!failed)
+        failed = hs_database__ask(database, "DROP TABLE IF EXISTS rollup", NULL, error);
+    if (!failed)
+        failed = close_state(database, error);
     for (unsigned i = 0; i < OLD_TABLES && !failed; i++)
         failed = put_away(database, &old_tables[i], error);
     return failed;
@@ -234,7 +263,9 @@ static int begin_update(struct hs_database *database, struct hs_error *error)
 
 static int end_update(struct hs_database *database, bool modern, struct hs_error *error)
 {
-    int failed = put_rollups_away(database, modern, error);
+    int failed = hs_database__ask(database, "DROP TABLE IF EXISTS closed_for_update", NULL, error);
+    if (!failed)
+        failed = put_rollups_away(database, modern, error);
     for (unsigned i = 0; i < OLD_TABLES && !failed; i++)
         failed = copy_back(database, &old_tables[i], error);
     return failed;
@@ -261,7 +292,7 @@ int hs_fleet_schema__init(struct hs_database *database, unsigned days, bool *mad
     if (!failed && version)
         failed = begin_update(database, error);
     if (!failed)
-        failed = make_tables(database, statements, error);
+        failed = make_tables(database, statements, server >= MODERN, error);
     if (!failed && version)
         failed = end_update(database, server >= MODERN, error);
     snprintf(statement, sizeof(statement), "INSERT INTO version SELECT %u, now()", HS_FLEET_SCHEMA);

@@ -6,7 +6,7 @@
 
 #include "host/fleet/database.h"
 
-enum { HS_FLEET_SCHEMA = 4 };
+enum { HS_FLEET_SCHEMA = 5 };
 
 extern const char hs_fleet_tables[]; // schema/tables.sql
 

@@ -37,9 +37,16 @@ class Database:
             file.flush()
             return self.run(f"INSERT INTO {table} ({columns}) SELECT * FROM file('{file.name}', 'RowBinary', '{shape}')")
 
-    def answer(self, database, query, body):
+    def answer(self, database, query, body, settings):
+        """Settings are for one statement, as with the real server."""
         self.run(f'USE {database}')
-        return self.insert(query, body) if query else self.run(body.decode())
+        try:
+            for name, value in settings:
+                self.run(f'SET {name} = {value}')
+            return self.insert(query, body) if query else self.run(body.decode())
+        finally:
+            for name, _ in settings:
+                self.run(f'SET {name} = DEFAULT')
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -54,7 +61,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         try:
             if user not in USERS or USERS[user] != key:
                 raise PermissionError(WRONG_USER)
-            status, answer = 200, self.server.database.answer(asked.get('database', ['default'])[0], asked.get('query', [''])[0], body)
+            settings = [(name, values[0]) for name, values in asked.items() if name.startswith('allow_')]
+            status, answer = 200, self.server.database.answer(asked.get('database', ['default'])[0], asked.get('query', [''])[0], body, settings)
         except PermissionError:
             status, answer = WRONG_USER, b'Code: 516. Authentication failed'
         except Exception as error:  # pylint: disable=broad-except

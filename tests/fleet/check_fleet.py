@@ -254,6 +254,21 @@ def put_leak(database, session, seen, written):
                  f'toUInt64(toUInt32({written})) * 1000000000, 0')
 
 
+def run_at(second):
+    """The number of a rollup."""
+    return f'toUInt64(toUInt32({second})) * {1 << 32}'
+
+
+FAR = 4000000000 << 32
+
+
+def emptied(database, name):
+    """The table as it was made."""
+    made = database.ask(f'SHOW CREATE TABLE {name} FORMAT TabSeparatedRaw')
+    database.ask(f'DROP TABLE {name}')
+    database.ask(made)
+
+
 def rolled():
     """Rollups: when one is made, whatever devices say about the time, and that the last one is read."""
     database = Database()
@@ -261,7 +276,7 @@ def rolled():
 
     def growing(*options):
         return sorted(row['stack'] for row in asked('growth', database.address, *options))
-    database.ask('INSERT INTO rollup SELECT now() - 10000')
+    database.ask(f"INSERT INTO rollup SELECT {run_at('now() - 10000')}")
     put_leak(database, 11, seen='toDateTime(1000007200)', written='now() - 5000')
     expect(growing() == ['11'], 'of a device whose clock is years behind')
     rollups = database.ask('SELECT count() FROM rollup')
@@ -272,14 +287,23 @@ def rolled():
     for _ in range(2):
         expect(growing('--rollup', '--least', '1G') == [], 'what was made in the same second before is not read')
         expect(growing('--rollup') == ['11', '12'], 'nor is that')
-    database.ask('INSERT INTO growth SELECT app, firmware, 13, devices, grown_devices, grown_bytes, in_use_bytes, first_time, now() + 1000, 0 FROM growth LIMIT 1')
+    database.ask('INSERT INTO growth SELECT app, firmware, 13, devices, grown_devices, grown_bytes, in_use_bytes, first_time, '
+                 f"{run_at('now() + 1000')}, 0 FROM growth LIMIT 1")
     expect(growing() == ['11', '12'], 'a rollup that was ended in the middle is not read')
     expect(growing('--rollup') == ['11', '12'], 'nor is it part of the next one')
-    database.ask('INSERT INTO rollup SELECT now() + 2000')
+    database.ask(f"INSERT INTO rollup SELECT {run_at('now() + 2000')}")
     expect(growing('--rollup') == ['11', '12'], 'a clock of the server that was set back does not matter')
     expect(growing() == ['11', '12'], 'and the next answer is the same')
     growing('--rollup')
     expect(database.ask('SELECT uniqExact(made) FROM growth') == '2', 'older ones are removed')
+    runs = set()
+    for _ in range(2):
+        for name in ('growth', 'rollup'):
+            emptied(database, name)
+        database.ask(f'INSERT INTO rollup SELECT {FAR}')
+        expect(growing('--rollup') == ['11', '12'], 'from the beginning')
+        runs.add(database.ask(f'SELECT max(made) FROM rollup WHERE intDiv(made, {1 << 32}) = {FAR >> 32} + 1'))
+    expect(len(runs) == 2 and '0' not in runs, f'two that begin in one second are two: {runs}')
 
 
 def moments():
@@ -329,6 +353,11 @@ def statements_of(text):
     return [statement.strip() for statement in re.sub('^--.*$', '', text, flags=re.MULTILINE).split(';\n') if statement.strip()]
 
 
+def old_statements(version):
+    with open(f'{os.path.dirname(os.path.abspath(__file__))}/tables_of_{version}.sql', encoding='utf-8') as file:
+        return statements_of(file.read())
+
+
 def make_old(database, version, new, lacks):
     """The same rows in tables of an older version."""
     columns = 'stack, session, time, age, in_use_bytes, in_use_count, allocated_bytes, allocated_count'
@@ -336,10 +365,9 @@ def make_old(database, version, new, lacks):
             'total': database.ask('SELECT session, time, in_use_bytes, in_use_count, allocated_bytes, allocated_count FROM total FORMAT TabSeparated')}
     for name in new:
         database.ask(f'DROP TABLE {name}')
-    with open(f'{os.path.dirname(os.path.abspath(__file__))}/tables_of_3.sql', encoding='utf-8') as file:
-        for statement in statements_of(file.read()):
-            if statement.split()[2] not in lacks and statement.split()[3] not in lacks:
-                database.ask(statement)
+    for statement in old_statements(3):
+        if statement.split()[2] not in lacks and statement.split()[3] not in lacks:
+            database.ask(statement)
     for name, text in rows.items():
         database.ask(f'INSERT INTO {name} FORMAT TabSeparated\n{text}\n')
     for table, column in (('session', 'estimated'), ('growth', 'estimated_devices')) if version < 3 else ():
@@ -347,6 +375,53 @@ def make_old(database, version, new, lacks):
     database.ask('DROP TABLE version')
     database.ask('CREATE TABLE version (version UInt32, made DateTime) ENGINE = ReplacingMergeTree(made) ORDER BY version')
     database.ask(f'INSERT INTO version SELECT {version}, now()')
+
+
+def make_4(database, table, view):
+    """The same rows in the tables of version 4."""
+    rows = database.ask('SELECT session, stack, time_high, time_low, moment, begun, count_low, count_middle, count_high, size_low, size_high, rest_low, '
+                        'rest_high, freed_low, freed_middle, freed_high, excess_low, excess_middle, excess_high FROM sample FORMAT TabSeparated')
+    for name in ('sample_of_state', 'sample', 'growth', 'rollup', 'version'):
+        database.ask(f'DROP TABLE {name}')
+    for statement in (table, view):
+        database.ask(statement)
+    database.ask(f'INSERT INTO sample FORMAT TabSeparated\n{rows}\n')
+    database.ask('CREATE TABLE growth (made DateTime) ENGINE = Memory')
+    database.ask('CREATE TABLE rollup (made DateTime) ENGINE = Memory')
+    database.ask('INSERT INTO rollup SELECT now()')
+    database.ask('CREATE TABLE version (version UInt32, made DateTime) ENGINE = ReplacingMergeTree(made) ORDER BY version')
+    database.ask('INSERT INTO version SELECT 4, now()')
+
+
+def upgraded_from_4(database, answers):
+    """Also when an update was ended at each of its steps, and rows that come in the middle are refused and not lost."""
+    before, (table, view) = answers(), old_statements(4)
+    insert = 'INSERT INTO state (stack, session, time, age, in_use_bytes, in_use_count, allocated_bytes, allocated_count) SELECT 5, 5, now(), 5, 5, 5, 5, 5'
+    closed = "CREATE MATERIALIZED VIEW closed_for_update ENGINE = Null AS SELECT throwIf(toString(session) != '') AS refused FROM state"
+    steps = (closed, 'DROP TABLE sample_of_state', 'RENAME TABLE sample TO sample_of_4')
+    for done in range(len(steps) + 1):
+        make_4(database, table, view)
+        for statement in steps[:done]:
+            database.ask(statement)
+        text = run('fleet', 'devices', database.address, status=1)
+        expect('version 4' in text and 'fleet init' in text, text)
+        if done:
+            expect(refuses(database, insert), f'after {done} steps, no row is taken')
+        run('fleet', 'init', database.address)
+        expect(answers() == before, f'{done}: {answers()} {before}')
+        left = database.ask("SELECT name FROM system.tables WHERE database = 'fleet' AND (name LIKE '%_of_4' OR name = 'closed_for_update')")
+        expect(left == '', left)
+        asked('growth', database.address)
+    database.ask(insert)
+    expect(database.ask('SELECT count() FROM sample WHERE stack = 5') == '1', 'then rows are taken')
+
+
+def refuses(database, statement):
+    try:
+        database.ask(statement)
+    except AssertionError:
+        return True
+    return False
 
 
 def upgraded():
@@ -381,7 +456,7 @@ def upgraded():
             database.ask('RENAME TABLE total TO total_of_3')
         if step > 1:
             for name in reversed(new):
-                database.ask(made[name])
+                database.make(made[name])
         if step > 2:
             database.ask('DROP TABLE session_stack')
             database.ask('INSERT INTO state (stack, session, time, age, in_use_bytes, in_use_count, allocated_bytes, allocated_count) SELECT '
@@ -389,6 +464,7 @@ def upgraded():
         run('fleet', 'init', database.address)
         expect(answers() == before, f'{step}: {answers()} {before}')
     expect('already' in run('fleet', 'init', database.address), 'once')
+    upgraded_from_4(database, answers)
     check_dumps(database)
 
 

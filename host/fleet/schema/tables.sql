@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT OR Apache-2.0
 --
--- The tables of the fleet, version 4. Each statement ends with a semicolon at the end of a line. What stands between << and >>
+-- The tables of the fleet, version 5. Each statement ends with a semicolon at the end of a line. What stands between << and >>
 -- is for servers that know column codecs and TTL; others get the text without it. {days} is how long samples are kept.
 --
 -- Rows are states, not changes: a row that is inserted twice says the same twice. So a batch whose fate is unknown is sent
@@ -64,10 +64,11 @@ CREATE TABLE state (
 -- The same in a form that packs well without codecs, too. Numbers are divided into pieces of 16 bits, of which the high ones are
 -- mostly equal. What can be computed is stored as the difference from it: bytes from those of so many blocks of the mean size
 -- (`rest`; `excess` has the sign in its lowest bit), and what was allocated from what is in use (`freed`). `begun` is time - age.
+-- `key` is the stack: a part has few different ones, and holds their numbers in a dictionary.
 -- A column with ALIAS does not find others with ALIAS on servers of version 18.
 CREATE TABLE sample (
     session UInt64<< CODEC(ZSTD)>>,
-    stack UInt64<< CODEC(ZSTD)>>,
+    key LowCardinality(UInt64)<< CODEC(ZSTD)>>,
     time_high UInt16<< CODEC(ZSTD)>>,
     time_low UInt16<< CODEC(ZSTD)>>,
     moment UInt32<< CODEC(ZSTD)>>,
@@ -85,6 +86,7 @@ CREATE TABLE sample (
     excess_low UInt16<< CODEC(ZSTD)>>,
     excess_middle UInt16<< CODEC(ZSTD)>>,
     excess_high UInt32<< CODEC(ZSTD)>>,
+    stack UInt64 ALIAS CAST(key AS UInt64),
     time DateTime ALIAS toDateTime(toUInt32(toUInt32(time_high) * 65536 + time_low)),
     age UInt32 ALIAS toUInt32(toUInt32(time_high) * 65536 + time_low - begun),
     instant UInt64 ALIAS (toUInt64(time_high) * 65536 + time_low) * 4294967296 + moment,
@@ -98,7 +100,7 @@ CREATE TABLE sample (
             toUInt64(0 - excess_low % 2)),
     allocated_count UInt64 ALIAS toUInt64(count_high) * 4294967296 + toUInt32(count_middle) * 65536 + count_low
         + toUInt64(freed_high) * 4294967296 + toUInt32(freed_middle) * 65536 + freed_low
-) ENGINE = ReplacingMergeTree PARTITION BY intDiv(time_high, 40) ORDER BY (session, stack, time_high, time_low, moment)
+) ENGINE = ReplacingMergeTree PARTITION BY intDiv(time_high, 40) ORDER BY (session, key, time_high, time_low, moment)
 <<TTL toDateTime(toUInt32(toUInt32(time_high) * 65536 + time_low)) + INTERVAL {days} DAY>>;
 
 CREATE MATERIALIZED VIEW sample_of_state TO sample AS
@@ -111,7 +113,7 @@ WITH
     if(beyond < 0, toUInt64(-1 - beyond) * 2 + 1, toUInt64(beyond) * 2) AS excess
 SELECT
     session,
-    stack,
+    toLowCardinality(stack) AS key,
     toUInt16(intDiv(second, 65536)) AS time_high,
     toUInt16(second % 65536) AS time_low,
     moment,
@@ -171,8 +173,9 @@ SELECT
     maxState(in_use_bytes) AS most_bytes
 FROM total GROUP BY session;
 
--- Sums over the sessions of a firmware, made by `fleet growth --rollup`; `made` is the time of the run, or one
--- second after the run before. A run makes them in parts: those of a run that is in `rollup` are whole.
+-- Sums over the sessions of a firmware, made by `fleet growth --rollup`. `made` is the second of the run, or one after the run
+-- before, * 2^32 + a random number: no two runs have the same. A run makes them in parts: those of a run that is in `rollup` are
+-- whole.
 CREATE TABLE growth (
     app String,
     firmware String,
@@ -182,12 +185,12 @@ CREATE TABLE growth (
     grown_bytes UInt64,
     in_use_bytes UInt64,
     first_time DateTime,
-    made DateTime,
+    made UInt64,
     estimated_devices UInt64
-) ENGINE = ReplacingMergeTree PARTITION BY toUInt32(made) ORDER BY (app, firmware, stack);
+) ENGINE = ReplacingMergeTree PARTITION BY made ORDER BY (app, firmware, stack);
 
 CREATE TABLE rollup (
-    made DateTime
+    made UInt64
 ) ENGINE = ReplacingMergeTree ORDER BY made;
 
 CREATE TABLE version (
