@@ -384,6 +384,7 @@ static int make_sums(void *context, const struct hs_dump_view *view, struct hs_s
     series->facts[4] =
         (struct hs_store_fact){"older-bytes", hs_dump__fact(series->dump[series->count - 1], "older-bytes")};
     series->facts[5] = (struct hs_store_fact){"host", hs_dump__fact(series->dump[series->count - 1], "host")};
+    series->facts[6] = (struct hs_store_fact){"since", hs_dump__fact(series->dump[series->count - 1], "since")};
     tables->facts = series->facts;
     tables->fact_count = sizeof(series->facts) / sizeof(series->facts[0]);
     return 0;

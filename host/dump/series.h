@@ -17,7 +17,7 @@ struct hs_dump_series {
     size_t count;
     char id[33];
     char estimate[160], counted[16];
-    struct hs_store_fact facts[6];
+    struct hs_store_fact facts[7];
 };
 
 // Whether this is a dump, or a folder with dumps that is no store.

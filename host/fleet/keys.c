@@ -6,6 +6,19 @@ uint64_t hs_fleet_key__session(const uint64_t trace_id[2])
     return hs_fleet_key__mixed(trace_id[0] + hs_fleet_key__mixed(trace_id[1] + 1));
 }
 
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    for (; text && *text; text++)
+        hash = hs_fleet_key__mixed(hash + (uint8_t)*text);
+    return hs_fleet_key__mixed(hash + 256);
+}
+
+uint64_t hs_fleet_key__dumped(const char *device, const char *executable, const char *pid, const char *since)
+{
+    const uint64_t program = mix_text(mix_text(1, device), executable);
+    return pid && since ? mix_text(mix_text(program, pid), since) : program;
+}
+
 uint64_t hs_fleet_key__build(const uint8_t build[HS_FLEET_BUILD])
 {
     uint64_t words[3] = {0};

@@ -31,6 +31,9 @@ extern const uint8_t hs_fleet_no_build[HS_FLEET_BUILD];
 
 // Of the id of a trace.
 uint64_t hs_fleet_key__session(const uint64_t trace_id[2]);
+// Of a process of which there are heap dumps. `device`: its name in the fleet; texts as dumps say them; without `pid`
+// and `since`, of the program alone.
+uint64_t hs_fleet_key__dumped(const char *device, const char *executable, const char *pid, const char *since);
 uint64_t hs_fleet_key__build(const uint8_t build[HS_FLEET_BUILD]);
 
 // The same of a stack of a trace.

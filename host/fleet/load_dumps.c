@@ -81,13 +81,6 @@ void hs_fleet_dump_files__free(struct hs_fleet_dump_files *files)
 
 // ---- which session -------------------------------------------------------------------------------------------------
 
-static uint64_t mix_text(uint64_t hash, const char *text)
-{
-    for (; text && *text; text++)
-        hash = hs_fleet_key__mixed(hash + (uint8_t)*text);
-    return hs_fleet_key__mixed(hash + 256);
-}
-
 static const char *fact(const struct hs_dump *dump, const char *key)
 {
     const char *value = hs_dump__fact(dump, key);
@@ -112,13 +105,14 @@ static int mix_file(uint64_t *hash, const char *path)
 // in some way, but always in the same.
 static int set_keys(struct dump_file *file, const struct hs_dump *dump)
 {
-    const char *device = file->device->device;
-    uint64_t session = mix_text(mix_text(1, device ? device : fact(dump, "host")), dump->executable), content = 1;
+    const char *device = file->device->device ? file->device->device : fact(dump, "host");
+    const char *pid = fact(dump, "pid"), *since = fact(dump, "since");
+    uint64_t content = 1;
     int failed = mix_file(&content, file->path);
-    if (*fact(dump, "pid") && *fact(dump, "since"))
-        file->session = mix_text(mix_text(session, fact(dump, "pid")), fact(dump, "since"));
+    if (*pid && *since)
+        file->session = hs_fleet_key__dumped(device, dump->executable, pid, since);
     else
-        file->session = hs_fleet_key__mixed(session + content);
+        file->session = hs_fleet_key__mixed(hs_fleet_key__dumped(device, dump->executable, NULL, NULL) + content);
     const uint64_t moment = file->time_ns % SECOND / 1000 << CONTENT_BITS | content >> (64 - CONTENT_BITS);
     file->instant = file->time_ns / SECOND << 32 | moment;
     return failed;

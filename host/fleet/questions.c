@@ -136,10 +136,10 @@ static void rollup(FILE *out, const struct hs_fleet_slice *slice)
 static void staleness(FILE *out, const struct hs_fleet_slice *slice)
 {
     (void)slice;
-    fputs(
-        "SELECT toUInt32(now()), intDiv((SELECT max(written) FROM session), 1000000000), intDiv(max(made), 4294967296), count() "
-        "FROM rollup FORMAT TabSeparated",
-        out);
+    fputs("SELECT toUInt32(now()), intDiv((SELECT max(written) FROM session), 1000000000), intDiv(max(made), "
+          "4294967296), count() "
+          "FROM rollup FORMAT TabSeparated",
+          out);
 }
 
 #define LAST_ROLLUP " made = (SELECT max(made) FROM rollup)"

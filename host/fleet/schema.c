@@ -136,9 +136,9 @@ static int add_column(struct hs_database *database, const char *table, const cha
 
 // ---- older versions ------------------------------------------------------------------------------------------------
 
-// Until version 3 the table of samples had its sums as they are, and rollups knew no moments. Version 4 had no dictionary
-// of stacks. The old tables get other names first. A gatherer of the older version cannot insert meanwhile, and keeps
-// its rows. A run that was ended in the middle is continued; what is inserted twice says the same twice.
+// Until version 3 the table of samples had its sums as they are, and rollups knew no moments. Version 4 had no
+// dictionary of stacks. The old tables get other names first. A gatherer of the older version cannot insert meanwhile,
+// and keeps its rows. A run that was ended in the middle is continued; what is inserted twice says the same twice.
 
 struct old_table {
     const char *name, *old_name, *new_column; // that old ones lack

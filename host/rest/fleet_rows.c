@@ -8,6 +8,7 @@
 #include "host/rest/fleet_slice.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,19 +119,40 @@ int hs_prepare__fleet_stack(struct hs_question *question)
 
 // ---- answering -----------------------------------------------------------------------------------------------------
 
-// The id of the trace of a session, if the server has it.
-static const char *trace_of(const struct hs_question *question, uint64_t session)
+static bool is_dumped(const struct hs_trace_facts *facts, uint64_t session, const char *device)
+{
+    char pid[16];
+    if (!facts->dumps || !facts->since)
+        return false;
+    snprintf(pid, sizeof(pid), "%" PRIu32, facts->summary.pid);
+    return hs_fleet_key__dumped(device, facts->executable, pid, facts->since) == session ||
+           (facts->host && hs_fleet_key__dumped(facts->host, facts->executable, pid, facts->since) == session);
+}
+
+// The id of a trace, or what the dumps of a series say of their process.
+static bool is_of_session(struct hs_rest_trace *trace, uint64_t session, const char *device)
+{
+    const char *id = hs_rest_trace__id(trace);
+    char half[17];
+    snprintf(half, sizeof(half), "%.16s", id);
+    const uint64_t words[2] = {strtoull(half, NULL, 16), strlen(id) == 32 ? strtoull(id + 16, NULL, 16) : 0};
+    if (hs_fleet_key__session(words) == session)
+        return true;
+    struct hs_error error;
+    const struct hs_trace_facts *facts = hs_rest_trace__facts(trace, &error);
+    const bool is = facts && is_dumped(facts, session, device);
+    hs_trace_facts__release(facts);
+    return is;
+}
+
+// The id of the trace of a session, or of its dumps, if the server has them.
+static const char *trace_of(const struct hs_question *question, uint64_t session, const char *device)
 {
     struct hs_rest_traces *traces = question->rest->traces;
     const size_t count = hs_rest_traces__count(traces);
-    for (size_t i = 0; i < count; i++) {
-        const char *id = hs_rest_trace__id(hs_rest_traces__at(traces, i));
-        char half[17];
-        snprintf(half, sizeof(half), "%.16s", id);
-        const uint64_t words[2] = {strtoull(half, NULL, 16), strlen(id) == 32 ? strtoull(id + 16, NULL, 16) : 0};
-        if (hs_fleet_key__session(words) == session)
-            return id;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (is_of_session(hs_rest_traces__at(traces, i), session, device))
+            return hs_rest_trace__id(hs_rest_traces__at(traces, i));
     return NULL;
 }
 
@@ -144,7 +166,7 @@ static void write_row(struct hs_json *json, const struct hs_question *question, 
                               hs_fleet_names__stack(rows->names, strtoull(field[rows->stack_column], NULL, 10)),
                               SHORT_FRAMES);
     if (!strcmp(rows->question->name, "sessions"))
-        hs_json__string(json, "trace", trace_of(question, strtoull(field[0], NULL, 10)));
+        hs_json__string(json, "trace", trace_of(question, strtoull(field[0], NULL, 10), field[1]));
     hs_json__close_object(json);
 }
 

@@ -1012,13 +1012,13 @@ def refused():
     expect('connect' in run('fleet', 'growth', database.address, status=1).lower(), 'nobody is there')
 
 
-def main():
+def main(cases=None):
     if clickhouse.lack(SERVER):
         print(f'skipped: {clickhouse.lack(SERVER)}')
         sys.exit(77)
     patience.begin()
     try:
-        globals()[sys.argv[1]]()
+        (cases or globals())[sys.argv[1]]()
     finally:
         patience.end()
         for process in started:
@@ -1028,4 +1028,5 @@ def main():
         shutil.rmtree(work, ignore_errors=True)
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -151,6 +151,30 @@ class Fleet(Endpoints, TestCase):
         known, = self.server.json('/list')
         self.assertEqual({device: trace for device, trace in traces.items() if trace}, {'traced': known['id']})
 
+    def dumps(self, name, pid, since):
+        """A folder with two dumps of a process."""
+        folder = self.path(name)
+        os.mkdir(folder)
+        for number in (1, 2):
+            with open(f'{folder}/{number}.heap', 'w', encoding='utf-8') as file:
+                file.write(f'heap_v2/1\n# time: 2026-11-14T22:13:2{number}Z\n# host: {name}-host\n# executable: /bin/sampled\n# pid: {pid}\n# since: {since}\n'
+                           f'  t*: {number}: 100 [0: 0]\n@ 0x7f0000001010\n  t*: {number}: 100 [0: 0]\n\nMAPPED_LIBRARIES:\n'
+                           '7f0000000000-7f0000100000 r-xp 00000000 00:00 1 /lib/sampled.so\n')
+        return folder
+
+    def test_sessions_know_their_dumps(self):
+        since = '2026-11-14T22:00:00Z'
+        folders = {'named': self.dumps('named', 7, since), 'unnamed': self.dumps('unnamed', 8, since)}
+        lonely = self.dumps('lonely', 9, since)
+        for name, folder in {**folders, 'lonely': lonely}.items():
+            subprocess.run([COMMAND, 'fleet', 'load', self.database.address, folder, '--labels', 'firmware=0.8', *(['--device', 'gw-named'] if name == 'named' else [])],
+                           check=True, stdout=subprocess.DEVNULL)
+        server = self.serve('--fleet', self.address, *PATIENT, *folders.values())
+        ids = {trace['path']: trace['id'] for trace in server.json('/list')}
+        rows = server.json('/fleet/sessions', count=1000, firmware='0.8')['rows']
+        self.assertEqual({row['device']: row['trace'] for row in rows},
+                         {'gw-named': ids[folders['named']], 'unnamed-host': ids[folders['unnamed']], 'lonely-host': None})
+
     def test_every_answer_is_as_described(self):
         for pattern, operations in self.description['paths'].items():
             if not pattern.startswith('/fleet'):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Preloaded: the first FAILURES connections to a socket in a folder find no descriptor. The file TEST_SHORTAGE then says how
-// many milliseconds there were between the first and the last.
+// Preloaded: the first FAILURES connections to a socket in a folder find no descriptor. The file TEST_SHORTAGE then
+// says how many milliseconds there were between the first and the last.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

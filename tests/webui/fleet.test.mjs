@@ -156,9 +156,22 @@ page("a flame graph has REST's sums, and its zoom is in the address", async (pag
   await page.mouse.click(box.x + 50, box.y + 50);
   await page.waitForFunction(() => location.hash.includes("ui.zoom=0.0"));
   await settled(page);
+  // What is chosen has its details beside the picture, as in the views of a trace.
+  const details = page.locator(".inspector");
+  const path = new URLSearchParams((await page.evaluate(() => location.hash)).split("?")[1]).get("ui.sel").split(".").map(Number);
+  assert.ok(path.length >= 2, `${path}`);
+  assert.equal(await details.locator(".frames li").count(), path.length);
+  assert.match(await details.innerText(), /with callees[^]*itself[^]*exactly[^]*main/);
+  assert.equal(await details.locator("a").count(), 0);
   await page.goBack();
   await page.waitForFunction(() => !location.hash.includes("ui.zoom"));
   await settled(page);
+  await go("flame?firmware=1.5&ui.sel=0.0");
+  await details.locator(".frame-name").last().click();
+  await page.waitForFunction(() => document.querySelectorAll(".inspector .frames li").length === 1);
+  assert.equal(await details.locator("h3").innerText(), "main");
+  await details.getByRole("button", { name: "Close" }).click();
+  await page.waitForFunction(() => !document.querySelector(".inspector"));
 });
 
 page("two firmwares are compared, the newest first, and swapped", async (page, go) => {
@@ -176,6 +189,9 @@ page("two firmwares are compared, the newest first, and swapped", async (page, g
     await page.keyboard.press("ArrowDown");
     await page.waitForFunction((name) => document.querySelector(".said").innerText.includes(`\u25b2 ${name}: change +`), wanted);
   }
+  await go(`diff?firmware=${facts.new}&than=${facts.old}&ui.sel=0`);
+  assert.match(await page.locator(".inspector").innerText(), /change[^]*\+[^]*before[^]*after/);
+  await go("diff");
   await page.getByRole("button", { name: "Swap" }).click();
   await page.waitForFunction((than) => location.hash.includes(`than=${than}`), facts.new);
   assert.deepEqual(await sides(), now.reverse());

@@ -8,12 +8,16 @@ import { address, changed, exactly, go, narrowed, question, type Route } from ".
 import { baseName, bytes, counted, duration, exactBytes, isUnnamed, placeName, plain, share, shortName } from "../text/format";
 import { nodeActions, toLines } from "./actions";
 import { hovers, useHover } from "./hover";
-import { grouped } from "./menu";
+import { grouped, type MenuItem } from "./menu";
 import { Pane } from "./pane";
 
-interface Props { route: Route; model: Model; node: number; speech: Speech; whole: number; overTime: boolean }
+interface Props {
+  route: Route; model: Model; node: number; speech: Speech; whole: number; overTime?: boolean;
+  actions?: (model: Model, node: number) => MenuItem[]; // those of a trace if there are none
+  facts?: [string, string][]; // more rows
+}
 
-export function Inspector({ route, model, node, speech, whole, overTime }: Props) {
+export function Inspector({ route, model, node, speech, whole, overTime, actions, facts }: Props) {
   const hovered = useHover();
   const frames: number[] = [];
   for (let at = node; at > 0; at = model.columns.parent[at]!)
@@ -29,12 +33,13 @@ export function Inspector({ route, model, node, speech, whole, overTime }: Props
         <tr><th scope="row">with callees</th><td>{speech.value(value)}</td><td>{share(value, whole)}</td></tr>
         <tr><th scope="row">itself</th><td>{speech.value(own)}</td><td>{share(own, whole)}</td></tr>
         {left > 0 && <tr><th scope="row">left out of its callees</th><td>{speech.value(left)}</td><td /></tr>}
+        {facts?.map(([name, text]) => <tr key={name}><th scope="row">{name}</th><td colSpan={2}>{text}</td></tr>)}
         {speech.thing === "blocks" && <tr><th scope="row">exactly</th><td colSpan={2}>{exactBytes(model.columns.size[node]!)} in {counted(model.columns.count[node]!, "blocks")}</td></tr>}
         {libraryOf(model, node) && <tr><th scope="row">library</th><td colSpan={2}>{baseName(libraryOf(model, node))}</td></tr>}
-        {place && <tr><th scope="row">source</th><td colSpan={2}><a href={address(toLines(route, place))}>{plain(placeName(place))}</a></td></tr>}
+        {place && <tr><th scope="row">source</th><td colSpan={2}>{actions ? plain(placeName(place)) : <a href={address(toLines(route, place))}>{plain(placeName(place))}</a>}</td></tr>}
       </tbody></table>
       {overTime && node > 0 && !isUnnamed(nameOf(model, node)) && <OverTime route={route} name={nameOf(model, node)} />}
-      <dl class="actions">{grouped(nodeActions(route)(model, node)).map(({ group, items }) => <div key={group}><dt>{group}</dt>
+      <dl class="actions">{grouped((actions ?? nodeActions(route))(model, node)).map(({ group, items }) => <div key={group}><dt>{group}</dt>
         <dd class="tools">{items.map((item) => <button type="button" key={item.name} onClick={item.run}>{item.name}</button>)}</dd></div>)}</dl>
       <ol class="frames">{frames.map((frame) => {
         const name = nameOf(model, frame);

@@ -10,6 +10,7 @@ import { nameActions } from "../parts/actions";
 import { Choice } from "../parts/controls";
 import { Crumbs } from "../parts/crumbs";
 import { Pair } from "../parts/fleet_pair";
+import { Inspector } from "../parts/inspector";
 import { copy, type MenuItem } from "../parts/menu";
 import { Pane } from "../parts/pane";
 import { Signs } from "../parts/signs";
@@ -81,7 +82,8 @@ function Picture({ route, usual, firmware, than }: { route: Route; usual: string
           <div class="with-side"><Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={zoom} search={search} flame={false} looks={looks}
             label={than === undefined ? "Icicle graph of what is in use" : "Icicle graph of what differs"} actions={actionsOf(route)} chosen={chosen} step={step}
             onZoom={(place, node) => go(changed(route, { "ui.zoom": place.join(".") || undefined, "ui.sel": node?.join(".") || undefined }))}
-            onChoose={(node) => go(changed(route, { "ui.sel": node.join(".") || undefined }), true)} /></div>
+            onChoose={(node) => go(changed(route, { "ui.sel": node.join(".") || undefined }), true)} />
+            {chosen.length > 0 && <Inspector route={route} model={model} node={nodeAt(model, chosen)} speech={speech} whole={valueOf(model, 0, speech.unit)} actions={actionsOf(route)} facts={looks?.facts?.(nodeAt(model, chosen))} />}</div>
         </>}
       </Pane>
     </>
