@@ -85,6 +85,31 @@ def filtered(program, folder):
     assert said.count('is not recorded') == 1, said
 
 
+HURRIED = """
+import random, signal, subprocess, sys, time
+chance = random.Random(int(sys.argv[2]))
+known = {5, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGSEGV}
+for _ in range(int(sys.argv[3])):
+    child = subprocess.Popen([sys.argv[1], 'leaf', '5'], env={})
+    time.sleep(chance.random() * 0.03)
+    for number in chance.sample([signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT, signal.SIGTERM, signal.SIGSEGV], 2):
+        child.send_signal(number)
+    child.send_signal(signal.SIGCONT)
+    time.sleep(chance.random() * 0.01)
+    child.kill()
+    assert child.wait() in known, child.returncode
+"""
+
+
+def hurried(program, folder):
+    """Processes that are ended, stopped and continued while they start have the ends that they should have, and hold up nobody."""
+    done = subprocess.run(following(folder, sys.executable, '-c', HURRIED, program, os.environ.get('HEAPSONDE_TEST_SEED', '1'), str(ROUNDS or 30)),
+                          stderr=subprocess.PIPE, text=True, check=False, cwd=folder)
+    assert done.returncode == 0, done
+    said = [line for line in done.stderr.splitlines() if 'a signal has stopped process' not in line]
+    assert not said, said
+
+
 def left(program, folder):
     """The command ends with its program; what that has left goes on."""
     path = os.path.join(folder, 'end')
@@ -161,7 +186,7 @@ def refused(program, folder):
     assert done.returncode == 2 and '%p' in done.stderr, done
 
 
-CASES = {case.__name__: case for case in (family, shells, filtered, left, users, debugger, killed, refused)}
+CASES = {case.__name__: case for case in (family, shells, filtered, hurried, left, users, debugger, killed, refused)}
 
 
 def is_allowed():
