@@ -41,10 +41,9 @@ def leaves(folder):
             os.remove(path)
             continue
         rounds = report(path, '--function', 'leaf_round')
-        whole = report(path)
-        assert not whole['cut_stacks'] and whole['attached_after_ns'] is None, (path, whole)
+        assert not rounds['cut_stacks'] and rounds['attached_after_ns'] is None, (path, rounds)
         if rounds['allocations']:
-            assert whole['state'] == 'closed' and not whole['dropped'] and not whole['unknown_frees'], (path, whole)
+            assert rounds['state'] == 'closed' and not rounds['dropped'] and not rounds['unknown_frees'], (path, rounds)
             assert rounds['live_count'] == 0, (path, rounds)
             found.append(rounds['allocations'])
         os.remove(path)
