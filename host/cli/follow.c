@@ -29,6 +29,22 @@ struct tracing {
     bool has_passed; // the first program was executed
 };
 
+// ---- waiting --------------------------------------------------------------------------------------------------------
+
+static bool has_ended(const siginfo_t *told)
+{
+    return told->si_code == CLD_EXITED || told->si_code == CLD_KILLED || told->si_code == CLD_DUMPED;
+}
+
+// False: it has ended.
+static bool wait_until_stopped(pid_t pid)
+{
+    siginfo_t told = {.si_pid = 0};
+    while (waitid(P_PID, (id_t)pid, &told, WEXITED | WSTOPPED | WNOWAIT) && errno == EINTR)
+        continue;
+    return told.si_pid && !has_ended(&told);
+}
+
 // ---- a program that was executed -----------------------------------------------------------------------------------
 
 static void tell(const struct tracing *tracing, pid_t pid, const char *why)
@@ -50,15 +66,16 @@ static void join(const struct tracing *tracing, pid_t pid, const char *path)
     int failed = hs_inject__join(&request, &result, &error);
     if (failed == -EALREADY)
         failed = hs_inject__has_allocators(path) ? hs_inject__adopt_joined(&request, &result, &error) : 0;
-    if (failed && failed != -ESRCH) {
-        char why[sizeof error.message + 32];
-        snprintf(why, sizeof why, "is not recorded: %s", error.message);
-        tell(tracing, pid, why);
-    }
     ptrace(PTRACE_SETOPTIONS, pid, 0, (void *)(uintptr_t)TRACED);
     // It is at a stop of any kind. The next one says whether a signal has stopped it meanwhile.
     ptrace(PTRACE_INTERRUPT, pid, 0, 0);
     ptrace(PTRACE_CONT, pid, 0, 0);
+    // What fails while it ends is none of its faults.
+    if (failed && failed != -ESRCH && wait_until_stopped(pid)) {
+        char why[sizeof error.message + 32];
+        snprintf(why, sizeof why, "is not recorded: %s", error.message);
+        tell(tracing, pid, why);
+    }
 }
 
 static void take_program(struct tracing *tracing, pid_t pid)
@@ -82,11 +99,6 @@ static void take_program(struct tracing *tracing, pid_t pid)
 }
 
 // ---- tracing -----------------------------------------------------------------------------------------------------
-
-static bool has_ended(const siginfo_t *told)
-{
-    return told->si_code == CLD_EXITED || told->si_code == CLD_KILLED || told->si_code == CLD_DUMPED;
-}
 
 // The next stop of a thread. False: the child has ended, or nobody is left.
 static bool next_stop(const struct tracing *tracing, siginfo_t *told)
@@ -121,15 +133,6 @@ static void let_go_on(struct tracing *tracing, const siginfo_t *stop)
         ptrace(PTRACE_LISTEN, stop->si_pid, 0, 0); // it stays stopped until SIGCONT
     else
         ptrace(PTRACE_CONT, stop->si_pid, 0, (void *)(intptr_t)(event ? 0 : signal_number));
-}
-
-// False: it has ended.
-static bool wait_until_stopped(pid_t pid)
-{
-    siginfo_t told = {.si_pid = 0};
-    while (waitid(P_PID, (id_t)pid, &told, WEXITED | WSTOPPED | WNOWAIT) && errno == EINTR)
-        continue;
-    return told.si_pid && !has_ended(&told);
 }
 
 static void *follow(void *context)

@@ -372,7 +372,7 @@ static int patch(struct attaching *attaching)
 // The library has started, but its functions are not called: ends it.
 static int take_back(struct attaching *attaching, int failed)
 {
-    if (failed == -ETIMEDOUT)
+    if (failed == -ETIMEDOUT || (failed == -EINTR && attaching->region.thread))
         return failed; // a thread is still at it: that is for a detach
     if (!attaching->region.thread) {
         attaching->region.state = HS_REGION_DETACHED;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 enum { STACK_LOOKED_AT = 0x4000, TOP_OF_STACK = 256, WAIT_NS = 200000 };
+enum { FIRST_RESTART = -512 }; // from there on: results of system calls that the kernel begins again
 
 #define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS)
 
@@ -73,11 +74,21 @@ int hs_region__start(struct hs_region *region, struct hs_inject_target *target, 
         return hs_inject_target__not_written(target, failed, error);
     target->arch->clone(&call, THREAD_FLAGS, top, pointer);
     failed = hs_inject_target__call(target, region->at + HS_REGION_STUB, hs_region__done(region), &call, &tid, error);
+    if (!failed && tid <= FIRST_RESTART)
+        return hs_error__set(error, EINTR, "a signal has stopped process %d meanwhile", (int)target->pid);
     if (!failed && tid < 0)
         return hs_error__set(error, (int)-tid, "process %d cannot create a thread: %s", (int)target->pid,
                              strerror((int)-tid));
     region->thread = (uint32_t)tid;
     return failed;
+}
+
+// By a signal that stops processes. Others wait for a program that starts: its thread goes on when the process does.
+static bool is_stopped(const struct hs_inject_target *target, uint32_t thread)
+{
+    char state[32];
+    return hs_inject_target__status((pid_t)thread, "State", state, sizeof state) && state[0] == 'T' &&
+           !target->has_own_numbers;
 }
 
 int hs_region__wait(const struct hs_region *region, const struct hs_inject_target *target, unsigned seconds,
@@ -92,6 +103,8 @@ int hs_region__wait(const struct hs_region *region, const struct hs_inject_targe
             return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
         if (done && !hs_inject_target__has_thread(target, (pid_t)region->thread))
             return 0;
+        if (target->is_starting && is_stopped(target, region->thread))
+            return hs_error__set(error, EINTR, "a signal has stopped process %d meanwhile", (int)target->pid);
         nanosleep(&pause, NULL);
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while (now.tv_sec - start.tv_sec <= (time_t)seconds);

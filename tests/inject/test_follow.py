@@ -41,10 +41,9 @@ def leaves(folder):
             os.remove(path)
             continue
         rounds = report(path, '--function', 'leaf_round')
-        whole = report(path)
-        assert not whole['cut_stacks'] and whole['attached_after_ns'] is None, (path, whole)
+        assert not rounds['cut_stacks'] and rounds['attached_after_ns'] is None, (path, rounds)
         if rounds['allocations']:
-            assert whole['state'] == 'closed' and not whole['dropped'] and not whole['unknown_frees'], (path, whole)
+            assert rounds['state'] == 'closed' and not rounds['dropped'] and not rounds['unknown_frees'], (path, rounds)
             assert rounds['live_count'] == 0, (path, rounds)
             found.append(rounds['allocations'])
         os.remove(path)
@@ -83,6 +82,31 @@ def filtered(program, folder):
     assert not leaves(folder)
     _, said = run(folder, program, 'filtered', '9')
     assert said.count('is not recorded') == 1, said
+
+
+HURRIED = """
+import random, signal, subprocess, sys, time
+chance = random.Random(int(sys.argv[2]))
+known = {5, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGSEGV}
+for _ in range(int(sys.argv[3])):
+    child = subprocess.Popen([sys.argv[1], 'leaf', '5'], env={})
+    time.sleep(chance.random() * 0.03)
+    for number in chance.sample([signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT, signal.SIGTERM, signal.SIGSEGV], 2):
+        child.send_signal(number)
+    child.send_signal(signal.SIGCONT)
+    time.sleep(chance.random() * 0.01)
+    child.kill()
+    assert child.wait() in known, child.returncode
+"""
+
+
+def hurried(program, folder):
+    """Processes that are ended, stopped and continued while they start have the ends that they should have, and hold up nobody."""
+    done = subprocess.run(following(folder, sys.executable, '-c', HURRIED, program, os.environ.get('HEAPSONDE_TEST_SEED', '1'), str(ROUNDS or 30)),
+                          stderr=subprocess.PIPE, text=True, check=False, cwd=folder)
+    assert done.returncode == 0, done
+    said = [line for line in done.stderr.splitlines() if 'a signal has stopped process' not in line]
+    assert not said, said
 
 
 def left(program, folder):
@@ -161,7 +185,7 @@ def refused(program, folder):
     assert done.returncode == 2 and '%p' in done.stderr, done
 
 
-CASES = {case.__name__: case for case in (family, shells, filtered, left, users, debugger, killed, refused)}
+CASES = {case.__name__: case for case in (family, shells, filtered, hurried, left, users, debugger, killed, refused)}
 
 
 def is_allowed():
