@@ -114,7 +114,7 @@ enum hs_cfi_row_result hs_cfi_row_find(uintptr_t pc, bool exact, struct hs_found
     found->address = hs_rule_address(pc, exact);
     found->guessed = false;
     const bool tabled = hs_fde_find(found->address, place);
-    if (!exact && place->in_module && !place->module.anonymous && hs_other_stack__find(pc, found)) {
+    if (!exact && place->in_module && !place->module.anonymous && hs_other_stack__find(pc, place, &found->cfi_row)) {
         hs_fde_release(place); // a table takes it for a frame of the stack that it called on
         place->from_jit = false;
         return HS_ROW_FOUND;

@@ -20,34 +20,34 @@ static bool matches(const struct hs_other_stack *kind, const uint8_t *code, size
     return true;
 }
 
-static void fill(const struct hs_other_stack *kind, struct hs_found_cfi_row *found)
+static void fill(const struct hs_other_stack *kind, struct hs_fde_place *place, struct hs_cfi_row *cfi_row)
 {
-    found->place.section = (struct hs_cfi_section){.start = kind->cfa, .end = kind->cfa + sizeof kind->cfa};
-    found->place.fde = (struct hs_fde){.return_address_column = HS_DWARF_RA};
-    found->cfi_row = (struct hs_cfi_row){.cfa_expression = true};
-    found->cfi_row.registers[HS_DWARF_RA] = (struct hs_cfi_register){HS_OTHER_STACK_RA, HS_CFI_AT_OFFSET};
+    place->section = (struct hs_cfi_section){.start = kind->cfa, .end = kind->cfa + sizeof kind->cfa};
+    place->fde = (struct hs_fde){.return_address_column = HS_DWARF_RA};
+    *cfi_row = (struct hs_cfi_row){.cfa_expression = true};
+    cfi_row->registers[HS_DWARF_RA] = (struct hs_cfi_register){HS_OTHER_STACK_RA, HS_CFI_AT_OFFSET};
 #ifdef HS_OTHER_STACK_FP
-    found->cfi_row.registers[HS_DWARF_FP] = (struct hs_cfi_register){HS_OTHER_STACK_FP, HS_CFI_AT_OFFSET};
+    cfi_row->registers[HS_DWARF_FP] = (struct hs_cfi_register){HS_OTHER_STACK_FP, HS_CFI_AT_OFFSET};
 #endif
 }
 
-bool hs_other_stack__find(uintptr_t pc, struct hs_found_cfi_row *found)
+bool hs_other_stack__find(uintptr_t pc, struct hs_fde_place *place, struct hs_cfi_row *cfi_row)
 {
     struct hs_range text;
     const uint8_t *code = (const uint8_t *)hs_rule_address(pc, true);
-    if ((uintptr_t)code % 4 || !hs_module_segment(&found->place.module, code, &text))
+    if ((uintptr_t)code % 4 || !hs_module_segment(&place->module, code, &text))
         return false;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (matches(&kinds[i], code, (size_t)(text.end - code))) {
-            fill(&kinds[i], found);
+            fill(&kinds[i], place, cfi_row);
             return true;
         }
     return false;
 }
 #else
-bool hs_other_stack__find(uintptr_t pc, struct hs_found_cfi_row *found)
+bool hs_other_stack__find(uintptr_t pc, struct hs_fde_place *place, struct hs_cfi_row *cfi_row)
 {
-    (void)pc, (void)found;
+    (void)pc, (void)place, (void)cfi_row;
     return false;
 }
 #endif

@@ -4,11 +4,11 @@
 #ifndef HEAPSONDE_UNWIND_OTHER_STACK_H
 #define HEAPSONDE_UNWIND_OTHER_STACK_H
 
-#include "unwind/cfi_row_find.h"
+#include "unwind/fde_find.h"
 
 #pragma GCC visibility push(hidden)
-// For the return address `pc`, in found->place.module. False: it is none of these.
-bool hs_other_stack__find(uintptr_t pc, struct hs_found_cfi_row *found);
+// For the return address `pc`, in place->module. False: it is none of these.
+bool hs_other_stack__find(uintptr_t pc, struct hs_fde_place *place, struct hs_cfi_row *cfi_row);
 #pragma GCC visibility pop
 
 #endif

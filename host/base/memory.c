@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define LITTLE ((uint64_t)4 << 20)
+#define LITTLE     ((uint64_t)4 << 20)
 #define LIVE_LEAST ((uint64_t)12 << 20)
 #define LIVE_TIMES 16 // recordings of programs have less than one for each byte
 

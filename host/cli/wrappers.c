@@ -30,6 +30,20 @@ static const struct wrapper wrappers[] = {
     {.name = "ionice", .letters = "cn", .words = " class classdata ", .without = "pPu"},
     {.name = "taskset", .letters = "", .words = " ", .without = "p", .operands = 1},
     {.name = "time", .letters = "fo", .words = " format output "},
+    {.name = "stdbuf", .letters = "ioe", .words = " input output error "},
+    {.name = "setpriv",
+     .letters = "",
+     .words = " ambient-caps inh-caps bounding-set ruid euid reuid rgid egid regid groups securebits pdeathsig "
+              "selinux-label apparmor-profile ",
+     .without = "d"},
+    {.name = "prlimit", .letters = "o", .words = " output ", .without = "p"},
+    {.name = "unshare",
+     .letters = "SG",
+     .words = " setuid setgid propagation setgroups map-user map-group map-users map-groups monotonic boottime ",
+     .without = "Rw"},
+    {.name = "choom", .letters = "n", .words = " adjust ", .without = "p"},
+    {.name = "linux64", .letters = "", .words = " "},
+    {.name = "linux32", .letters = "", .words = " "},
 };
 
 static const struct wrapper loader = {
@@ -66,7 +80,7 @@ static size_t option_length(const struct wrapper *wrapper, const char *word)
 {
     if (word[1] == '-') {
         size_t length = strcspn(word + 2, "=");
-        if (is_word(" split-string pid pgid uid max ", word + 2, length))
+        if (is_word(" split-string pid pgid uid max root wd dump ", word + 2, length))
             return 0;
         return word[2 + length] || !is_word(wrapper->words, word + 2, length) ? 1 : 2;
     }

@@ -22,9 +22,9 @@
 #define LEAST_PC     0x1000u // smaller ones mean something else in a trace
 #define NUMBERS_MAX  3072    // on one line: frames of one address
 #define LONGEST_LINE ((size_t)1 << 20)
-#define TABLES_LEAST ((uint64_t)64 << 20) // bytes of the tables, whatever the size of the file
-#define NODE_BYTES   64                   // of a stack's node, in what is made of the tables
-#define TABLES_TIMES 256                  // what they may take for each byte of it: lines of one kind pack well
+#define TABLES_LEAST ((uint64_t)64 << 20)  // bytes of the tables, whatever the size of the file
+#define NODE_BYTES   64                    // of a stack's node, in what is made of the tables
+#define TABLES_TIMES 256                   // what they may take for each byte of it: lines of one kind pack well
 #define LINES_LEAST  ((uint64_t)256 << 20) // bytes of lines, and what each byte of the file may unpack to
 #define LINES_TIMES  1000
 

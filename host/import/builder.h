@@ -72,7 +72,7 @@ struct hs_builder {
     struct hs_ties ties;
     bool takes_all; // also takes events that do not fit the live blocks, unchanged
     struct hs_live_map live;
-    uint64_t live_most;      // blocks; beyond them -EFBIG; set after hs_builder__create
+    uint64_t live_most;       // blocks; beyond them -EFBIG; set after hs_builder__create
     struct hs_array streams;  // struct hs_stream_state, by stream
     struct hs_array zones;    // struct hs_zone; until all rows are written, only the writing thread uses it
     struct hs_array links;    // struct hs_chain_link, in the order of their creation

@@ -3,15 +3,20 @@
 // Start, end and fork of a process that is sampled, and the messages to it.
 #include "shims/prof/process.h"
 #include "arch/system.h"
+#include "runtime/memory.h"
 #include "runtime/prof/contexts.h"
 #include "runtime/prof/control.h"
 #include "runtime/prof/dump.h"
 #include "runtime/prof/events.h"
+#include "runtime/prof/options.h"
 #include "runtime/prof/streaming.h"
 #include "runtime/text.h"
 #include "shims/common/shim.h"
 #include "shims/prof/hooks.h"
 #include "shims/prof/mallctl.h"
+
+#include <elf.h>
+#include <link.h>
 
 extern void abort(void) __attribute__((weak, noreturn));
 
@@ -26,9 +31,37 @@ static __attribute__((constructor)) void library_begins(void)
     hs_prof__begin();
 }
 
+static bool is_go_note(const ElfW(Nhdr) * note, uintptr_t end)
+{
+    while ((uintptr_t)(note + 1) + 4 <= end) {
+        const char *name = (const char *)(note + 1);
+        if (note->n_namesz == 4 && name[0] == 'G' && name[1] == 'o' && !name[2])
+            return true;
+        note = (const ElfW(Nhdr) *)(name + ((note->n_namesz + 3) & ~3u) + ((note->n_descsz + 3) & ~3u));
+    }
+    return false;
+}
+
+static bool is_go_program(void)
+{
+    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)hs_memory__auxiliary(AT_PHDR);
+    unsigned long count = headers ? hs_memory__auxiliary(AT_PHNUM) : 0;
+    uintptr_t bias = 0;
+    for (unsigned long i = 0; i < count; i++) {
+        if (headers[i].p_type == PT_PHDR)
+            bias = (uintptr_t)headers - headers[i].p_vaddr;
+        uintptr_t start = bias + headers[i].p_vaddr;
+        if (headers[i].p_type == PT_NOTE && is_go_note((const ElfW(Nhdr) *)start, start + headers[i].p_memsz))
+            return true;
+    }
+    return false;
+}
+
 void hs_prof__begin(void)
 {
     hs_sampler__start();
+    if (hs_prof_options.final && hs_sampler__is_on() && is_go_program())
+        hs_prof_options_message("heapsonde: no final dump: Go programs end without libc; use lg_prof_interval\n");
     hs_prof_ctl__start();
     hs_control__start();
     hs_streaming__start();

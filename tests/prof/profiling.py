@@ -25,6 +25,7 @@ TOOLS = os.environ.get("HEAPSONDE_TEST_TOOLS", "")
 TRAITS = os.environ.get("HEAPSONDE_TEST_TRAITS", "").split()
 SCALE = int(os.environ.get("HEAPSONDE_TEST_SCALE", "1"))
 LEAK, STEPS = os.path.join(PROGRAMS, "leak"), os.path.join(PROGRAMS, "steps")
+LIKE_GO = os.path.join(PROGRAMS, "like_go")
 LEAKED = "<jemalloc>: Leak approximation summary: ~6926352 bytes, ~120 objects, >= 2 contexts\n"
 EVERYTHING = "prof:true,lg_prof_sample:0,experimental_hs_size_model:jemalloc"
 
