@@ -21,6 +21,7 @@ import { numbers } from "./numbers.mjs";
 import { places } from "./places.mjs";
 import { repeats } from "./repeats.mjs";
 import { reports } from "./report.mjs";
+import { searches } from "./searches.mjs";
 
 const { HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_MAKE_TRACE: makeTrace, HEAPSONDE_TEST_PROGRAM: program,
         HEAPSONDE_TEST_SHIM: shim, HEAPSONDE_TEST_HOSTILE: hostileSource, HEAPSONDE_TEST_CPP: cppSource } = process.env;
@@ -782,6 +783,7 @@ numbers({ page, view, count, programs, inFolder, browser: () => browser });
 keys({ page, view, programs });
 looks({ page, view, programs });
 moments({ page, view, programs });
+searches({ page, view, count, programs });
 places({ page, view, programs, inFolder, browser: () => browser, record: recordSource });
 commands({ view, inFolder, browser: () => browser });
 devices({ inFolder, browser: () => browser });

@@ -8,7 +8,7 @@ import type { Summary, TreeColumns } from "../data/types";
 import { nodeActions } from "../parts/actions";
 import { Crumbs } from "../parts/crumbs";
 import { Choice, Look, lookedAt, Nothing, StackSwitches, Transforms } from "../parts/controls";
-import { captionOf } from "../parts/caption";
+import { captionOf, fileOf } from "../parts/caption";
 import { Inspector } from "../parts/inspector";
 import { copy } from "../parts/menu";
 import { Pane } from "../parts/pane";
@@ -111,14 +111,14 @@ function SavePicture({ caption, svg, table, turn }: { caption: string; svg: stri
         return;
       const link = document.createElement("a");
       link.href = URL.createObjectURL(blob);
-      link.download = `${caption.replace(/[^A-Za-z0-9.]+/g, "-").slice(0, 120)}.png`;
+      link.download = fileOf(caption, ".png");
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 1000);
     });
   };
   return <span class="tools"><a class="button" href={turn} title="draw the picture upwards or downwards">Turn over</a>
     <button type="button" title={caption} onClick={save}>Save PNG</button>
-    {svg && <a class="button" href={svg} download="flame.svg">Save SVG</a>}
+    {svg && <a class="button" href={svg} download={fileOf(caption, ".svg")}>Save SVG</a>}
     <button type="button" onClick={() => copy(location.href)}>Copy link</button>
     <a class="button" href={table}>As table</a></span>;
 }
