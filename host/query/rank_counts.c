@@ -114,7 +114,8 @@ int hs_rank_counts__make(struct hs_rank_counts **result, const struct hs_sorted_
 
 uint64_t hs_rank_counts__bytes(const struct hs_rank_counts *rank_counts)
 {
-    return rank_counts->stretches * (sizeof(*rank_counts->first) + rank_counts->dictionary->count * sizeof(*rank_counts->count));
+    return rank_counts->stretches *
+           (sizeof(*rank_counts->first) + rank_counts->dictionary->count * sizeof(*rank_counts->count));
 }
 
 void hs_rank_counts__destroy(struct hs_rank_counts *rank_counts)

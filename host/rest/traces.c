@@ -395,8 +395,7 @@ static void close_idle(struct hs_rest_traces *traces)
     struct hs_rest_trace *trace;
     while ((trace = take_idle(traces))) {
         struct traces_state *state = trace->now;
-        const uint64_t bytes =
-            hs_indexes__bytes(state->indexes) + __atomic_load_n(&trace->bytes, __ATOMIC_RELAXED);
+        const uint64_t bytes = hs_indexes__bytes(state->indexes) + __atomic_load_n(&trace->bytes, __ATOMIC_RELAXED);
         hs_trace_facts__release(hold_facts(trace));
         pthread_mutex_lock(&trace->lock);
         trace->now = NULL;
