@@ -164,6 +164,11 @@ int hs_dictionary__make(struct hs_dictionary **result, const struct hs_store *st
     return hs_error__set(error, -failed, "dictionary: %s", strerror(-failed));
 }
 
+uint64_t hs_dictionary__bytes(const struct hs_dictionary *dictionary)
+{
+    return (dictionary->count + 1) * sizeof(*dictionary->code);
+}
+
 void hs_dictionary__destroy(struct hs_dictionary *dictionary)
 {
     if (!dictionary)

@@ -28,6 +28,7 @@ struct hs_dictionary {
 int hs_dictionary__make(struct hs_dictionary **dictionary, const struct hs_store *store,
                         const struct hs_query_control *control, struct hs_error *error);
 void hs_dictionary__destroy(struct hs_dictionary *dictionary);
+uint64_t hs_dictionary__bytes(const struct hs_dictionary *dictionary); // in memory, without files
 
 // Whether codes have all the properties that a filter tests.
 bool hs_dictionary__knows(const struct hs_dictionary *dictionary, const struct hs_store *store,

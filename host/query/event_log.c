@@ -328,6 +328,12 @@ int hs_event_log__make(struct hs_event_log **result, const struct hs_dictionary 
     return hs_error__set(error, -failed, "event log: %s", strerror(-failed));
 }
 
+uint64_t hs_event_log__bytes(const struct hs_event_log *log)
+{
+    return log->checkpoint_room * (log->dictionary->count + 1) * sizeof(*log->there) +
+           log->blocks * sizeof(*log->block_time);
+}
+
 void hs_event_log__destroy(struct hs_event_log *log)
 {
     if (!log)

@@ -16,6 +16,7 @@ struct hs_event_log;
 int hs_event_log__make(struct hs_event_log **log, const struct hs_dictionary *dictionary,
                        const struct hs_query_control *control, struct hs_error *error);
 void hs_event_log__destroy(struct hs_event_log *log);
+uint64_t hs_event_log__bytes(const struct hs_event_log *log); // in memory, without files
 
 // Whether the log can answer for this filter and is faster than a scan. If few rows match, a scan is faster.
 bool hs_event_log__suits(const struct hs_event_log *log, const struct hs_store *store, const struct hs_filter *filter);

@@ -19,7 +19,18 @@ struct indexes_making {
     void *context;
     pthread_t thread;
     int cancel;
+    uint64_t bytes; // under the lock of `all`
 };
+
+struct hs_indexes_limits hs_indexes_limits = {(uint64_t)512 << 20, 2};
+
+// The indexes of all stores.
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t bytes;
+    unsigned making;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 #define PUBLISH(place, index) __atomic_store_n(&(place), index, __ATOMIC_RELEASE)
 
@@ -45,6 +56,50 @@ static void make_list(struct hs_indexes *indexes, enum hs_row_key key, const str
         PUBLISH(indexes->rank_counts[key], rank_counts);
 }
 
+static uint64_t bytes_of(const struct hs_indexes *indexes)
+{
+    uint64_t bytes = 0;
+    if (indexes->rollups)
+        bytes += hs_rollups__bytes(indexes->rollups);
+    if (indexes->dictionary)
+        bytes += hs_dictionary__bytes(indexes->dictionary);
+    if (indexes->events)
+        bytes += hs_event_log__bytes(indexes->events);
+    for (size_t i = 0; i <= HS_ROW_BY_LIFETIME; i++) {
+        if (indexes->sorted_index[i])
+            bytes += hs_sorted_index__bytes(indexes->sorted_index[i]);
+        if (indexes->rank_counts[i])
+            bytes += hs_rank_counts__bytes(indexes->rank_counts[i]);
+    }
+    return bytes;
+}
+
+// Until there is room for another index. False: the indexes are to be stopped.
+static bool begin(struct indexes_making *making)
+{
+    pthread_mutex_lock(&all.lock);
+    while (!making->cancel &&
+           (all.making >= hs_indexes_limits.at_once || all.bytes - making->bytes > hs_indexes_limits.bytes))
+        pthread_cond_wait(&all.changed, &all.lock);
+    const bool goes_on = !making->cancel;
+    if (goes_on)
+        all.making++;
+    pthread_mutex_unlock(&all.lock);
+    return goes_on;
+}
+
+static void end(struct indexes_making *making)
+{
+    const uint64_t bytes = bytes_of(&making->public);
+    pthread_mutex_lock(&all.lock);
+    all.making--;
+    all.bytes += bytes - making->bytes;
+    making->bytes = bytes;
+    pthread_cond_broadcast(&all.changed);
+    pthread_mutex_unlock(&all.lock);
+    hs_columns__drop_pages(hs_store__columns(making->public.store), UINT64_MAX);
+}
+
 static void *make(void *argument)
 {
     static const enum hs_row_key keys[] = {HS_ROW_BY_SIZE, HS_ROW_BY_ADDRESS, HS_ROW_BY_LIFETIME};
@@ -55,14 +110,18 @@ static void *make(void *argument)
     making->first(making->context, &making->cancel);
     // Without it all is made all the same.
     (void)!setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
+    if (!begin(making))
+        return NULL;
     if (!hs_rollups__make(&rollups, indexes->store, &control, NULL))
         PUBLISH(indexes->rollups, rollups);
-    hs_columns__drop_pages(hs_store__columns(indexes->store), UINT64_MAX);
+    end(making);
+    if (!begin(making))
+        return NULL;
     make_log(indexes, &control);
-    hs_columns__drop_pages(hs_store__columns(indexes->store), UINT64_MAX);
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+    end(making);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && begin(making); i++) {
         make_list(indexes, keys[i], &control);
-        hs_columns__drop_pages(hs_store__columns(indexes->store), UINT64_MAX);
+        end(making);
     }
     return NULL;
 }
@@ -88,7 +147,10 @@ void hs_indexes__stop(struct hs_indexes *indexes)
     struct indexes_making *making = (struct indexes_making *)indexes;
     if (!making)
         return;
+    pthread_mutex_lock(&all.lock);
     __atomic_store_n(&making->cancel, 1, __ATOMIC_RELAXED);
+    pthread_cond_broadcast(&all.changed);
+    pthread_mutex_unlock(&all.lock);
     pthread_join(making->thread, NULL);
     for (size_t i = 0; i <= HS_ROW_BY_LIFETIME; i++) {
         hs_rank_counts__destroy(indexes->rank_counts[i]);
@@ -97,7 +159,23 @@ void hs_indexes__stop(struct hs_indexes *indexes)
     hs_event_log__destroy(indexes->events);
     hs_dictionary__destroy(indexes->dictionary);
     hs_rollups__destroy(indexes->rollups);
+    pthread_mutex_lock(&all.lock);
+    all.bytes -= making->bytes;
+    pthread_cond_broadcast(&all.changed);
+    pthread_mutex_unlock(&all.lock);
     free(making);
+}
+
+uint64_t hs_indexes__bytes(const struct hs_indexes *indexes)
+{
+    const struct indexes_making *making = (const struct indexes_making *)indexes;
+    uint64_t bytes = 0;
+    if (making) {
+        pthread_mutex_lock(&all.lock);
+        bytes = making->bytes;
+        pthread_mutex_unlock(&all.lock);
+    }
+    return bytes;
 }
 
 void hs_indexes__drop_pages(const struct hs_indexes *indexes)

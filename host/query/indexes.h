@@ -27,6 +27,16 @@ struct hs_indexes {
 struct hs_indexes *hs_indexes__start(const struct hs_store *store, void (*first)(void *context, const int *cancel),
                                      void *context);
 void hs_indexes__stop(struct hs_indexes *indexes); // of those that were started
+// What they take in memory at this time, without files.
+uint64_t hs_indexes__bytes(const struct hs_indexes *indexes);
+
+// No index is begun while those of other stores take more than this, or while this many are being made: it waits until
+// some are stopped or done. Tests change it.
+struct hs_indexes_limits {
+    uint64_t bytes;
+    unsigned at_once;
+};
+extern struct hs_indexes_limits hs_indexes_limits;
 
 // Allows the kernel to drop the pages of the indexes.
 void hs_indexes__drop_pages(const struct hs_indexes *indexes);

@@ -112,6 +112,12 @@ int hs_rank_counts__make(struct hs_rank_counts **result, const struct hs_sorted_
     return hs_error__set(error, -failed, "rank counts: %s", strerror(-failed));
 }
 
+uint64_t hs_rank_counts__bytes(const struct hs_rank_counts *rank_counts)
+{
+    return rank_counts->stretches *
+           (sizeof(*rank_counts->first) + rank_counts->dictionary->count * sizeof(*rank_counts->count));
+}
+
 void hs_rank_counts__destroy(struct hs_rank_counts *rank_counts)
 {
     if (!rank_counts)

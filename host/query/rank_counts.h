@@ -21,6 +21,7 @@ int hs_rank_counts__make(struct hs_rank_counts **rank_counts, const struct hs_so
                          const struct hs_dictionary *dictionary, const struct hs_query_control *control,
                          struct hs_error *error);
 void hs_rank_counts__destroy(struct hs_rank_counts *rank_counts);
+uint64_t hs_rank_counts__bytes(const struct hs_rank_counts *rank_counts); // in memory, without files
 
 // The number of matching rows of a stretch. `mask` has UINT32_MAX for each code that matches, else 0.
 uint64_t hs_rank_counts__matches(const struct hs_rank_counts *rank_counts, size_t stretch, const uint32_t *mask);

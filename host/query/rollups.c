@@ -317,6 +317,16 @@ int hs_rollups__make(struct hs_rollups **result, const struct hs_store *store, c
     return hs_error__set(error, -failed, "rollups: %s", strerror(-failed));
 }
 
+uint64_t hs_rollups__bytes(const struct hs_rollups *rollups)
+{
+    uint64_t bytes = (rollups->slices + 1) * sizeof(*rollups->slice);
+    for (size_t i = 0; i < rollups->slices; i++)
+        bytes += (rollups->slice[i].count + 1) * sizeof(*rollups->slice[i].rollup);
+    if (rollups->classed)
+        bytes += rollups->class_begin[LIFETIME_CLASSES] * sizeof(*rollups->classed);
+    return bytes;
+}
+
 void hs_rollups__destroy(struct hs_rollups *rollups)
 {
     if (rollups) {

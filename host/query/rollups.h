@@ -37,6 +37,7 @@ struct hs_sorted_index;
 int hs_rollups__make(struct hs_rollups **rollups, const struct hs_store *store, const struct hs_query_control *control,
                      struct hs_error *error);
 void hs_rollups__destroy(struct hs_rollups *rollups);
+uint64_t hs_rollups__bytes(const struct hs_rollups *rollups); // in memory, without files
 
 // Whether rollups have all the properties that a filter tests.
 bool hs_rollups__know(const struct hs_rollups *rollups, const struct hs_store *store, const struct hs_filter *filter);

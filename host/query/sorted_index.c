@@ -289,6 +289,11 @@ int hs_sorted_index__make(struct hs_sorted_index **result, const struct hs_store
     return hs_error__set(error, -failed, "sorted index: %s", strerror(-failed));
 }
 
+uint64_t hs_sorted_index__bytes(const struct hs_sorted_index *sorted_index)
+{
+    return sorted_index->parts * (sizeof(*sorted_index->least) + sizeof(*sorted_index->before));
+}
+
 void hs_sorted_index__destroy(struct hs_sorted_index *sorted_index)
 {
     if (!sorted_index)

@@ -17,6 +17,7 @@ struct hs_sorted_index;
 int hs_sorted_index__make(struct hs_sorted_index **sorted_index, const struct hs_store *store, enum hs_row_key key,
                           const struct hs_query_control *control, struct hs_error *error);
 void hs_sorted_index__destroy(struct hs_sorted_index *sorted_index);
+uint64_t hs_sorted_index__bytes(const struct hs_sorted_index *sorted_index); // in memory, without files
 // Drops its pages from memory. Other threads may read it meanwhile.
 void hs_sorted_index__drop_pages(const struct hs_sorted_index *sorted_index);
 

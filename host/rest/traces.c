@@ -328,11 +328,20 @@ static bool is_idle(struct hs_rest_trace *trace)
     return idle;
 }
 
+// Symbols and indexes, which grow without any question. Under `lock` of all.
+static uint64_t bytes_of(struct hs_rest_trace *trace)
+{
+    pthread_mutex_lock(&trace->lock);
+    const uint64_t bytes = trace->now ? hs_indexes__bytes(trace->now->indexes) : 0;
+    pthread_mutex_unlock(&trace->lock);
+    return bytes + __atomic_load_n(&trace->bytes, __ATOMIC_RELAXED);
+}
+
 static bool are_too_many(const struct hs_rest_traces *traces)
 {
     uint64_t bytes = 0;
-    for (const struct hs_rest_trace *trace = traces->oldest; trace; trace = trace->newer)
-        bytes += __atomic_load_n(&trace->bytes, __ATOMIC_RELAXED);
+    for (struct hs_rest_trace *trace = traces->oldest; trace; trace = trace->newer)
+        bytes += bytes_of(trace);
     return traces->open > hs_rest_traces_limits.open || bytes > hs_rest_traces_limits.bytes;
 }
 
@@ -386,7 +395,7 @@ static void close_idle(struct hs_rest_traces *traces)
     struct hs_rest_trace *trace;
     while ((trace = take_idle(traces))) {
         struct traces_state *state = trace->now;
-        const uint64_t bytes = __atomic_load_n(&trace->bytes, __ATOMIC_RELAXED);
+        const uint64_t bytes = hs_indexes__bytes(state->indexes) + __atomic_load_n(&trace->bytes, __ATOMIC_RELAXED);
         hs_trace_facts__release(hold_facts(trace));
         pthread_mutex_lock(&trace->lock);
         trace->now = NULL;

@@ -45,7 +45,7 @@ bool hs_rest_trace__is_written(struct hs_rest_trace *trace, bool grows);
 // change it.
 struct hs_rest_traces_limits {
     size_t open;
-    uint64_t bytes; // of debug information in memory
+    uint64_t bytes; // of debug information and indexes in memory
 };
 extern struct hs_rest_traces_limits hs_rest_traces_limits;
 

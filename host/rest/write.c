@@ -126,6 +126,8 @@ void hs_write__frame(struct hs_json *json, const char *key, const struct hs_ques
         hs_json__string(json, "library", hs_base_name(frame->module));
     if (frame->kind == HS_FRAME_NAMED || marks)
         hs_json__string(json, "function", hs_write__function(question, frame->function, &memory));
+    else if (frame->kind == HS_FRAME_OFFSET)
+        hs_json__string(json, "place", frame->function);
     if (frame->linked)
         hs_json__string(json, "raw_function", frame->linked);
     if (frame->file)

@@ -148,6 +148,61 @@ START_TEST(the_bytes_are_limited_too)
 }
 END_TEST
 
+// Waits until there is an index, which a thread makes.
+static uint64_t bytes_of_indexes(const struct hs_rest_state *state)
+{
+    uint64_t bytes;
+    while (!(bytes = hs_indexes__bytes(state->indexes)))
+        usleep(1000);
+    return bytes;
+}
+
+START_TEST(indexes_are_counted_as_bytes)
+{
+    hs_rest_traces_limits = (struct hs_rest_traces_limits){1, UINT64_MAX};
+    use(0);
+    hs_rest_traces_limits = (struct hs_rest_traces_limits){SIZE_MAX, UINT64_MAX};
+    const struct hs_rest_state *one = hold(0), *other = hold(1);
+    ck_assert_uint_eq(hs_rest_traces__open(traces), 2);
+    hs_rest_traces_limits.bytes = hs_trace_symbols__bytes(one->symbols) + hs_trace_symbols__bytes(other->symbols);
+    ck_assert_uint_gt(bytes_of_indexes(one), 0);
+    hs_rest_state__release(one);
+    hs_rest_state__release(other);
+    ck_assert_uint_eq(hs_rest_traces__open(traces), 1);
+}
+END_TEST
+
+static void set_up_without_room(void)
+{
+    hs_indexes_limits = (struct hs_indexes_limits){0, 1};
+    set_up();
+}
+
+START_TEST(indexes_wait_for_room)
+{
+    hs_rest_traces_limits = (struct hs_rest_traces_limits){SIZE_MAX, UINT64_MAX};
+    const struct hs_rest_state *held[TRACES];
+    int with = 0, made = -1;
+    for (int i = 0; i < TRACES; i++)
+        held[i] = hold(i);
+    for (; made < 0; usleep(1000))
+        for (int i = 0; i < TRACES; i++)
+            if (hs_index__load(held[i]->indexes->sorted_index[HS_ROW_BY_LIFETIME]))
+                made = i;
+    // It is the only one; the others would have had time for theirs.
+    for (int i = 0; i < TRACES; i++)
+        with += hs_indexes__bytes(held[i]->indexes) > 0;
+    ck_assert_int_eq(with, 1);
+    // When all but one are closed, that one has its turn.
+    hs_rest_traces_limits.open = 1;
+    const struct hs_rest_state *state = hold(made ? 0 : 1);
+    for (int i = 0; i < TRACES; i++)
+        hs_rest_state__release(held[i]);
+    ck_assert_uint_gt(bytes_of_indexes(state), 0);
+    hs_rest_state__release(state);
+}
+END_TEST
+
 static void put(const char *prefix, char *key, size_t size)
 {
     snprintf(key, size, "%svalue", prefix);
@@ -282,6 +337,14 @@ int main(void)
     tcase_add_test(cases, a_closed_one_that_is_gone_is_refused);
     tcase_add_test(cases, a_closed_one_that_grows_is_read_again);
     tcase_add_test(cases, threads_ask_while_others_are_closed);
+    suite_add_tcase(suite, cases);
+    cases = tcase_create("bytes");
+    tcase_add_checked_fixture(cases, set_up, tear_down);
+    tcase_add_test(cases, indexes_are_counted_as_bytes);
+    suite_add_tcase(suite, cases);
+    cases = tcase_create("indexes");
+    tcase_add_checked_fixture(cases, set_up_without_room, tear_down);
+    tcase_add_test(cases, indexes_wait_for_room);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

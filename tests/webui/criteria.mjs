@@ -164,6 +164,12 @@ export function criteria({ page, view, count, programs, command, environment, br
     assert.match(caption, /^program \(\d+\) · memory, allocated · in blocks · only size min 20 · of \d\S* \S+/);
     const [saved] = await Promise.all([page.waitForEvent("download"), button.click()]);
     assert.match(saved.suggestedFilename(), /^program-.*allocated.*blocks.*size-min-20.*\.png$/);
+    for (const [name, begins] of [["flame", "program"], ["treemap", "treemap-program"]]) {
+      await go(cpp(name, "cost=allocated&ui.unit=count&size_min=20"));
+      const [svg] = await Promise.all([page.waitForEvent("download"), page.locator("a, button", { hasText: /^Save SVG$/ }).click()]);
+      assert.match(svg.suggestedFilename(), new RegExp(`^${begins}-.*allocated.*blocks.*size-min-20.*\\.svg$`));
+    }
+    await go(cpp("flame", "cost=allocated&ui.unit=count&size_min=20"));
     const png = readFileSync(await saved.path());
     assert.equal(png.readUInt32BE(20), await page.locator(".flame canvas").evaluate((canvas) => canvas.height) + 24);
   }, { of });
@@ -638,6 +644,15 @@ export function criteria({ page, view, count, programs, command, environment, br
     // Unknown frames say where they are.
     await go(python("functions", "cost=allocated&contains=%2B0x"));
     assert.match(await page.locator(".table tbody td.wide .name").first().textContent(), /^[\w.-]+\+0x[0-9a-f]+$/);
+    // So they do in stacks, by the same name.
+    const { allocations: groups } = await programs.server.json(`/data/${programs.python}/allocation_groups?count=1000`);
+    const group = groups.find(({ backtrace }) => backtrace.at(-1).place), { place } = group.backtrace.at(-1);
+    const named = await programs.server.json(`/data/${programs.python}/totals?by=function&contains=${encodeURIComponent(place)}`);
+    assert.ok(named.rows.some(({ key }) => key === place), place);
+    await go(python("stacks", `backtraces=${group.backtrace_id}&ui.stack=${group.backtrace_id}`));
+    assert.equal(await page.locator(".side .frames li > :first-child").first().innerText(), place);
+    assert.match(await page.locator(".table tbody tr:not(.space)").first().innerText(), new RegExp(`${place.replace(/[.+]/g, "\\$&")}( |$)`));
+    assert.doesNotMatch(await page.locator(".table tbody").innerText(), /\S 0x[0-9a-f]{6}/);
   }, { of });
 
   page("A32: every picture has a table of the same", async (page, go) => {

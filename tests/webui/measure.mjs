@@ -55,7 +55,8 @@ const blankRows = (page) => page.evaluate(async () => {
 const blankWhileScrolling = (page) => page.evaluate(async () => {
   const pane = document.querySelector(".table-pane");
   const frame = () => new Promise(requestAnimationFrame);
-  let longest = 0, since;
+  let longest = 0, since, tasks = 0;
+  new PerformanceObserver((list) => { tasks += list.getEntries().length; }).observe({ type: "longtask" }); // 50 ms and more
   pane.focus();
   pane.dispatchEvent(new KeyboardEvent("keydown", { key: "PageDown", bubbles: true }));
   for (let i = 0; i < 600; i++) {
@@ -70,7 +71,7 @@ const blankWhileScrolling = (page) => page.evaluate(async () => {
     since = blank ? since ?? performance.now() : undefined;
     longest = Math.max(longest, since === undefined ? 0 : performance.now() - since);
   }
-  return longest;
+  return { longest, tasks };
 });
 
 // Until pages in the middle of a sorted list come at once: the server's indexes are there then. Milliseconds.
@@ -201,7 +202,8 @@ try {
   await timed("blocks");
   const blank = await blankRows(page);
   say("blank rows of blocks after a jump, the longest", Math.max(...blank), "ms", 200, `half of them below ${middle(blank).toFixed(0)} ms`);
-  say("blank rows of blocks while scrolling, the longest", await blankWhileScrolling(page), "ms", 200);
+  const scrolling = await blankWhileScrolling(page);
+  say("blank rows of blocks while scrolling, the longest", scrolling.longest, "ms", 200, `${scrolling.tasks} tasks of the page took over 50 ms`);
   await timed("flame");
   const { slow, worked } = await frames(page, work);
   say(`a frame of ${await page.getAttribute(".flame canvas", "data-ready")} boxes, 95th percentile`, slow, "ms", 16, `${worked.toFixed(1)} ms of the processor`);

@@ -23,6 +23,7 @@ import { paper } from "./paper.mjs";
 import { places } from "./places.mjs";
 import { repeats } from "./repeats.mjs";
 import { reports } from "./report.mjs";
+import { searches } from "./searches.mjs";
 import { wishes } from "./wishes.mjs";
 
 const { HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_MAKE_TRACE: makeTrace, HEAPSONDE_TEST_PROGRAM: program,
@@ -775,6 +776,7 @@ looks({ page, view, programs });
 moments({ page, view, programs });
 paper({ page, view, programs });
 wishes({ page, view, programs, inFolder, shim, browser: () => browser });
+searches({ page, view, count, programs });
 places({ page, view, programs, inFolder, browser: () => browser, record: recordSource });
 commands({ view, inFolder, browser: () => browser });
 devices({ inFolder, browser: () => browser });

@@ -116,7 +116,7 @@ export interface TreeColumns {
   size: number[]; count: number[]; self_size: number[]; self_count: number[];
 }
 
-export interface Frame { function?: string; library?: string; source?: string; line?: number; address_s: string; is_inline: boolean }
+export interface Frame { function?: string; place?: string; library?: string; source?: string; line?: number; address_s: string; is_inline: boolean }
 
 export interface GroupHalf {
   size: number; allocated_count: number; leaked_count: number; leaked_size: number;

@@ -21,3 +21,8 @@ export function captionOf(route: Route, summary: Summary): string {
   return [baseName(summary.program) + ` (${summary.pid})`, ...shownOf(route, summary), filter.length ? "only " + filter.join(", ") : "no filter",
           `of ${duration(summary.duration_ns)}`].join(" \u00b7 ");
 }
+
+// The name of a file with the picture.
+export function fileOf(caption: string, ending: string): string {
+  return caption.replace(/[^A-Za-z0-9.]+/g, "-").slice(0, 120) + ending;
+}

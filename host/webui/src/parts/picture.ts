@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The flame graph as a file.
+import { fileOf } from "./caption";
 import { pixelRatio, theme } from "../canvas/colours";
 
 const CAPTION = 24;
@@ -27,7 +28,7 @@ export function savePicture(caption: string): void {
       return;
     const link = document.createElement("a");
     link.href = URL.createObjectURL(blob);
-    link.download = `${caption.replace(/[^A-Za-z0-9.]+/g, "-").slice(0, 120)}.png`;
+    link.download = fileOf(caption, ".png");
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   });

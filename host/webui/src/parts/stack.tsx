@@ -13,7 +13,7 @@ import { Pane } from "./pane";
 const INSIDE = /^(malloc|calloc|realloc|free|memalign|posix_memalign|aligned_alloc|operator new|__libc_|_Zn|g_malloc|g_slice|__rust_)|(^|[ *&])(std|__gnu_cxx|alloc|boost)::/;
 
 export function frameText(frame: Frame): string {
-  return frame.function ? shortName(frame.function) : `${frame.library ?? ""} 0x${frame.address_s.replace(/^0+/, "").toLowerCase()}`;
+  return frame.function ? shortName(frame.function) : frame.place ? plain(frame.place) : `${frame.library ?? ""} 0x${frame.address_s.replace(/^0+/, "").toLowerCase()}`;
 }
 
 // The innermost functions that belong to the program itself, at most four. Rows are drawn often while a table scrolls, so
@@ -57,7 +57,7 @@ export function Stack({ route, id, title }: { route: Route; id: number; title: s
             <p class="tools">
               <a class="button" href={address(toView(route, "flame", { backtraces: String(id) }))}>Its flame graph</a>
               <a class="button" href={address(toView(route, "blocks", { backtraces: String(id) }))}>Its blocks</a>
-              <button type="button" onClick={() => copy(frames.map((frame) => frame.function ?? frame.address_s).join("\n") + "\n")}>Copy</button>
+              <button type="button" onClick={() => copy(frames.map((frame) => frame.function ?? frame.place ?? frame.address_s).join("\n") + "\n")}>Copy</button>
             </p>
             <ol class="frames">
               {frames.map((frame, i) => <li key={i} class={(frame.is_inline ? "inlined" : "") + (frame.function && frame.function === hovered ? " hovered" : "")} {...hovers(frame.function)}>

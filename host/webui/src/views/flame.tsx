@@ -7,7 +7,7 @@ import type { Summary, TreeColumns } from "../data/types";
 import { nodeActions } from "../parts/actions";
 import { Crumbs } from "../parts/crumbs";
 import { Choice, Look, lookedAt, Nothing, StackSwitches, Transforms } from "../parts/controls";
-import { captionOf } from "../parts/caption";
+import { captionOf, fileOf } from "../parts/caption";
 import { Inspector } from "../parts/inspector";
 import { copy } from "../parts/menu";
 import { Pane } from "../parts/pane";
@@ -88,7 +88,7 @@ export function Found({ route, summary, search }: { route: Route; summary: Summa
 function SavePicture({ caption, svg, table, turn }: { caption: string; svg: string | false; table: string; turn: string }) {
   return <span class="tools"><a class="button" href={turn} title="draw the picture upwards or downwards">Turn over</a>
     <button type="button" title={caption} onClick={() => savePicture(caption)}>Save PNG</button>
-    {svg && <a class="button" href={svg} download="flame.svg">Save SVG</a>}
+    {svg && <a class="button" href={svg} download={fileOf(caption, ".svg")}>Save SVG</a>}
     <button type="button" onClick={() => copy(location.href)}>Copy link</button>
     <a class="button" href={table}>As table</a></span>;
 }

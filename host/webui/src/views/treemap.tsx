@@ -6,7 +6,7 @@ import { type Rect, squares } from "../canvas/squares";
 import { useAnswer } from "../data/ask";
 import type { Summary, Totals, TotalsRow } from "../data/types";
 import { functionActions, linesOf, partActions, toLines } from "../parts/actions";
-import { captionOf } from "../parts/caption";
+import { captionOf, fileOf } from "../parts/caption";
 import { Look, lookedAt, Nothing } from "../parts/controls";
 import { hovers, useHover } from "../parts/hover";
 import { useLook } from "../parts/look";
@@ -197,7 +197,7 @@ function Boxes({ route, top, unit, caption, said, onMenu }: BoxesProps) {
         </svg>
       </div>
       <figcaption class="faint">{boxes.length < BOXES ? "" : `the ${count(boxes.length)} largest boxes; look into one to see more `}<button type="button" title={caption}
-        onClick={() => picture.current && save("treemap.svg", "image/svg+xml", svgOf(picture.current, caption))}>Save SVG</button></figcaption>
+        onClick={() => picture.current && save(fileOf("treemap " + caption, ".svg"), "image/svg+xml", svgOf(picture.current, caption))}>Save SVG</button></figcaption>
     </figure>
   );
 }
