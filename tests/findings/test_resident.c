@@ -106,7 +106,7 @@ START_TEST(stacks_of_threads_belong_to_code)
     check_budget(json_object_get(answer, "end"), &end,
                  json_integer_value(json_array_get(resident, json_array_size(resident) - 1)));
     struct outcome outcome = run("$HEAPSONDE report trace.dat");
-    ck_assert_msg(strstr(outcome.output, "\n  code and stacks             92.0 KiB     92.0 KiB\n") != NULL, "%s",
+    ck_assert_msg(strstr(outcome.output, "\n  code and stacks              92.0 KiB     92.0 KiB\n") != NULL, "%s",
                   outcome.output);
     free_outcome(&outcome);
     json_decref(answer);
