@@ -221,6 +221,7 @@ enum {
     HS_SAMPLE_CPU_CLOCK = 6,   // weight: nanoseconds of CPU time that the thread has used so far; two with the
                                // same address have no pause of the recording between them
     HS_SAMPLE_WITNESS = 7,     // the kernel's own stack; weight: the recorder's
+    HS_SAMPLE_STACK_RANGE = 9, // weight: bytes from `address` on that are the stack of a thread
     HS_SAMPLE_RETURNED = 8     // the program gives pages back and keeps their mapping; weight: bytes from `address` on
 };
 

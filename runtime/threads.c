@@ -169,10 +169,24 @@ struct hs_thread *hs_threads__register(void)
     thread->last_recorded = 0;
     thread->stream = atomic_fetch_add(&threads.streams, 1) + 1;
     thread->name[0] = 0;
+    atomic_store_explicit(&thread->stack, (uintptr_t)__builtin_frame_address(0), memory_order_relaxed);
     atomic_fetch_add(&threads.count, 1);
     atomic_store_explicit(&thread->tid, tid, memory_order_release);
     hs_thread_self = thread;
     return thread;
+}
+
+void hs_threads__take_stacks(bool (*take)(uint32_t tid, uintptr_t address))
+{
+    struct hs_thread *thread = atomic_load_explicit(&threads.first, memory_order_acquire);
+    for (; thread; thread = thread->next) {
+        uintptr_t address = atomic_load_explicit(&thread->stack, memory_order_relaxed);
+        if (address && !take(atomic_load_explicit(&thread->tid, memory_order_relaxed), address))
+            return;
+        // Another owner may have put its own there.
+        atomic_compare_exchange_strong_explicit(&thread->stack, &address, 0, memory_order_relaxed,
+                                                memory_order_relaxed);
+    }
 }
 
 // Threads are often named after they have begun to allocate.

@@ -42,6 +42,7 @@ struct hs_thread {
         last_recorded; // address of the newest allocation: an operator new that called malloc must not record it again
     struct hs_python_thread *python; // NULL: none yet
     char name[16];
+    _Atomic uintptr_t stack; // an address on the owner's stack, until it was taken
     _Atomic uint32_t tid;
     struct hs_thread *next; // all threads that ever existed, newest first; never removed
 };
@@ -62,6 +63,9 @@ void hs_threads__collect_dead(void);
 
 // Call when the first thread of the process has ended, which the kernel does not tell while there is another thread.
 void hs_threads__none_is_left(void);
+
+// Calls `take` with an address on the stack of each thread that was not taken before, until it returns false.
+void hs_threads__take_stacks(bool (*take)(uint32_t tid, uintptr_t address));
 
 // Drops the stacks that the thread remembers.
 void hs_thread__forget_stacks(struct hs_thread *thread);

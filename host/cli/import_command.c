@@ -47,7 +47,8 @@ const struct hs_command hs_command_import = {
     .summary = "convert a recording of another tool into a trace",
     .description =
         "Reads a recording of heaptrack (compressed or not), memory-profiler or bytehound, and writes a trace. report, "
-        "export, diff, ask, top and server also read such files directly; a trace is faster if it is read more than once.",
+        "export, diff, ask, top and server also read such files directly; a trace is faster if it is read more than "
+        "once.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

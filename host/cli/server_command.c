@@ -159,7 +159,8 @@ const struct hs_command hs_command_server = {
     .name = "server",
     .synopsis = "[OPTIONS] [FILE...]",
     .summary = "answer questions about traces over HTTP",
-    .description = "Opens traces, heap dumps and recordings of heaptrack, prints an address and answers there until it is interrupted. A folder "
+    .description = "Opens traces, heap dumps and recordings of heaptrack, prints an address and answers there until it "
+                   "is interrupted. A folder "
                    "of heap dumps is one series. Of a folder into which 'heapsonde gather' receives, all traces are "
                    "shown as they come. With --fleet, /fleet/... asks a database of many devices. "
                    "Browsers get a page that shows them. For programs, /list lists the traces and "

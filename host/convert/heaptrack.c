@@ -398,11 +398,10 @@ int hs_convert__heaptrack(const char *path, FILE *in, FILE *out, struct hs_error
     reading.tables_max = TABLES_LEAST + hs_memory__unpacked((uint64_t)status.st_size, TABLES_TIMES);
     reading.lines_max = LINES_LEAST + hs_memory__unpacked((uint64_t)status.st_size, LINES_TIMES);
     reading.blocks_max = hs_memory__live_blocks((uint64_t)status.st_size);
-    struct hs_file_header header = {
-        .byte_order = HS_BYTE_ORDER_LITTLE,
-        .pointer_size = 8,
-        .clock_source = HS_CLOCK_MONOTONIC,
-        .machine = EM_X86_64};
+    struct hs_file_header header = {.byte_order = HS_BYTE_ORDER_LITTLE,
+                                    .pointer_size = 8,
+                                    .clock_source = HS_CLOCK_MONOTONIC,
+                                    .machine = EM_X86_64};
     make_id(path, header.trace_id);
     int result = reading.strings ? hs_trace_file__start(&reading.file, out, &header) : -ENOMEM;
     if (result) {

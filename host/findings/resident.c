@@ -44,10 +44,12 @@ static int add_other(struct hs_findings_scene *scene, const struct hs_budget *bu
         scene,
         (struct hs_finding){
             .confidence = HS_CONFIDENCE_LOOK,
-            .text = hs_finding__text("Resident memory is mostly not heap: of %s, %s are mapped by the program, %s are "
-                                     "code and the main stack, and %s are other memory, such as stacks of threads.",
-                                     hs_text__bytes(budget->resident).text, hs_text__bytes(mapped).text,
-                                     hs_text__bytes(code).text, hs_text__bytes(rest).text),
+            .text =
+                hs_finding__text("Resident memory is mostly not heap: of %s, %s are mapped by the program, %s are "
+                                 "code and %s, and %s are other memory%s.",
+                                 hs_text__bytes(budget->resident).text, hs_text__bytes(mapped).text,
+                                 hs_text__bytes(code).text, budget->has_stacks ? "stacks" : "the main stack",
+                                 hs_text__bytes(rest).text, budget->has_stacks ? "" : ", such as stacks of threads"),
             .reason = hs_finding__text("When most was resident, after %s, the heap had %s of it.",
                                        hs_text__time(budget->time).text, hs_text__bytes(budget->resident - other).text),
             .bytes = other,

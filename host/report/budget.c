@@ -222,6 +222,20 @@ static uint64_t highest_end(const struct budget_pages *pages)
     return pages->left.count ? high : 0;
 }
 
+// A stack is noted some time after it was touched, and lies where it was before.
+static void take_stacks(struct hs_budget *budget, struct budget_pages *pages, const struct hs_store *store)
+{
+    size_t count;
+    const struct hs_sample *sample = hs_store__samples(store, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (sample[i].kind != HS_SAMPLE_STACK_RANGE)
+            continue;
+        budget->has_stacks = true;
+        take(budget, pages, HS_BUDGET_CODE, sample[i].address / pages->page,
+             page_behind(pages, end_of(sample[i].address, sample[i].weight)));
+    }
+}
+
 static void take_code(struct hs_budget *budget, struct budget_pages *pages, const struct hs_store *store)
 {
     uint64_t above = 0;
@@ -234,6 +248,7 @@ static void take_code(struct hs_budget *budget, struct budget_pages *pages, cons
         if (*modules[i].path == '/') // the vdso may lie above the stack
             above = later(above, page_behind(pages, modules[i].end));
     }
+    take_stacks(budget, pages, store);
     const uint64_t end = highest_end(pages), span = STACK_SPAN / pages->page;
     if (above && end > above)
         take(budget, pages, HS_BUDGET_CODE, later(above, end > span ? end - span : 0), end);

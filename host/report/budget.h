@@ -16,7 +16,7 @@ enum hs_budget_part {
     HS_BUDGET_ADDED,   // of live blocks, what the allocator added
     HS_BUDGET_FREED,   // other pages of the heap
     HS_BUDGET_MAPPED,  // mappings that exist and that the program made itself
-    HS_BUDGET_CODE,    // the program, its libraries, the stack of the main thread
+    HS_BUDGET_CODE,    // the program, its libraries, the stack of the main thread; if known, all stacks
     HS_BUDGET_REST,
     HS_BUDGET_PARTS
 };
@@ -25,7 +25,8 @@ struct hs_budget {
     uint64_t time;
     uint64_t resident; // the sum of all parts
     uint64_t part[HS_BUDGET_PARTS];
-    uint64_t live; // requested by live blocks: the touched part, and what is not resident
+    bool has_stacks; // the trace says where the stacks of threads are
+    uint64_t live;   // requested by live blocks: the touched part, and what is not resident
 };
 
 // When most was resident, and at the end.

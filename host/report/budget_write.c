@@ -20,6 +20,20 @@ static const struct hs_budget_words {
     [HS_BUDGET_REST] = {"rest", "the rest",
                         "stacks of other threads, data of the loader, the allocator and the recorder, files"},
 };
+// Where the trace says where stacks are.
+static const struct hs_budget_words code_and_stacks = {
+    "code", "code and stacks", "the program, its libraries with their variables, and the stacks of threads"};
+static const struct hs_budget_words rest_without_stacks = {
+    "rest", "the rest",
+    "data of the loader, the allocator and the recorder, files, stacks of threads that allocated nothing"};
+
+static const struct hs_budget_words *words_of(const struct hs_budget *budget, int part)
+{
+    return !budget->has_stacks      ? &words[part]
+           : part == HS_BUDGET_CODE ? &code_and_stacks
+           : part == HS_BUDGET_REST ? &rest_without_stacks
+                                    : &words[part];
+}
 
 // ---- text ----------------------------------------------------------------------------------------------------------
 
@@ -36,7 +50,7 @@ static void print(FILE *out, const struct hs_budgets *budgets, bool is_attached)
             hs_text__time(peak->time).text);
     fprintf(out, "  %-24s %12s %12s\n", "", "largest", "at the end");
     for (int i = 0; i < HS_BUDGET_PARTS; i++)
-        print_row(out, words[i].name, peak->part[i], end->part[i]);
+        print_row(out, words_of(peak, i)->name, peak->part[i], end->part[i]);
     print_row(out, "all that is resident", peak->resident, end->resident);
     print_row(out, "live blocks, not touched", peak->live - peak->part[HS_BUDGET_TOUCHED],
               end->live - end->part[HS_BUDGET_TOUCHED]);
@@ -71,9 +85,9 @@ static void write_budget(struct hs_json *json, const char *key, const struct hs_
     hs_json__open_array(json, "parts");
     for (int i = 0; i < HS_BUDGET_PARTS; i++) {
         hs_json__open_object(json, NULL);
-        hs_json__string(json, "id", words[i].id);
-        hs_json__string(json, "name", words[i].name);
-        hs_json__string(json, "meaning", words[i].meaning);
+        hs_json__string(json, "id", words_of(budget, i)->id);
+        hs_json__string(json, "name", words_of(budget, i)->name);
+        hs_json__string(json, "meaning", words_of(budget, i)->meaning);
         hs_json__number(json, "bytes", budget->part[i]);
         hs_json__close_object(json);
     }

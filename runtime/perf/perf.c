@@ -15,6 +15,7 @@
 #include "runtime/perf/deferred.h"
 #include "runtime/perf/open.h"
 #include "runtime/perf/sample.h"
+#include "runtime/perf/thread_stacks.h"
 #include "runtime/perf/witness.h"
 #include "runtime/record.h"
 #include "runtime/shared_word.h"
@@ -48,6 +49,7 @@ static struct {
     bool mapped;           // code, since the modules were looked at
     bool recorded;         // the newest sample was not
     struct hs_cpu_clocks clocks;
+    struct hs_thread_stacks stacks;
 } perf;
 
 static void say(const char *line)
@@ -132,10 +134,17 @@ static void go_on_with_chain(struct hs_memo *memo, const struct hs_perf_sample *
 }
 #endif
 
+static bool see_stack(uint32_t tid, uintptr_t address)
+{
+    return hs_thread_stacks__see(&perf.stacks, tid, address);
+}
+
 static uint32_t stack_of(const struct hs_perf_sample *sample)
 {
     struct hs_memo *memo = perf.self->memo;
     struct hs_live *live = hs_output__live();
+    if (sample->snapshot.copy)
+        see_stack(sample->tid, sample->snapshot.registers.values[HS_DWARF_SP]);
     if (!sample->has_stack) {
         count_drops(HS_DROP_NO_REGISTERS, 1);
         return 0;
@@ -314,6 +323,20 @@ static bool drain_ring(struct hs_perf_ring *ring, bool gives_way)
     return length != 0;
 }
 
+static void emit_stack(uint64_t start, uint64_t end)
+{
+    put(HS_SAMPLE_STACK_RANGE, 0, 0, end - start, start, hs_clock__monotonic_ns());
+}
+
+// They say what the pages of faults are.
+static void find_stacks(void)
+{
+    if (!(hs_config.events & HS_EVENTS_FAULTS) || !perf.self)
+        return;
+    hs_threads__take_stacks(see_stack);
+    hs_thread_stacks__find(&perf.stacks, "/proc/self/maps", emit_stack);
+}
+
 // Under the lock.
 static bool drain(bool gives_way)
 {
@@ -322,6 +345,7 @@ static bool drain(bool gives_way)
     for (unsigned i = 0; perf.self && i < perf.rings->count; i++)
         more |= drain_ring(&perf.rings->ring[i], gives_way);
     hs_cpu_clocks__emit(&perf.clocks, emit_cpu_clock);
+    find_stacks();
     look_at_modules();
     return more;
 }
@@ -370,6 +394,8 @@ static long begin_samples(uint32_t tid)
         return -EDEADLK;
     perf.pauses = hs_config.disabled;
     perf.self = hs_threads__register();
+    if (perf.self)
+        atomic_store(&perf.self->stack, 0); // not one of the program
     // Later threads begin with a clock of 0.
     long result = perf.self ? hs_perf_rings__open(perf.rings, tid, ask_for_clock) : -ENOMEM;
     if (result)

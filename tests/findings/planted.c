@@ -205,6 +205,15 @@ static void plant_resident(unsigned more)
     touch(round_time(45), 0x7c0000000000, 11);
 }
 
+// Of 8 of the 11 pages that else are the rest. It is noted after they were touched.
+static void plant_stacks(unsigned more)
+{
+    plant_resident(more);
+    touch(round_time(60), 0x7c0000000000, 8);
+    event[events - 1].sampled = HS_SAMPLE_STACK_RANGE;
+    event[events - 1].tid = 0;
+}
+
 static void plant_not_heap(unsigned more)
 {
     touch_heap();
@@ -224,6 +233,8 @@ static void plant_it(enum plant plant, unsigned more)
     if (plant == PLANT_LEAK_AND_CHURN) {
         plant_churn(2 * more);
         plant_leak(more);
+    } else if (plant == PLANT_STACKS) {
+        plant_stacks(more);
     } else if (plants[plant]) {
         plants[plant](more);
     }

@@ -27,7 +27,8 @@ enum plant {
     PLANT_NOT_HEAP,
     PLANT_ATTACHED, // like PLANT_RESIDENT, with older blocks that are not known
     PLANTS,
-    PLANT_LEAK_AND_CHURN = PLANTS // two faults
+    PLANT_LEAK_AND_CHURN = PLANTS, // two faults
+    PLANT_STACKS                   // like PLANT_RESIDENT; the trace says where the stack of a thread is
 };
 
 // Builds the program's file below the folder, with a function `planted` that allocates what is planted.

@@ -92,6 +92,29 @@ START_TEST(the_parts_add_up)
 }
 END_TEST
 
+// Another part has the pages of stacks, and other words.
+START_TEST(stacks_of_threads_belong_to_code)
+{
+    struct expected peak = at_peak, end = at_end;
+    make_work();
+    planted__write(text("%s/trace.dat", work), PLANT_STACKS, 1);
+    json_t *answer = asked("ask trace.dat resident"), *usage = asked("ask trace.dat timeline_usage");
+    json_t *resident = json_object_get(usage, "resident_size");
+    peak.part[4] = end.part[4] = (15 + 8) * PAGE;
+    peak.part[5] = end.part[5] = 3 * PAGE;
+    check_budget(json_object_get(answer, "peak"), &peak, largest(resident));
+    check_budget(json_object_get(answer, "end"), &end,
+                 json_integer_value(json_array_get(resident, json_array_size(resident) - 1)));
+    struct outcome outcome = run("$HEAPSONDE report trace.dat");
+    ck_assert_msg(strstr(outcome.output, "\n  code and stacks              92.0 KiB     92.0 KiB\n") != NULL, "%s",
+                  outcome.output);
+    free_outcome(&outcome);
+    json_decref(answer);
+    json_decref(usage);
+    remove_work();
+}
+END_TEST
+
 static void expect_line(const char *output, const char *line)
 {
     ck_assert_msg(strstr(output, line) != NULL, "%s: %s", line, output);
@@ -156,6 +179,7 @@ int main(void)
 {
     TCase *cases = tcase_create("resident");
     tcase_add_test(cases, the_parts_add_up);
+    tcase_add_test(cases, stacks_of_threads_belong_to_code);
     tcase_add_test(cases, the_report_shows_them);
     tcase_add_test(cases, attached_traces_say_what_is_unknown);
     tcase_add_test(cases, the_parts_are_those_of_the_whole_process);

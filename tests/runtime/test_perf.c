@@ -4,10 +4,12 @@
 #include "runtime/perf/cpu_clocks.h"
 #include "runtime/perf/ring.h"
 #include "runtime/perf/sample.h"
+#include "runtime/perf/thread_stacks.h"
 #include "tests/suite.h"
 
 #include <check.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -381,6 +383,84 @@ START_TEST(cpu_clocks_are_told_once)
 }
 END_TEST
 
+// ---- stacks of threads ---------------------------------------------------------------------------------------------
+
+static struct {
+    uint64_t start, end;
+} found[HS_THREAD_STACKS_WANTED];
+static unsigned found_count;
+
+static void note_found(uint64_t start, uint64_t end)
+{
+    ck_assert_uint_lt(found_count, HS_THREAD_STACKS_WANTED);
+    found[found_count].start = start;
+    found[found_count++].end = end;
+}
+
+static void find_in(struct hs_thread_stacks *stacks, const char *maps)
+{
+    char path[] = "/tmp/heapsonde-maps-XXXXXX";
+    const int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, maps, strlen(maps)), (ssize_t)strlen(maps));
+    close(fd);
+    found_count = 0;
+    hs_thread_stacks__find(stacks, path, note_found);
+    unlink(path);
+}
+
+START_TEST(stacks_are_the_mappings_of_addresses_on_them)
+{
+    static struct hs_thread_stacks stacks;
+    char maps[20000] = "10000-20000 r-xp 00000000 08:01 7 /bin/program\n";
+    for (int i = 0; i < 100; i++) // more than is read at once
+        snprintf(maps + strlen(maps), 120,
+                 "%x-%x r--p 00000000 08:01 7 /lib/a/long/name/that/fills/the/lines/of/the/list\n",
+                 0x100000 + i * 0x1000, 0x100800 + i * 0x1000);
+    strcat(maps, "700000-710000 rw-p 00000000 00:00 0 [heap]\n800000-801000 ---p 00000000 00:00 0 \n"
+                 "801000-900000 rw-p 00000000 00:00 0 \na00000-b00000 rw-p 00000000 00:00 0 [anon:stack]\n"
+                 "c00000-d00000 rw-p 00000000 00:00 0 [stack]\n");
+    ck_assert(hs_thread_stacks__see(&stacks, 1, 0xc00010));
+    ck_assert(hs_thread_stacks__see(&stacks, 2, 0x8fffff));
+    ck_assert(hs_thread_stacks__see(&stacks, 2, 0x8ff000));
+    ck_assert(hs_thread_stacks__see(&stacks, 3, 0xa00000));
+    ck_assert(hs_thread_stacks__see(&stacks, 4, 0x701000)); // in the heap
+    ck_assert(hs_thread_stacks__see(&stacks, 5, 0x11000));  // in a file
+    ck_assert(hs_thread_stacks__see(&stacks, 6, 0x950000)); // it is gone
+    ck_assert_uint_eq(stacks.wanted_count, 6);
+    find_in(&stacks, maps);
+    ck_assert_uint_eq(found_count, 3);
+    ck_assert(found[0].start == 0x801000 && found[0].end == 0x900000);
+    ck_assert(found[1].start == 0xa00000 && found[2].end == 0xd00000);
+    // What is known is not searched again.
+    ck_assert(hs_thread_stacks__see(&stacks, 7, 0x801000));
+    ck_assert_uint_eq(stacks.wanted_count, 0);
+    find_in(&stacks, maps);
+    ck_assert_uint_eq(found_count, 0);
+}
+END_TEST
+
+START_TEST(more_stacks_than_are_remembered)
+{
+    static struct hs_thread_stacks stacks;
+    char line[100];
+    for (uint32_t i = 0; i < HS_THREAD_STACKS_WANTED; i++)
+        ck_assert(hs_thread_stacks__see(&stacks, i + 1, 0x1000u * (i + 1)));
+    ck_assert(!hs_thread_stacks__see(&stacks, 999, 0x5000000));
+    find_in(&stacks, "");
+    for (uint32_t i = 0; i < 2 * HS_THREAD_STACKS_KNOWN; i++) {
+        ck_assert(hs_thread_stacks__see(&stacks, i + 1, 0x10000u * (i + 1)));
+        snprintf(line, sizeof line, "%x-%x rw-p 00000000 00:00 0\n", 0x10000 * (i + 1), 0x10000 * (i + 1) + 0x8000);
+        find_in(&stacks, line);
+        ck_assert_uint_eq(found_count, 1);
+    }
+    ck_assert_uint_eq(stacks.count, HS_THREAD_STACKS_KNOWN);
+    hs_thread_stacks__see(&stacks, 1, 0x99);
+    hs_thread_stacks__find(&stacks, "/none", note_found);
+    ck_assert(stacks.failed && hs_thread_stacks__see(&stacks, 2, 0x77) && !stacks.wanted_count);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("perf");
@@ -396,6 +476,8 @@ int main(void)
     tcase_add_test(cases, mappings_of_code_are_read);
     tcase_add_test(cases, threads_that_come_back_are_read);
     tcase_add_test(cases, cpu_clocks_are_told_once);
+    tcase_add_test(cases, stacks_are_the_mappings_of_addresses_on_them);
+    tcase_add_test(cases, more_stacks_than_are_remembered);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }

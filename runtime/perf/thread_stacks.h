@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Where the stacks of threads are: the mappings without a file that contain an address on a thread's stack. Stacks that
+// the program made itself, for coroutines, are found as well.
+#ifndef HEAPSONDE_RUNTIME_PERF_THREAD_STACKS_H
+#define HEAPSONDE_RUNTIME_PERF_THREAD_STACKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { HS_THREAD_STACKS_KNOWN = 256, HS_THREAD_STACKS_WANTED = 32 };
+
+struct hs_thread_stacks {
+    struct {
+        uint64_t start, end;
+    } known[HS_THREAD_STACKS_KNOWN]; // the newest ones; one that is forgotten may be found again
+    uint32_t count, next, last;
+    struct {
+        uint64_t address;
+        uint32_t tid;
+    } wanted[HS_THREAD_STACKS_WANTED]; // one for each thread
+    uint32_t wanted_count;
+    bool failed; // the list of mappings cannot be read: nothing is searched any more
+};
+
+// Notes an address on the stack of a thread, unless that stack is known. False: there is no room before the next
+// search.
+bool hs_thread_stacks__see(struct hs_thread_stacks *stacks, uint32_t tid, uint64_t address);
+
+// Searches what was noted in the list of mappings at `path` (/proc/self/maps), and calls `found` for each new stack. An
+// address that is in no mapping any more is forgotten.
+void hs_thread_stacks__find(struct hs_thread_stacks *stacks, const char *path,
+                            void (*found)(uint64_t start, uint64_t end));
+
+#endif
