@@ -3,10 +3,11 @@
 #
 # Tasks that wait for one another and keep the processors busy. Sourced behind lib.sh, never run.
 #
-# Each run of tests has stretches in which one slow job runs alone, or sleeps. So as many of them run at a time as there are
-# processors, but at most four; beside them one build takes what they leave, and all where there are none.
+# Each run of tests has stretches in which one slow job runs alone, or sleeps: as many of them as there are processors leave a
+# fifth of two processors idle. So one more runs at a time, but at most four; beside them one build takes what they leave, and
+# all where there are none.
 
-lanes=$((jobs < 4 ? jobs : 4))
+lanes=$((jobs < 4 ? jobs + 1 : 4))
 jobs_per_task=$(((jobs + lanes - 1) / lanes))
 
 build_aside()

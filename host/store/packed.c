@@ -50,6 +50,13 @@
 #define HS_LONG_VECTORS
 #endif
 
+// Code of its own for each width. Sanitizers make so much of it that it takes a quarter of a minute to compile.
+#ifdef HEAPSONDE_CHECKS
+#define HS_FOR_A_WIDTH static __attribute__((noinline))
+#else
+#define HS_FOR_A_WIDTH static inline __attribute__((always_inline))
+#endif
+
 // The end of the file: eight bytes that reads of the last value may touch, the blocks, this.
 struct trailer {
     uint64_t blocks_offset;
@@ -107,8 +114,8 @@ uint64_t hs_packed__exception(const struct hs_packed *packed, uint64_t i)
 }
 
 // `width` is a constant in each use, and with it all places of a group.
-static inline __attribute__((always_inline)) void unpack(const struct hs_packed_block *block, const uint8_t *from,
-                                                         size_t count, unsigned width, uint64_t *to)
+HS_FOR_A_WIDTH void unpack(const struct hs_packed_block *block, const uint8_t *from, size_t count, unsigned width,
+                           uint64_t *to)
 {
     const uint64_t base = block->base, mask = block->mask;
     const unsigned shift = block->shift;
@@ -442,8 +449,7 @@ static void choose_width(size_t count, uint64_t all, const struct lengths *lengt
 }
 
 // Packs a group. Each store writes eight bytes: what follows overwrites those that are too many.
-static inline __attribute__((always_inline)) void put_group(const uint64_t *values, uint64_t mask, unsigned width,
-                                                            uint8_t *to)
+HS_FOR_A_WIDTH void put_group(const uint64_t *values, uint64_t mask, unsigned width, uint8_t *to)
 {
     uint64_t word = 0;
     unsigned filled = 0;
@@ -463,8 +469,7 @@ static inline __attribute__((always_inline)) void put_group(const uint64_t *valu
         memcpy(to, &word, sizeof word);
 }
 
-static inline __attribute__((always_inline)) void put(const uint64_t *values, size_t count, uint64_t mask,
-                                                      unsigned width, uint8_t *to)
+HS_FOR_A_WIDTH void put(const uint64_t *values, size_t count, uint64_t mask, unsigned width, uint8_t *to)
 {
     size_t i = 0;
     for (; i + GROUP <= count; i += GROUP, to += width)
