@@ -4,6 +4,7 @@
 #include "host/base/json.h"
 #include "host/query/samples.h"
 #include "host/report/sites.h"
+#include "host/report/stack_json.h"
 #include "host/report/text.h"
 
 #define SHOWN_FRAMES 6

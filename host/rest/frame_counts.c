@@ -3,7 +3,7 @@
 
 #include "host/base/array.h"
 #include "host/base/hash_index.h"
-#include "host/query/stack_totals_column.h"
+#include "host/query/stack_totals_make.h"
 
 #include <errno.h>
 #include <stdbool.h>
