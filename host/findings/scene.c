@@ -5,7 +5,6 @@
 #include "host/base/path.h"
 #include "host/base/text_stream.h"
 #include "host/findings/suppressions.h"
-#include "host/query/scan.h"
 #include "host/report/frames.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/query.h"
 
-#include "host/query/scan.h"
-
 #include <stdlib.h>
 
 void hs_total__add(struct hs_total *to, const struct hs_total *from)

@@ -133,6 +133,8 @@ int hs_query__totals(const struct hs_store *store, const struct hs_filter *filte
                      const struct hs_query_control *control, struct hs_totals *totals, struct hs_error *error);
 void hs_totals__free(struct hs_totals *totals);
 
+// Adds a total to another one, except the stack.
+void hs_total__add(struct hs_total *to, const struct hs_total *from);
 enum hs_total_key {
     HS_TOTAL_LIVE_BYTES,
     HS_TOTAL_LIVE_COUNT,

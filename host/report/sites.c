@@ -2,7 +2,6 @@
 #include "host/report/sites.h"
 
 #include "host/base/array.h"
-#include "host/query/scan.h"
 #include "host/report/frames.h"
 #include "host/report/text.h"
 #include "host/symbols/strings.h"
