@@ -7,6 +7,7 @@ import documented
 import includes
 import names
 import prose
+import tidy
 
 
 class Includes(unittest.TestCase):
@@ -62,6 +63,12 @@ class Prose(unittest.TestCase):
         lines = prose.wrapped(['a ' * 58 + '`heapsonde run --on` [a long link](where.md) 1. - end'])
         self.assertEqual([line.split(' ')[0] for line in lines], ['a', '`heapsonde'])
         self.assertIn('[a long link](where.md) 1. -', lines[1])
+
+
+class Tidy(unittest.TestCase):
+    def test_what_clang_knows_of_a_command(self):
+        words = 'cc -DA=1 -I /a -I/b -O2 -fno-shrink-wrap -Wall -std=gnu11 -include x.h -o a.o -c a.c'.split()
+        self.assertEqual(tidy.kept(words), ['-DA=1', '-I', '/a', '-I/b', '-std=gnu11', '-include', 'x.h'])
 
 
 class Documented(unittest.TestCase):
