@@ -622,7 +622,7 @@ const struct hs_command hs_command_fleet = {
     .description =
         "Keeps the sums of many devices in a ClickHouse database and answers questions about all of them. init "
         "makes the tables. load reads traces of sums ('heapsonde run --aggregate') or of events, heap dumps of "
-        "samplers, or folders of them, and inserts their sums; to load one again changes nothing. Answers say how "
+        "samplers, or folders of them, and inserts their sums; loading one again changes nothing. Answers say how "
         "many devices have estimates from dumps. symbolize looks up function names: files are found by their build "
         "ids, once for all devices. growth lists the stacks that grow, with the number of devices; the first hour "
         "of a session, in which caches fill, does not count. new lists the stacks of --firmware that --than does "

@@ -71,7 +71,7 @@ struct hs_export_format {
     HS_EXPORT_CHOICE_##of_blocks(name)
 #define HS_EXPORT_CHOICE_true(name)
 #define HS_EXPORT_CHOICE_false(name) #name " "
-#define HS_EXPORT_HELP                                HS_EXPORT_FORMATS(HS_EXPORT_HELP_OF)
+#define HS_EXPORT_HELP               HS_EXPORT_FORMATS(HS_EXPORT_HELP_OF)
 extern const struct hs_export_format hs_export_formats[]; // a NULL name ends it
 const struct hs_export_format *hs_export_format__find(const char *name);
 

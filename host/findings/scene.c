@@ -4,7 +4,7 @@
 #include "host/base/hash_index.h"
 #include "host/base/path.h"
 #include "host/base/text_stream.h"
-#include "host/findings/suppressions.h"
+#include "host/findings/suppression_match.h"
 #include "host/report/frames.h"
 
 #include <errno.h>

@@ -32,7 +32,7 @@ struct building {
     size_t capacity;
     slot_word *slots;
     size_t slot_count;
-    const struct hs_frame **frames; // of the stacks at hand
+    const struct hs_frame **frames; // of the current stacks
     struct looked_up at_hand[AT_ONCE];
     uint32_t most, at_once;
     bool whole; // stacks, with their allocator's frames

@@ -11,7 +11,7 @@
 
 struct frame_counts_address {
     uint64_t pc, passing;
-    uint32_t on_path; // how often on the way to the node at hand
+    uint32_t on_path; // how often on the way to the current node
 };
 
 struct hs_frame_counts {
