@@ -217,7 +217,7 @@ enum {
         2, // weight: bytes that became resident, pages from that of `address` on, within `duration` ns up to then
     HS_SAMPLE_FAULT_STACK = 3, // weight: number of page faults that it stands for; all of them are FAULTs, too
     HS_SAMPLE_OFF_CPU = 4,     // the thread leaves the processor; weight: how many such times it stands for
-    HS_SAMPLE_ON_CPU = 5,      // the thread is back; tid 0: of no thread is it known any more when it left
+    HS_SAMPLE_ON_CPU = 5,      // the thread is back; tid 0: it is not known of any thread any more when it left
     HS_SAMPLE_CPU_CLOCK = 6,   // weight: nanoseconds of CPU time that the thread has used so far; two with the
                                // same address have no pause of the recording between them
     HS_SAMPLE_WITNESS = 7,     // the kernel's own stack; weight: the recorder's

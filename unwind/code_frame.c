@@ -23,7 +23,8 @@ static bool cfa_is_in_memory(struct hs_code_frame *frame)
     return frame->cfa_in_memory;
 }
 
-// sp before the frame pointer before any other register that calls preserve; of who was interrupted, before any.
+// Preferred are sp, then the frame pointer, then other registers that calls preserve; after an interruption, any
+// others.
 static bool describe_cfa(const struct hs_described *what, const struct hs_code_state *state,
                          struct hs_code_frame *frame)
 {

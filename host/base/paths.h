@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Paths from a root, as a tree: what passes through each node, and how nodes hang together. It is made in two steps.
+// Paths from a root, as a tree: what passes through each node, and how nodes are linked. It is made in two steps.
 // First, nodes are added, and the value of a path is added to the node in which it ends. Then hs_paths__finish links
 // children and adds up values. What else belongs to a node is the caller's, in arrays by the numbers of nodes.
 #ifndef HEAPSONDE_BASE_PATHS_H
@@ -76,8 +76,8 @@ struct hs_value hs_paths__own(const struct hs_paths *paths, uint32_t node);
 int hs_paths__sort(struct hs_paths *paths, int (*compare)(const void *, const void *, void *), void *context);
 
 // Unlinks all but the largest nodes below the root, and sets how many were unlinked. Of nodes of equal size, those with
-// lower numbers stay, so that what stays hangs together. Values of what ends in a node are no longer known. 0 or
-// -ENOMEM.
+// lower numbers stay, so that the nodes that stay are still one tree. The values of paths that end in a node are not
+// known afterwards. 0 or -ENOMEM.
 int hs_paths__prune(struct hs_paths *paths, size_t most, size_t *left_out);
 
 // Which of some sizes are the `most` largest. Of equal ones, the first. Returns memory of the caller's with 1 for

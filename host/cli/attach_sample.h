@@ -7,7 +7,7 @@
 #include "host/cli/command.h"
 #include "host/inject/inject.h"
 
-// Whether all given options mean something to the sampling library. False: it is said on standard error.
+// Whether the sampling library knows all given options. If it does not, prints a message on standard error.
 bool hs_attach_sample__options_are_right(const struct hs_arguments *arguments);
 
 // Sets MALLOC_CONF for it. `output`: the pattern for dumps, NULL: jemalloc's, in the folder of this command. False: it

@@ -59,7 +59,10 @@ static int check_owner(int fd, const char *socket, const char *folder, struct hs
         return hs_error__set(error, -result, "%s: %s", folder, strerror(-result));
     if (!user || user == geteuid() || user == status.st_uid)
         return 0;
-    return hs_error__set(error, EACCES, "who listens in %s is neither its owner nor the user of this command", folder);
+    return hs_error__set(
+        error, EACCES,
+        "the process that listens in %s belongs neither to the owner of the folder nor to the user of this command",
+        folder);
 }
 
 // A path of any length would not fit into the address of a socket. -ENOENT: no gather runs that has one.
@@ -265,7 +268,7 @@ static int ask(void *context, const struct hs_rest_writer *writer, const char *r
     case -EREMOTEIO:
     case -ECANCELED:
         return result;
-    default: // Whoever cannot be reached may be reached later: it is no fault of the server.
+    default: // a process that cannot be reached now may be reached later: the server is not at fault
         return -ENOTCONN;
     }
 }

@@ -11,9 +11,9 @@
 // The answer of a recorder has been shown: it is for people as it is.
 #define HS_CTL_SHOWN (-1)
 
-// Asks HOST:PORT, or whoever announces itself by that name. `request` is what the wire takes. Returns the exit status,
-// HS_CTL_SHOWN, or HS_EXIT_OK with the answer of a sampled process, which has the form of its control socket's, and
-// who it is.
+// Asks HOST:PORT, or the process that announces itself by that name. `request` is in the form of docs/protocol.md.
+// Returns the exit status, HS_CTL_SHOWN, or HS_EXIT_OK with the answer of a sampled process, which has the form of its
+// control socket's, and who it is.
 int hs_ctl_remote__ask(const struct hs_arguments *arguments, const char *target, const char *request,
                        struct hs_ctl_answer *answer, struct hs_ctl_process *process);
 

@@ -6,6 +6,7 @@
 #include "host/cli/subject.h"
 #include "host/dump/write.h"
 #include "host/export/export.h"
+#include "host/query/event_totals.h"
 #include "host/report/report.h"
 #include "host/rest/transformed_subject.h"
 

@@ -7,14 +7,13 @@
 #include "host/cli/fleet_gate.h"
 #include "host/cli/output.h"
 #include "host/cli/subject.h"
-#include "host/dump/write.h"
-#include "host/export/export.h"
 #include "host/filter/nearest.h"
 #include "host/fleet/asking.h"
 #include "host/fleet/conditions.h"
 #include "host/fleet/load_dumps.h"
 #include "host/fleet/questions.h"
 #include "host/fleet/schema.h"
+#include "host/fleet/slice_dump.h"
 #include "host/fleet/symbolize.h"
 #include "host/report/text.h"
 
@@ -591,7 +590,7 @@ static const struct hs_option options[] = {
      .letter = 'f',
      .kind = HS_OPTION_CHOICE,
      .argument = "FORMAT",
-     .choices = HS_EXPORT_CHOICES HS_DUMP_OUTPUT_CHOICES,
+     .choices = HS_SLICE_DUMP_CHOICES,
      .help = "flame: what to write, as in 'heapsonde export'; default flamegraph"},
     {.name = "unit",
      .letter = 'u',
@@ -623,7 +622,7 @@ const struct hs_command hs_command_fleet = {
     .description =
         "Keeps the sums of many devices in a ClickHouse database and answers questions about all of them. init "
         "makes the tables. load reads traces of sums ('heapsonde run --aggregate') or of events, heap dumps of "
-        "samplers, or folders of them, and inserts their sums; to load one again changes nothing. Answers say how "
+        "samplers, or folders of them, and inserts their sums; loading one again changes nothing. Answers say how "
         "many devices have estimates from dumps. symbolize looks up function names: files are found by their build "
         "ids, once for all devices. growth lists the stacks that grow, with the number of devices; the first hour "
         "of a session, in which caches fill, does not count. new lists the stacks of --firmware that --than does "

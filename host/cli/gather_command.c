@@ -133,11 +133,9 @@ static const struct hs_option options[] = {
     {.name = "store",
      .kind = HS_OPTION_TEXT,
      .argument = "DATABASE",
-     .help =
-         "also send what stacks have to a ClickHouse database, clickhouse://HOST:PORT/NAME, for 'heapsonde fleet': "
-         "sums "
-         "of aggregate mode as they come, other traces when they have ended; while the database cannot be reached, the "
-         "traces in the folder are the buffer"},
+     .help = "also send the sums of each stack to a ClickHouse database, clickhouse://HOST:PORT/NAME, for 'heapsonde "
+             "fleet': sums of aggregate mode as they arrive, those of other traces when they have ended; while the "
+             "database cannot be reached, they stay in the traces in the folder"},
     {.name = "store-only",
      .only_with = "store",
      .help = "with --store: remove a trace from the folder when it has ended and all of it is in the database"},

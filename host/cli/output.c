@@ -29,8 +29,8 @@ static FILE *open_special(const char *path)
     return out;
 }
 
-// A file that has no name before it is complete: who is killed while writing leaves nothing. -1: the file system has
-// none of these, or /proc, which gives it a name, is missing.
+// A file that has no name until it is complete: a process that is killed while it writes leaves nothing behind. -1: the
+// file system has none of these, or /proc, which gives it a name, is missing.
 static int open_unnamed(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -515,9 +515,8 @@ const struct hs_command hs_command_push = {
     .description =
         "Reads a trace or a heap dump and sends the sums of its stacks: blocks and bytes that were allocated, "
         "and those in use at the end. The user and the password are taken from the URL or from ~/.netrc. Redirects are "
-        "not "
-        "followed. With --mqtt, it sends the file of a trace as it is, in pieces, until a gather has all of it, or the "
-        "traces of a folder.",
+        "not followed. With --mqtt, it sends a trace, or the traces of a folder, as they are: in pieces, until "
+        "'heapsonde gather --mqtt' has all of them.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

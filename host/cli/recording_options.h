@@ -11,11 +11,11 @@
 // Sets the environment variables of the given options.
 void hs_recording_options__set(const struct hs_arguments *arguments);
 
-// A mistyped value would otherwise be ignored silently. False: it is said on standard error.
+// A mistyped value would otherwise be ignored silently. False: a message was printed on standard error.
 bool hs_recording_options__are_right(const struct hs_arguments *arguments);
 
-// With a wrong key the library would send nothing, and the message would be only in its log. False: it is said on
-// standard error.
+// With a wrong key the library would send nothing, and the message would be only in its log. False: a message was
+// printed on standard error.
 bool hs_recording_options__key_is_good(const struct hs_arguments *arguments);
 
 // Whether an entry of the environment is for the library.

@@ -140,13 +140,13 @@ static int add_pointer(struct heaptrack_reading *reading, const char *text)
         return no_memory(reading);
     struct pointer pointer = {.pc = number[0], .module = (uint32_t)number[1], .first = (uint32_t)reading->frames};
     if (number[1] > reading->strings_count)
-        return wrong(reading, "a module is no string before it");
+        return wrong(reading, "a module refers to a string that is not there yet");
     for (int i = 2; i < count; i += 3, pointer.count++) {
         bool has_line = i + 2 < count;
         struct heaptrack_frame frame = {(uint32_t)number[i], has_line ? (uint32_t)number[i + 1] : 0,
                                         has_line ? (uint32_t)number[i + 2] : 0};
         if (number[i] > reading->strings_count || frame.file > reading->strings_count)
-            return wrong(reading, "a name is no string before it");
+            return wrong(reading, "a name refers to a string that is not there yet");
         if (!HS_ARRAY_HAS_ROOM(reading->frame, reading->frames, reading->frames_room))
             return no_memory(reading);
         reading->frame[reading->frames++] = frame;
@@ -227,7 +227,7 @@ static int add_event(struct heaptrack_reading *reading, const char *text, bool i
     uint64_t index;
     uint32_t block = 0;
     if (numbers(text, &index, 1) != 1 || index >= reading->kinds)
-        return wrong(reading, "an event is of no kind before it");
+        return wrong(reading, "an event refers to an allocation that is not there yet");
     struct convert_heaptrack_kind *kind = &reading->kind[index];
     struct hs_event event = {.kind = is_free ? HS_EVENT_FREE : HS_EVENT_MALLOC, .time = next_time(reading)};
     if (is_free) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A recorded process of this machine that waits for hosts, as HEAPSONDE_ENABLE_SERVER makes it: who has
-// libheapsonde-trace.so, and at which port.
+// Recorded processes of this machine that wait for hosts (HEAPSONDE_ENABLE_SERVER): which have libheapsonde-trace.so,
+// and at which port they listen.
 #ifndef HEAPSONDE_HOST_CTL_LISTENING_H
 #define HEAPSONDE_HOST_CTL_LISTENING_H
 

@@ -32,13 +32,13 @@ uint32_t hs_dump_builder__add_location(struct hs_dump_builder *builder, const st
 // Adds a name to a location; innermost first. Names that come after those of another location are left out.
 int hs_dump_builder__add_line(struct hs_dump_builder *builder, uint32_t location, const struct hs_dump_line *line);
 
-// Adds a frame to the context at hand, innermost first, and ends that context.
+// Adds a frame to the current context, innermost first, and ends that context.
 int hs_dump_builder__add_frame(struct hs_dump_builder *builder, uint32_t location);
 int hs_dump_builder__end_context(struct hs_dump_builder *builder, const struct hs_dump_counts *counts);
 // A context of a dump with callers.
 int hs_dump_builder__add_context(struct hs_dump_builder *builder, uint32_t innermost,
                                  const struct hs_dump_counts *counts);
-// Leaves the frames of the context at hand out.
+// Leaves the frames of the current context out.
 void hs_dump_builder__drop_frames(struct hs_dump_builder *builder);
 
 // The thread with that uid, made when there is none; HS_DUMP_NONE: out of memory.

@@ -31,9 +31,9 @@ struct modules_finding {
     struct hs_dump_modules *modules;
     const struct hs_dump *const *dumps;
     struct hs_strings *strings;
-    struct hs_id_map by_key;      // of the dumps before the one at hand
-    struct hs_id_map seen;        // by name: how often the dump at hand had it
-    struct use *used;             // by mapping of the dump at hand
+    struct hs_id_map by_key;      // of the dumps before the current one
+    struct hs_id_map seen;        // by name: how often the current dump had it
+    struct use *used;             // by mapping of the current dump
     uint64_t reached;             // past the modules of the first dump that are where they were
     struct modules_group *groups; // by module
     uint64_t next;                // free address for a module of a later dump

@@ -13,7 +13,7 @@
 struct read_heap_v2_reading {
     struct hs_dump_scan *scan;
     struct hs_dump_builder *builder;
-    const char *stack; // the line of the context at hand; NULL: still in the head
+    const char *stack; // the line of the current context; NULL: still in the head
     bool counted;      // that context has its t* line
 };
 

@@ -43,7 +43,7 @@ struct read_pprof_reading {
     unsigned types;                       // of values
     uint64_t *dump_of_value[MOST_VALUES]; // where a value goes in `counts`; NULL: nowhere
     uint64_t unit_of_value[MOST_VALUES];  // what one of it is
-    struct hs_dump_counts counts;         // of the sample at hand
+    struct hs_dump_counts counts;         // of the current sample
     uint64_t damaged;
 };
 

@@ -15,7 +15,7 @@ struct collapsed_folding {
     FILE *out;
     bool blocks;
     const struct hs_call_tree *tree;
-    struct hs_path_text path; // of the node at hand
+    struct hs_path_text path; // of the current node
 };
 
 // ';' separates frames and a line is a stack: neither may come from a name, nor what is no text. Readers know no

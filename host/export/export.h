@@ -65,7 +65,13 @@ struct hs_export_format {
 #define HS_EXPORT_CHOICE(name, ...)                   #name " "
 #define HS_EXPORT_HELP_OF(name, writer, summary, ...) #name ": " summary "; "
 #define HS_EXPORT_CHOICES                             HS_EXPORT_FORMATS(HS_EXPORT_CHOICE) // ends with a space
-#define HS_EXPORT_HELP                                HS_EXPORT_FORMATS(HS_EXPORT_HELP_OF)
+// Those of hs_export_formats__list_of_stacks(); end with a space.
+#define HS_EXPORT_STACK_CHOICES HS_EXPORT_FORMATS(HS_EXPORT_CHOICE_OF_STACKS)
+#define HS_EXPORT_CHOICE_OF_STACKS(name, writer, summary, media_type, suffix, whole, of_blocks, ...)                   \
+    HS_EXPORT_CHOICE_##of_blocks(name)
+#define HS_EXPORT_CHOICE_true(name)
+#define HS_EXPORT_CHOICE_false(name) #name " "
+#define HS_EXPORT_HELP               HS_EXPORT_FORMATS(HS_EXPORT_HELP_OF)
 extern const struct hs_export_format hs_export_formats[]; // a NULL name ends it
 const struct hs_export_format *hs_export_format__find(const char *name);
 

@@ -5,6 +5,7 @@
 #include "host/base/json.h"
 #include "host/export/export.h"
 #include "host/report/samples.h"
+#include "host/report/stack_json.h"
 
 #include <errno.h>
 #include <stdlib.h>

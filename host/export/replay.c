@@ -133,7 +133,7 @@ static int set_path(struct replay_writing *writing, struct replay_path *path, ui
     return 0;
 }
 
-// Returns from and calls what leads from the stack at hand to another one.
+// Writes the returns and calls that lead from the current stack to another one.
 static int move_to(struct replay_writing *writing, uint32_t stack)
 {
     size_t common = 0;

@@ -1,10 +1,153 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/filter/expression.h"
 
+#include "host/base/array.h"
+#include "host/filter/given.h"
+#include "host/filter/pattern.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+// A parameter may be an expression, and an expression consists of parameters: both are read here.
+
+// ---- parameters ----------------------------------------------------------------------------------------------------
+
+void hs_filter_parameters__init(struct hs_filter_parameters *parameters, enum hs_time_unit time_unit)
+{
+    *parameters = (struct hs_filter_parameters){.time_unit = time_unit};
+}
+
+static void free_given(struct hs_given_parameter *given)
+{
+    free(given->text);
+    hs_pattern__destroy(given->pattern);
+    hs_expression__destroy(given->expression);
+}
+
+void hs_filter_parameters__free(struct hs_filter_parameters *parameters)
+{
+    for (size_t i = 0; i < parameters->count; i++)
+        free_given(&parameters->given[i]);
+    free(parameters->given);
+    parameters->given = NULL;
+    parameters->count = parameters->capacity = 0;
+}
+
+// Returns 0 or a negative errno.
+static int understand(struct hs_given_parameter *given, const char *name, struct hs_error *error)
+{
+    const struct hs_parameter *parameter = &hs_parameters[given->id];
+    int result = hs_given_parameter__read(given, name, error);
+    if (result)
+        return result;
+    if (parameter->kind == HS_PARAMETER_REGEX)
+        return hs_pattern__create(name, given->text, &given->pattern, error);
+    if (parameter->kind == HS_PARAMETER_EXPRESSION)
+        return (given->expression = hs_expression__parse(name, given->text, error)) ? 0 : -EINVAL;
+    return 0;
+}
+
+static int make_room(struct hs_filter_parameters *parameters)
+{
+    return HS_ARRAY_HAS_ROOM(parameters->given, parameters->count, parameters->capacity) ? 0 : -ENOMEM;
+}
+
+static void replace(struct hs_given_parameter *old, struct hs_given_parameter given)
+{
+    free_given(old);
+    *old = given;
+}
+
+static struct hs_given_parameter *place_of(struct hs_filter_parameters *parameters, enum hs_parameter_id id)
+{
+    for (size_t i = 0; i < parameters->count; i++) {
+        if (parameters->given[i].id == id && !hs_parameters[id].repeatable)
+            return &parameters->given[i];
+    }
+    return NULL;
+}
+
+enum hs_parameter_result hs_filter_parameters__take(struct hs_filter_parameters *parameters, const char *name,
+                                                    const char *value, struct hs_error *error)
+{
+    const struct hs_parameter *parameter = hs_parameter__find(name);
+    if (!parameter)
+        return HS_PARAMETER_UNKNOWN;
+    const char *shown = parameters->as_options ? parameter->option : parameter->name;
+    struct hs_given_parameter given = {.id = (enum hs_parameter_id)(parameter - hs_parameters)};
+    int result = 0;
+    if (!parameters->as_options && place_of(parameters, given.id))
+        result = hs_error__set(error, EINVAL, "%s is given twice; give it once", shown);
+    if (!result && (make_room(parameters) || !(given.text = strdup(value))))
+        result = hs_error__set(error, ENOMEM, "%s: out of memory", shown);
+    if (!result)
+        result = understand(&given, shown, error);
+    if (result) {
+        free_given(&given);
+        return HS_PARAMETER_WRONG;
+    }
+    struct hs_given_parameter *place = place_of(parameters, given.id);
+    if (place)
+        replace(place, given);
+    else
+        parameters->given[parameters->count++] = given;
+    return HS_PARAMETER_TAKEN;
+}
+
+// Several values of one parameter are one statement: those of `more` take the place of those that were there.
+static void remove_given(struct hs_filter_parameters *parameters, const struct hs_filter_parameters *more)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < parameters->count; i++) {
+        if (hs_filter_parameters__have(more, parameters->given[i].id))
+            free_given(&parameters->given[i]);
+        else
+            parameters->given[kept++] = parameters->given[i];
+    }
+    parameters->count = kept;
+}
+
+int hs_filter_parameters__add(struct hs_filter_parameters *parameters, const struct hs_filter_parameters *more,
+                              struct hs_error *error)
+{
+    bool as_options = parameters->as_options;
+    remove_given(parameters, more);
+    parameters->as_options = true; // values are taken again as they were
+    enum hs_parameter_result result = HS_PARAMETER_TAKEN;
+    for (size_t i = 0; result == HS_PARAMETER_TAKEN && i < more->count; i++)
+        result =
+            hs_filter_parameters__take(parameters, hs_parameters[more->given[i].id].name, more->given[i].text, error);
+    parameters->as_options = as_options;
+    return result == HS_PARAMETER_TAKEN ? 0 : -EINVAL;
+}
+
+// The first parameter that restricts and for which `is_of` is false, also within `where`.
+static const char *find_other(const struct hs_filter_parameters *parameters, bool (*is_of)(enum hs_parameter_id id))
+{
+    const char *other = NULL;
+    for (size_t i = 0; i < parameters->count && !other; i++) {
+        const struct hs_given_parameter *given = &parameters->given[i];
+        if (hs_given_parameter__restricts(given) && !is_of(given->id))
+            other = hs_filter_parameters__shown_name(parameters, given->id);
+        for (uint32_t k = 0; given->expression && k < given->expression->parts && !other; k++)
+            other = find_other(&given->expression->part[k], is_of);
+    }
+    return other;
+}
+
+const char *hs_filter_parameters__not_of_samples(const struct hs_filter_parameters *parameters)
+{
+    return find_other(parameters, hs_parameter__is_of_samples);
+}
+
+const char *hs_filter_parameters__not_of_frames(const struct hs_filter_parameters *parameters)
+{
+    return find_other(parameters, hs_parameter__is_of_frames);
+}
+
+// ---- expressions ---------------------------------------------------------------------------------------------------
 
 #define VALUE_LONGEST 1024
 

@@ -31,4 +31,12 @@ struct hs_given_parameter {
 const struct hs_given_parameter *hs_given_parameter__find(const struct hs_filter_parameters *parameters,
                                                           enum hs_parameter_id id);
 
+// Reads the number, the word or the time that `text` is. 0, or a negative errno with a message about `name`.
+int hs_given_parameter__read(struct hs_given_parameter *given, const char *name, struct hs_error *error);
+
+// Whether it restricts what matches.
+bool hs_given_parameter__restricts(const struct hs_given_parameter *given);
+// The name that messages call a parameter by.
+const char *hs_filter_parameters__shown_name(const struct hs_filter_parameters *parameters, enum hs_parameter_id id);
+
 #endif

@@ -4,7 +4,7 @@
 #include "host/base/hash_index.h"
 #include "host/base/path.h"
 #include "host/base/text_stream.h"
-#include "host/findings/suppressions.h"
+#include "host/findings/suppression_match.h"
 #include "host/report/frames.h"
 
 #include <errno.h>
@@ -37,22 +37,7 @@ static int out_of_memory(struct hs_findings_scene *scene)
 
 static int add_to_sum(void *context, const struct hs_total *total)
 {
-    struct hs_total *sum = context;
-    sum->allocated_bytes += total->allocated_bytes;
-    sum->allocated_usable += total->allocated_usable;
-    sum->allocated_count += total->allocated_count;
-    sum->live_bytes += total->live_bytes;
-    sum->live_usable += total->live_usable;
-    sum->live_count += total->live_count;
-    sum->peak_bytes += total->peak_bytes;
-    sum->peak_usable += total->peak_usable;
-    sum->peak_count += total->peak_count;
-    sum->temporary_bytes += total->temporary_bytes;
-    sum->temporary_count += total->temporary_count;
-    sum->freed_bytes += total->freed_bytes;
-    sum->freed_count += total->freed_count;
-    sum->culled_bytes += total->culled_bytes;
-    sum->culled_count += total->culled_count;
+    hs_total__add(context, total);
     return 0;
 }
 
@@ -164,7 +149,7 @@ static void look_up(const struct hs_findings_scene *scene, uint32_t stack, struc
 static void add_candidate(struct hs_finding_site *site, const struct candidate *candidate)
 {
     const uint64_t bytes = candidate->total.live_bytes + candidate->late_bytes + candidate->total.peak_bytes;
-    add_to_sum(&site->sum, &candidate->total);
+    hs_total__add(&site->sum, &candidate->total);
     site->late_bytes += candidate->late_bytes;
     site->late_count += candidate->late_count;
     if (bytes > site->stack_bytes) {

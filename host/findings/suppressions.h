@@ -7,7 +7,7 @@
 #ifndef HEAPSONDE_HOST_FINDINGS_SUPPRESSIONS_H
 #define HEAPSONDE_HOST_FINDINGS_SUPPRESSIONS_H
 
-#include "host/findings/finding.h"
+#include "host/findings/suppression_match.h"
 
 // Reads a file, or a text of which `name` is used in messages. NULL: the error says which line is wrong, and why.
 struct hs_suppressions *hs_suppressions__read(const char *path, struct hs_error *error);
@@ -16,12 +16,5 @@ struct hs_suppressions *hs_suppressions__parse(const char *text, size_t length, 
 // What the other one suppresses is suppressed, too. It must live as long.
 void hs_suppressions__join(struct hs_suppressions *suppressions, const struct hs_suppressions *other);
 void hs_suppressions__destroy(struct hs_suppressions *suppressions);
-
-// Whether findings of the kind about this stack are suppressed. NULL suppresses nothing.
-bool hs_suppressions__match(const struct hs_suppressions *suppressions, const char *kind,
-                            struct hs_trace_symbols *symbols, uint32_t stack);
-
-// private: whether the pattern matches the text
-bool hs_suppression__pattern_matches(const char *pattern, const char *text);
 
 #endif

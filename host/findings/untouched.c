@@ -3,7 +3,7 @@
 // Memory that was allocated but never used, as far as page faults tell.
 #include "host/findings/scene.h"
 
-#include "host/query/samples.h"
+#include "host/query/event_totals.h"
 #include "host/report/text.h"
 
 #include <stdlib.h>

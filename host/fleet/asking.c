@@ -12,7 +12,7 @@
 
 enum { STALE_SECONDS = 300 };
 
-// One rollup at a time: whoever comes later finds it made.
+// One rollup at a time: a question that comes meanwhile waits for it.
 static pthread_mutex_t rolling = PTHREAD_MUTEX_INITIALIZER;
 
 static int ask(struct hs_database *database, const struct hs_fleet_question *question,
@@ -25,8 +25,8 @@ static int ask(struct hs_database *database, const struct hs_fleet_question *que
     return failed;
 }
 
-// Of what devices say about the time, nothing counts: clocks of some were never set, and traces are loaded later, too.
-// Rows may be inserted a little after they were written.
+// Times that devices report do not count: the clocks of some were never set, and traces are also loaded later. Rows may
+// be inserted a little after they were written.
 static bool has_news(int64_t now, int64_t written, int64_t made)
 {
     return now - made > STALE_SECONDS && written > made - STALE_SECONDS;

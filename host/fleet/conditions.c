@@ -247,7 +247,7 @@ static int put_states(const struct conditions_writing *writing)
         return 0;
     if (given->form == HS_VALUE_PERCENT)
         return hs_error__set(writing->error, EINVAL,
-                             "%s: sessions last differently long; give a time since their start, or since 1970",
+                             "%s: sessions differ in length; give a time since their start, or since 1970",
                              shown_name(writing->parameters, given->id));
     const uint64_t whole = given->decimal.whole;
     const enum hs_time_unit unit = unit_of(writing, whole);

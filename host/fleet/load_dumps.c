@@ -32,7 +32,7 @@ struct dump_file {
     uint64_t clock_ns; // added to the dump's own times: its clock was never set
 };
 
-// A stack of a session: since when it is known, and what the dump at hand has of it.
+// A stack of a session: since when it is known, and what the current dump has of it.
 struct dump_stack {
     uint64_t key, first;
     bool here;
@@ -43,7 +43,7 @@ struct hs_fleet_dump_files {
     struct hs_sender *sender;
     struct hs_database *database;
     struct hs_array files; // struct dump_file
-    // Of the session at hand.
+    // Of the current session.
     struct hs_array stacks;    // struct dump_stack
     struct hs_id_map stack_of; // by key
     struct hs_array times;     // uint64_t: the instants that the database has

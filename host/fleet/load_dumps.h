@@ -19,8 +19,8 @@ void hs_fleet_dump_files__free(struct hs_fleet_dump_files *files);
 int hs_fleet_dump_files__add(struct hs_fleet_dump_files *files, const struct hs_sender_device *device, const char *path,
                              struct hs_error *error);
 
-// Adds the rows of all dumps that were noted; the last ones may still wait in the sender. Dumps may come in any order,
-// and again: the tables are the same then, also after an end at any moment.
+// Adds the rows of all dumps that were noted; the last ones may still wait in the sender. Dumps may be loaded in any
+// order and several times, and loading may be interrupted at any moment: the tables are the same in the end.
 int hs_fleet_dump_files__load(struct hs_fleet_dump_files *files, struct hs_fleet_loaded *loaded,
                               struct hs_error *error);
 

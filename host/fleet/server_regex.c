@@ -257,11 +257,10 @@ char *hs_server_regex__of_perl(const char *name, const char *text, struct hs_err
         hs_error__set(error, ENOMEM, "%s: out of memory", name);
     if (good)
         return result;
-    hs_error__set(
-        error, EINVAL,
-        "%s: the database matches with RE2, which does not know '%.20s'; write it without looking around, back "
-        "references and possessive quantifiers",
-        name, translation.at);
+    hs_error__set(error, EINVAL,
+                  "%s: the database matches with RE2, which does not know '%.20s'; write it without look-ahead, "
+                  "look-behind, back references and possessive quantifiers",
+                  name, translation.at);
     free(result);
     return NULL;
 }

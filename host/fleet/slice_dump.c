@@ -4,7 +4,6 @@
 #include "host/dump/builder.h"
 #include "host/dump/view.h"
 #include "host/dump/write.h"
-#include "host/export/export.h"
 #include "host/fleet/keys.h"
 #include "host/fleet/slice_stacks.h"
 #include "host/symbols/strings.h"

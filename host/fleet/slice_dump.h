@@ -5,8 +5,12 @@
 #define HEAPSONDE_HOST_FLEET_SLICE_DUMP_H
 
 #include "host/dump/dump.h"
+#include "host/export/export.h"
 #include "host/fleet/database.h"
 #include "host/fleet/questions.h"
+
+// The formats that hs_slice_dump__check_format() accepts.
+#define HS_SLICE_DUMP_CHOICES "pprof symbolized " HS_EXPORT_STACK_CHOICES
 
 // `per_device`: every number is divided by the number of devices of the slice. 0, or a negative errno with the reason
 // in `error`. hs_dump__close frees the dump.

@@ -15,8 +15,8 @@
 #include "host/gather/shared_key.h"
 #include "host/gather/traces.h"
 
-// Someone else who reads what is gathered. `opened` is called when the folder is open. `closing` is called before it is
-// closed, after the last byte was written, also if `opened` failed or was not called.
+// Another reader of what is gathered, such as the database. `opened` is called when the folder is open. `closing` is
+// called before it is closed, after the last byte was written, also if `opened` failed or was not called.
 struct hs_gather_observer {
     int (*opened)(void *context, struct hs_traces *traces, struct hs_notices *notices, struct hs_error *error);
     void (*closing)(void *context);

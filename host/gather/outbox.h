@@ -52,7 +52,7 @@ long hs_outbox__next(struct hs_outbox *outbox, const struct hs_shared_key *key, 
 void hs_outbox__answer(struct hs_outbox *outbox, const struct hs_parcel_answer *answer, uint64_t next_number,
                        uint64_t now);
 
-// All that answer have all of it; of a trace that has ended, on their disks.
+// Whether every gatherer that answers has the whole trace; if the trace has ended, on its disk.
 bool hs_outbox__is_done(const struct hs_outbox *outbox);
 
 #endif

@@ -9,10 +9,10 @@
 
 enum { MOST_SENDERS = 4096, BUCKETS = 1024, MOST_DONE = 1024, MOST_TOPIC = 1024 };
 
-// A sender of a trace that grows says every ten seconds that it is there.
+// The sender of a growing trace sends a message at least every ten seconds.
 #define AWAY_AFTER (30 * HS_SECOND)
 
-// A trace of which messages come.
+// A trace that is being received.
 struct sender {
     struct sender *next;
     struct hs_gathered *trace;

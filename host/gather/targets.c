@@ -74,7 +74,7 @@ struct hs_target *hs_targets__hear(struct hs_targets *targets, const struct hs_h
     return target;
 }
 
-// Given ones first, then who has waited longest: strangers cannot push in.
+// Given targets first, then those that have waited longest: unknown devices cannot get ahead of them.
 struct hs_target *hs_targets__due(struct hs_targets *targets, uint64_t now)
 {
     struct hs_target *found = NULL;

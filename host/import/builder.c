@@ -626,7 +626,7 @@ static int visit_rare(struct hs_builder *builder, struct hs_stream_state *state,
     case HS_EVENT_SAMPLE:
         return hs_builder__sample_event(builder, step);
     default:
-        return hs_builder__map_event(builder, step);
+        return builder->map_event(builder, step);
     }
 }
 

@@ -71,6 +71,8 @@ struct hs_builder {
     uint64_t now; // ns; never decreases
     struct hs_ties ties;
     bool takes_all; // also takes events that do not fit the live blocks, unchanged
+    // For steps with events of mappings; set by the caller: hs_builder__map_event (mappings.c).
+    int (*map_event)(struct hs_builder *builder, const struct hs_step *step);
     struct hs_live_map live;
     uint64_t live_most;       // blocks; beyond them -EFBIG; set after hs_builder__create
     struct hs_array streams;  // struct hs_stream_state, by stream

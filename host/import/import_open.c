@@ -9,7 +9,7 @@
 #include "host/import/snapshots.h"
 #include "host/import/store_key.h"
 #include "host/import/trace.h"
-#include "host/query/stack_totals_column.h"
+#include "host/query/stack_totals_make.h"
 #include "host/store/attach.h"
 #include "host/store/folder.h"
 #include "host/store/seal.h"

@@ -290,6 +290,7 @@ static int run(struct import *import, int directory_fd)
     import->builder.page_size = page_size && !(page_size & (page_size - 1)) ? page_size : 4096;
     import->builder.live_most = hs_memory__live_blocks(hs_trace__info(import->trace)->file_size);
     import->builder.same = &import->tables.same;
+    import->builder.map_event = hs_builder__map_event;
     import->head.summary.merged_nodes = import->tables.same.merged;
     if (!failed)
         failed = hs_builder__expect(&import->builder, import->tables.node_count, count_streams(import->trace));

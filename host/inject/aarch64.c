@@ -353,7 +353,7 @@ static bool branches(enum kind kind)
     return kind == JUMP || kind == CONDITIONAL || kind == TEST;
 }
 
-// brk, hlt, udf: compilers put them where nothing comes by.
+// brk, hlt, udf: compilers put them where execution never gets.
 static bool traps(uint32_t word)
 {
     return (word & 0xffe0001f) == 0xd4200000 || (word & 0xffe0001f) == 0xd4400000 || !(word >> 16);

@@ -222,7 +222,7 @@ static bool leaves(const struct instruction *instruction)
            (opcode == 0xc3 || opcode == 0xc2 || (opcode == 0xff && (extension == 4 || extension == 5)));
 }
 
-// ud2, hlt, int3: compilers put them where nothing comes by.
+// ud2, hlt, int3: compilers put them where execution never gets.
 static bool traps(const struct instruction *instruction)
 {
     uint8_t opcode = instruction->parts.opcode;

@@ -76,7 +76,7 @@ struct hs_inject_arch {
     size_t (*island)(uint8_t *code, const struct hs_island *island);
     const uint8_t *trap, *trap_of_mode; // an instruction that stops a thread; the same in code of the other mode
     size_t trap_length;
-    size_t trap_passed; // by so many bytes the thread is then behind its beginning
+    size_t trap_passed; // how many bytes behind its start the thread then is
     size_t (*return_zero)(uint8_t *code);
 
     // The rest is for threads that ptrace has stopped; NULL on other machines.

@@ -179,8 +179,8 @@ static bool returns_inside(const struct hs_region *region, const struct hs_injec
     return false;
 }
 
-// The program does not come to the library before the patches are there: whoever is in it, or was called by it, is a
-// thread of its own, which has no thread control block of libc.
+// The program does not call the library before the patches are there. Until then, a thread that is in the library, or
+// was called by it, is one of the library's own threads, which have no thread control block of libc.
 static bool is_librarys(const struct hs_region *region, const struct hs_inject_target *target, uint64_t pc, uint64_t sp)
 {
     uintptr_t words[STACK_LOOKED_AT / sizeof(uintptr_t)];
@@ -233,8 +233,8 @@ static void clear_words(const struct hs_region *region, const struct hs_inject_t
     }
 }
 
-// A pointer of an earlier recording may be used as long as its thread is in that library. It is only taken away if it
-// looks like one of this recording; else the islands do that, when the thread comes by.
+// A pointer of an earlier recording may be used as long as its thread is in that library. It is cleared here only if it
+// looks like one of this recording; otherwise the island clears it at the thread's next call.
 static void clear_mistakable_words(const struct hs_region *region, const struct hs_inject_target *target)
 {
     for (size_t i = 0; i < target->thread_count; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // What a target's filters of system calls (seccomp) answer to the calls of the recorder. They are read and interpreted
-// beforehand: a call that is made may already end the target.
+// in advance, because trying a call could already end the target.
 #ifndef HEAPSONDE_HOST_INJECT_SECCOMP_H
 #define HEAPSONDE_HOST_INJECT_SECCOMP_H
 

@@ -4,14 +4,14 @@
 #include "host/query/pending.h"
 #include "host/query/scan.h"
 
-// Frees between two times that the columns are left: their rows lie anywhere behind the row at hand.
+// Frees between two times that the columns are left: their rows lie anywhere behind the current row.
 #define LEAVE_AFTER 2000000u
 
 struct events_walk {
     struct hs_pending pending;
     const struct hs_columns *columns;
     const struct hs_query_control *control;
-    uint64_t row;   // at hand
+    uint64_t row;   // the current one
     uint64_t frees; // so far
     hs_event_visitor visit;
     void *context;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Which index answers a question. hs_planner__choose decides it for all of them; who asks takes the index from the
+// Which index answers a question. hs_planner__choose decides it for all questions; the caller takes the index from the
 // plan. The indexes come from the control of the question. Answers are the same whatever is chosen.
 #ifndef HEAPSONDE_QUERY_PLANNER_H
 #define HEAPSONDE_QUERY_PLANNER_H

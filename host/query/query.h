@@ -90,8 +90,8 @@ struct hs_query_control {
     void *context;
     const struct hs_indexes *indexes;   // (host/query/indexes.h) of this or another store; may be NULL
     struct hs_explanation *explanation; // gets what answered each question (host/query/planner.h); may be NULL
-    // The columns are not kept resident behind who reads them: of one who asks about a large trace once. What is asked
-    // of them again costs faults.
+    // For single-pass readers of large traces: drops the pages of columns that were read. Reading them again costs page
+    // faults.
     bool drops_pages;
 };
 
@@ -133,6 +133,8 @@ int hs_query__totals(const struct hs_store *store, const struct hs_filter *filte
                      const struct hs_query_control *control, struct hs_totals *totals, struct hs_error *error);
 void hs_totals__free(struct hs_totals *totals);
 
+// Adds a total to another one, except the stack.
+void hs_total__add(struct hs_total *to, const struct hs_total *from);
 enum hs_total_key {
     HS_TOTAL_LIVE_BYTES,
     HS_TOTAL_LIVE_COUNT,

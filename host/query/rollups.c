@@ -47,7 +47,7 @@ static struct hs_bounds lifetimes_of(unsigned class)
 
 // ---- making --------------------------------------------------------------------------------------------------------
 
-// The rollups of the slice at hand.
+// The rollups of the current slice.
 struct table {
     struct hs_rollup *rollup;
     size_t count, most;

@@ -453,12 +453,6 @@ int hs_query__rows(const struct hs_store *store, const struct hs_filter *filter,
     return failed;
 }
 
-void hs_rows__free(struct hs_rows *rows)
-{
-    free(rows->row);
-    *rows = (struct hs_rows){0};
-}
-
 // ---- one after another ---------------------------------------------------------------------------------------------
 
 struct each {

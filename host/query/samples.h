@@ -4,6 +4,7 @@
 #ifndef HEAPSONDE_QUERY_SAMPLES_H
 #define HEAPSONDE_QUERY_SAMPLES_H
 
+#include "host/query/own_mapping.h"
 #include "host/query/query.h"
 
 // What is added up by stack.
@@ -39,15 +40,6 @@ bool hs_events__were_looked_for(enum hs_events events, const struct hs_store *st
 // The filter with the domain that these events are of.
 struct hs_filter hs_events__filter(enum hs_events events, const struct hs_filter *filter);
 
-// Sums by stack; what they are in struct hs_total:
-//   samples: allocated_bytes is their weight (ns, faults), allocated_count their number. Of the filter its times,
-//   stacks
-//     and threads mean something. Samples without a stack are those of stack 0.
-//   touched: *_bytes is what was touched, *_usable what was asked for, *_count blocks; of all matching blocks
-//     (allocated_*) and of those that are live at the end (live_*). What is left of a mapping counts as live only.
-int hs_query__event_totals(const struct hs_store *store, enum hs_events events, const struct hs_filter *filter,
-                           const struct hs_query_control *control, struct hs_totals *totals, struct hs_error *error);
-
 // ---- single samples ------------------------------------------------------------------------------------------------
 
 // The samples that match, in the order of time.
@@ -59,7 +51,11 @@ int hs_query__samples(const struct hs_store *store, enum hs_events events, const
                       struct hs_sample_list *list, struct hs_error *error);
 void hs_sample_list__free(struct hs_sample_list *list);
 
-// Which thread a sample is of: the last one with this number that had begun by then. Threads that neither allocated nor
+// The same without a list and without an order. 0 or -ENOMEM.
+int hs_query__each_sample(const struct hs_store *store, enum hs_events events, const struct hs_filter *filter,
+                          void (*visit)(void *context, const struct hs_sample *sample), void *context);
+
+// The thread of a sample: the last one with this number that had begun by then. Threads that neither allocated nor
 // freed are not known.
 struct hs_sample_threads {
     const struct hs_thread **thread; // by tid, then by start
@@ -80,9 +76,5 @@ void hs_touching__destroy(struct hs_touching *touching);
 uint64_t hs_touching__bytes(const struct hs_touching *touching, uint64_t row);
 // The touched bytes that are still resident at the end. 0 for a block that has ended.
 uint64_t hs_touching__resident(const struct hs_touching *touching, uint64_t row);
-
-// A block whose pages come and go with it, as far as its address and its size tell.
-bool hs_row__has_own_mapping(const struct hs_store *store, uint64_t row);
-uint64_t hs_store__page_size(const struct hs_store *store);
 
 #endif

@@ -58,7 +58,4 @@ struct hs_filter hs_filter__without_states(const struct hs_filter *filter);
 // Its conditions on states and on whether blocks were freed.
 bool hs_filter__matches_state(const struct hs_filter *filter, unsigned state, bool freed);
 
-// Adds a total to another one, except the stack.
-void hs_total__add(struct hs_total *to, const struct hs_total *from);
-
 #endif

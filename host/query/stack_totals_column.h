@@ -6,9 +6,6 @@
 
 #include "host/query/query.h"
 
-// Computes the totals and writes them into the directory of the store.
-int hs_stack_totals_column__write(const struct hs_store *store, int directory_fd);
-
 // Writes totals into a table, a run at a time.
 struct hs_stack_totals_writer {
     struct hs_packed_writer packed;
@@ -47,9 +44,5 @@ int hs_stack_totals_column__each_total(const struct hs_packed *table, const stru
 typedef int (*hs_stack_value_visitor)(void *context, uint32_t stack, uint64_t bytes, uint64_t count);
 int hs_stack_totals_column__each(const struct hs_packed *table, const struct hs_set *stacks, enum hs_total_key bytes,
                                  enum hs_total_key count, hs_stack_value_visitor visit, void *context);
-
-// The same of the heap of a store, whether it has a table or not: 0, or a negative errno with the error set.
-int hs_query__each_stack(const struct hs_store *store, enum hs_total_key bytes, enum hs_total_key count,
-                         hs_stack_value_visitor visit, void *context, struct hs_error *error);
 
 #endif

@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-enum { OWN_MAPPING_SIZE = 128 << 10, OWN_MAPPING_OFFSET = 32, FALLBACK_PAGE = 4096 };
-
 // Between the clock of the kernel's samples and that of the blocks.
 #define SLACK_NS 20000
 
@@ -30,13 +28,6 @@ static int compare_runs(const void *left, const void *right)
 {
     const struct touched_run *a = left, *b = right;
     return (a->start > b->start) - (a->start < b->start);
-}
-
-uint64_t hs_store__page_size(const struct hs_store *store)
-{
-    const char *text = hs_store__info(store, "page-size");
-    uint64_t page = text ? strtoull(text, NULL, 10) : 0;
-    return page && !(page & (page - 1)) ? page : FALLBACK_PAGE;
 }
 
 static void collect_runs(struct hs_touching *touching, const struct hs_sample *samples, size_t count)
@@ -169,19 +160,6 @@ static uint64_t touched_bytes(const struct hs_touching *touching, const struct t
     return bytes;
 }
 
-static bool has_own_mapping(uint8_t kind, uint64_t address, uint64_t size, uint64_t page)
-{
-    return hs_kind_domain(kind) == HS_DOMAIN_MAP ||
-           (size >= OWN_MAPPING_SIZE && (address & (page - 1)) <= OWN_MAPPING_OFFSET);
-}
-
-bool hs_row__has_own_mapping(const struct hs_store *store, uint64_t row)
-{
-    const struct hs_columns *columns = hs_store__columns(store);
-    return has_own_mapping(hs_row__kind(columns, row), hs_row__address(columns, row), hs_row__size(columns, row),
-                           hs_store__page_size(store));
-}
-
 // From when on pages of a row with a mapping of its own count: what is left of a mapping is as old as the mapping.
 static uint64_t begin_of(const struct hs_touching *touching, uint64_t row)
 {
@@ -203,7 +181,7 @@ static uint64_t faulted_bytes(const struct hs_touching *touching, uint64_t row)
     uint64_t address = hs_row__address(columns, row), size = hs_row__size(columns, row);
     uint64_t end = hs_row__free_time(columns, row);
     struct touched_block block = {.start = address, .end = size > UINT64_MAX - address ? UINT64_MAX : address + size};
-    if (has_own_mapping(hs_row__kind(columns, row), address, size, touching->page))
+    if (hs_own_mapping__is_one(hs_row__kind(columns, row), address, size, touching->page))
         block.since = begin_of(touching, row);
     block.until = end > UINT64_MAX - SLACK_NS ? end : end + SLACK_NS;
     return touched_bytes(touching, &block);

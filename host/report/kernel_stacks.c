@@ -3,7 +3,7 @@
 
 #include "format/trace_format.h"
 #include "host/base/json.h"
-#include "host/report/samples.h"
+#include "host/report/stack_json.h"
 #include "host/report/style.h"
 #include "host/report/text.h"
 

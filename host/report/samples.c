@@ -2,8 +2,9 @@
 #include "host/report/samples.h"
 
 #include "host/base/json.h"
-#include "host/query/samples.h"
+#include "host/query/event_totals.h"
 #include "host/report/sites.h"
+#include "host/report/stack_json.h"
 #include "host/report/text.h"
 
 #define SHOWN_FRAMES 6

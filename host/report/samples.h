@@ -18,9 +18,4 @@ int hs_report__samples_json(struct hs_json *json, const struct hs_subject *subje
 // The members of one sum, of anything but the heap.
 void hs_report__events_json(struct hs_json *json, enum hs_events events, const struct hs_total *total);
 
-void hs_report__frame_json(struct hs_json *json, const struct hs_frame *frame); // an element of an array
-
-// The members "frames", "cut" and "guessed" of an object that is a stack.
-void hs_report__stack_json(struct hs_json *json, const struct hs_subject *subject, uint32_t stack);
-
 #endif

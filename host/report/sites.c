@@ -32,7 +32,7 @@ struct building {
     size_t capacity;
     slot_word *slots;
     size_t slot_count;
-    const struct hs_frame **frames; // of the stacks at hand
+    const struct hs_frame **frames; // of the current stacks
     struct looked_up at_hand[AT_ONCE];
     uint32_t most, at_once;
     bool whole; // stacks, with their allocator's frames
@@ -126,23 +126,6 @@ static int add_site(struct building *building, const struct looked_up *stack)
     return 0;
 }
 
-static void add_total(struct hs_total *sum, const struct hs_total *total)
-{
-    sum->allocated_bytes += total->allocated_bytes;
-    sum->allocated_usable += total->allocated_usable;
-    sum->allocated_count += total->allocated_count;
-    sum->live_bytes += total->live_bytes;
-    sum->live_usable += total->live_usable;
-    sum->live_count += total->live_count;
-    sum->peak_bytes += total->peak_bytes;
-    sum->peak_usable += total->peak_usable;
-    sum->peak_count += total->peak_count;
-    sum->temporary_bytes += total->temporary_bytes;
-    sum->temporary_count += total->temporary_count;
-    sum->freed_bytes += total->freed_bytes;
-    sum->freed_count += total->freed_count;
-}
-
 // The slot of the site that looks so, or the free one where it belongs.
 static slot_word *find_slot(struct building *building, const struct looked_up *stack)
 {
@@ -166,7 +149,7 @@ static int add_stack(struct building *building, const struct looked_up *stack)
         *slot = slot_for(building->sites->count - 1, stack->hash);
     }
     struct hs_site *site = &building->sites->site[site_in(*slot)];
-    add_total(&site->sum, stack->total);
+    hs_total__add(&site->sum, stack->total);
     site->stack_count++;
     site->more = site->more || stack->depth > stack->count;
     return 0;

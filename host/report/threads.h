@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-// One for each of hs_store__threads, and a last one for what is of none of them: the recorder summed it up without its
-// thread.
+// One for each of hs_store__threads, and a last one for blocks that belong to no thread: the recorder summed them up
+// without their threads.
 struct hs_thread_totals {
     struct hs_total *total;
     size_t threads;

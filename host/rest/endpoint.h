@@ -82,6 +82,13 @@ struct hs_endpoint {
 
 extern const struct hs_endpoint hs_endpoints[]; // a NULL path ends it
 
+// A parameter of trees that may begin with the functions that allocate.
+#define HS_INVERTED_PARAMETER                                                                                          \
+    {                                                                                                                  \
+        .name = "inverted", .kind = HS_REST_FLAG,                                                                      \
+        .help = "begin with the functions that allocate, with their callers below them"                                \
+    }
+
 static inline const char *hs_endpoint__method(const struct hs_endpoint *endpoint)
 {
     return endpoint->changes ? "POST" : "GET";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where stacks come into a function, a library or a file: the frames of it that have none of it further out. One that
-// calls itself is taken where it was called first, so that what it leads to is counted once.
+// Where stacks enter a function, a library or a file: its outermost frames. If it calls itself, only the first call
+// counts, so that what is below it is counted once.
 #ifndef HEAPSONDE_HOST_REST_ENTRIES_H
 #define HEAPSONDE_HOST_REST_ENTRIES_H
 

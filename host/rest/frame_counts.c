@@ -3,7 +3,7 @@
 
 #include "host/base/array.h"
 #include "host/base/hash_index.h"
-#include "host/query/stack_totals_column.h"
+#include "host/query/stack_totals_make.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 struct frame_counts_address {
     uint64_t pc, passing;
-    uint32_t on_path; // how often on the way to the node at hand
+    uint32_t on_path; // how often on the way to the current node
 };
 
 struct hs_frame_counts {

@@ -39,7 +39,7 @@ struct function_tree_growing {
     uint64_t least;
     struct members now, next;
     struct function_tree_ranges ranges, next_ranges;
-    // Of the node at hand:
+    // Of the current node:
     struct hs_value self;
     struct function_tree_group *group;
     size_t groups, room;
@@ -490,8 +490,8 @@ int hs_function_tree__grow(struct hs_function_tree *tree, const struct hs_functi
     return failed;
 }
 
-// Parents come before children and the larger child before the smaller one: of equal ones the first are those that
-// hang together.
+// Parents come before children, and larger children before smaller ones: of nodes of equal size, the first ones are
+// still one tree.
 int hs_function_tree__prune(struct hs_function_tree *tree, size_t most)
 {
     if (tree->count <= most)

@@ -3,6 +3,7 @@
 
 #include "host/base/array.h"
 #include "host/import/ticks.h"
+#include "host/query/event_totals.h"
 #include "host/query/planner.h"
 #include "host/report/events.h"
 #include "host/rest/unknown.h"
@@ -107,7 +108,7 @@ int hs_question__axis(struct hs_question *question, uint64_t *from, uint64_t *to
     const char *const names[] = {axis ? "axis_from" : "from", axis ? "axis_to" : "to"};
     if (axis && !filters && (hs_uri__value(&question->uri, "from") || hs_uri__value(&question->uri, "to")))
         return hs_error__set(&question->error, EINVAL,
-                             "axis_from: means the same as from and to here; give only one of them");
+                             "axis_from: here it means the same as from; give only one of them");
     int result = hs_question__time(question, question->state, names[0], from);
     if (!result)
         result = hs_question__time(question, question->state, names[1], to);

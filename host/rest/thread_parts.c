@@ -18,7 +18,7 @@ static int compare(const void *left, const void *right, void *context)
 
 static int name_part(struct hs_thread_parts *parts, size_t number, const struct hs_store *store)
 {
-    // Of no library, also where the frames of a stack are of none.
+    // A frame that stands for a thread belongs to no library.
     static const char no_library[] = "";
     const struct hs_thread *thread = hs_store__thread(store, parts->stream[number]);
     char *name = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/trace_facts.h"
 
-#include "host/query/stack_totals_column.h"
+#include "host/query/stack_totals_make.h"
 #include "host/report/report.h"
 
 #include <stdlib.h>

@@ -319,7 +319,7 @@ static void note_open(struct hs_rest_trace *trace)
     pthread_mutex_unlock(&traces->lock);
 }
 
-// Only who has `reading` can make an idle trace one that is held.
+// Only the owner of the lock `reading` can turn an idle trace into one that is held.
 static bool is_idle(struct hs_rest_trace *trace)
 {
     pthread_mutex_lock(&trace->lock);

@@ -4,6 +4,7 @@
 #include "format/trace_format.h"
 #include "host/base/text_stream.h"
 #include "host/store/attach.h"
+#include "host/store/clock_points.h"
 #include "host/store/column_file.h"
 #include "host/store/files.h"
 #include "host/store/kept.h"
@@ -720,20 +721,15 @@ uint64_t hs_store__monotonic_ns(const struct hs_store *store, uint64_t time)
     return store->head.summary.start_monotonic_ns + time;
 }
 
-// The wall clock may be set while the program runs: the last clock point before `time` says how far it is ahead.
+static struct hs_clock_points clock_points(const struct hs_store *store)
+{
+    return (struct hs_clock_points){store->clock.data, store->clock.capacity, store->head.summary.start_realtime_ns};
+}
+
 uint64_t hs_store__realtime_during(const struct hs_store *store, uint64_t time, uint64_t *from, uint64_t *until)
 {
-    const struct hs_clock_point *points = store->clock.data;
-    *until = HS_NEVER;
-    for (size_t i = store->clock.capacity; i--;) {
-        *from = points[i].time;
-        if (*from <= time && points[i].realtime_ns)
-            return points[i].realtime_ns + (time - *from);
-        if (points[i].realtime_ns && *from < *until)
-            *until = *from;
-    }
-    *from = 0;
-    return store->head.summary.start_realtime_ns + time;
+    const struct hs_clock_points points = clock_points(store);
+    return hs_clock_points__at(&points, time, from, until);
 }
 
 uint64_t hs_store__realtime_ns(const struct hs_store *store, uint64_t time)
@@ -742,27 +738,10 @@ uint64_t hs_store__realtime_ns(const struct hs_store *store, uint64_t time)
     return hs_store__realtime_during(store, time, &from, &until);
 }
 
-// The first moment from `first` on at which a clock that shows `shown` there shows `wanted`; UINT64_MAX: none.
-static uint64_t moment(uint64_t first, uint64_t shown, uint64_t wanted)
-{
-    uint64_t ahead = wanted > shown ? wanted - shown : 0;
-    return ahead > UINT64_MAX - first ? UINT64_MAX : first + ahead;
-}
-
 uint64_t hs_store__time_of_realtime(const struct hs_store *store, uint64_t realtime_ns)
 {
-    const struct hs_clock_point *points = store->clock.data;
-    uint64_t first = 0, shown = store->head.summary.start_realtime_ns;
-    for (size_t i = 0; i < store->clock.capacity; i++) {
-        if (!points[i].realtime_ns)
-            continue;
-        uint64_t time = moment(first, shown, realtime_ns);
-        if (time < points[i].time)
-            return time;
-        first = points[i].time;
-        shown = points[i].realtime_ns;
-    }
-    return moment(first, shown, realtime_ns);
+    const struct hs_clock_points points = clock_points(store);
+    return hs_clock_points__time_of(&points, realtime_ns);
 }
 
 bool hs_store__function(const struct hs_store *store, uint64_t address, struct hs_interpreted *function,

@@ -14,7 +14,7 @@ struct applying {
     void *context; // of `take`
     const struct hs_node *nodes;
     size_t node_count;
-    uint32_t node; // of the frames at hand
+    uint32_t node; // of the current frames
     struct hs_frame frame[INLINE_MAX];
     uint32_t count;
 };
@@ -81,7 +81,7 @@ static int read_file(struct applying *with, const struct hs_store *store, size_t
         *end = '\0';
         result = read_line(with, line);
     }
-    // The frames at hand lie in this text.
+    // The current frames lie in this text.
     if (!result)
         result = end_node(with);
     free(text);

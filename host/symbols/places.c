@@ -8,7 +8,7 @@
 
 enum { FIRST_SLOTS = 1 << (HS_PLACES_FIRST_BITS + 1) };
 
-// Numbers of places by address. Who reads an outgrown table misses what was added since.
+// Numbers of places by address. A reader of an outgrown table misses what was added since.
 struct hs_places_table {
     struct hs_places_table *outgrown;
     size_t slots; // a power of two

@@ -29,7 +29,7 @@
 //
 // Relaxed reads are sufficient: a block is freed by its owner, which got it after its sample was added, by the
 // program's own synchronisation. So the owner sees the filter of that moment, or a later one, with the bit set. A
-// filter that was replaced is neither changed nor unmapped: who still reads it finds its block there.
+// filter that was replaced is neither changed nor unmapped: a thread that still reads it finds its block there.
 #ifndef HEAPSONDE_RUNTIME_PROF_SAMPLES_H
 #define HEAPSONDE_RUNTIME_PROF_SAMPLES_H
 

@@ -4,7 +4,7 @@
 // page and every nanosecond.
 #include "host/filter/filter.h"
 #include "host/import/import.h"
-#include "host/query/samples.h"
+#include "host/query/event_totals.h"
 #include "host/query/usage.h"
 #include "tests/filter/conditions.h"
 #include "tests/filter/random_trace.h"

@@ -3,8 +3,8 @@
 // Messages of a broker, in the open: to a folder of traces, and as answers to a sender.
 #include "host/gather/outbox.h"
 #include "host/gather/parcels.h"
+#include "tests/fuzz/fuzz_folder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,6 @@
 int LLVMFuzzerInitialize(int *count, char ***arguments);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char folder[] = "/tmp/heapsonde-fuzz-parcels-XXXXXX";
 static const struct hs_shared_key no_key;
 static struct hs_parcels *parcels;
 static struct hs_outbox outbox;
@@ -36,23 +35,14 @@ static void stored(void *context, uint64_t claim)
     hs_parcels__stored(parcels, claim);
 }
 
-static void remove_folder(void)
-{
-    DIR *directory = opendir(folder);
-    for (struct dirent *entry = directory ? readdir(directory) : NULL; entry; entry = readdir(directory))
-        unlinkat(dirfd(directory), entry->d_name, 0);
-    if (directory)
-        closedir(directory);
-    rmdir(folder);
-}
-
 int LLVMFuzzerInitialize(int *count, char ***arguments)
 {
     (void)count;
     (void)arguments;
     FILE *nowhere = fopen("/dev/null", "w");
     struct hs_error error;
-    if (!mkdtemp(folder) || !nowhere)
+    make_folder();
+    if (!nowhere)
         abort();
     struct hs_parcels_options options = {.key = &no_key, .answer = answer};
     struct hs_traces_options traces = {.directory = folder,
@@ -64,7 +54,6 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
         abort();
     options.context.notices = hs_notices__create(HS_NOTICES_JSON, nowhere, nowhere);
     parcels = hs_parcels__create(&options);
-    atexit(remove_folder);
     return 0;
 }
 

@@ -4,8 +4,8 @@
 // how many pieces the bytes come.
 #include "format/chunk.h"
 #include "host/gather/stream.h"
+#include "tests/fuzz/fuzz_folder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,19 +14,8 @@
 int LLVMFuzzerInitialize(int *count, char ***arguments);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char folder[] = "/tmp/heapsonde-fuzz-stream-XXXXXX";
 static struct hs_gather_stream_context context;
 static uint64_t claims;
-
-static void remove_folder(void)
-{
-    DIR *directory = opendir(folder);
-    for (struct dirent *entry = directory ? readdir(directory) : NULL; entry; entry = readdir(directory))
-        unlinkat(dirfd(directory), entry->d_name, 0);
-    if (directory)
-        closedir(directory);
-    rmdir(folder);
-}
 
 int LLVMFuzzerInitialize(int *count, char ***arguments)
 {
@@ -34,14 +23,14 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
     (void)arguments;
     FILE *nowhere = fopen("/dev/null", "w");
     struct hs_error error;
-    if (!mkdtemp(folder) || !nowhere)
+    make_folder();
+    if (!nowhere)
         abort();
     struct hs_traces_options options = {
         .directory = folder, .quota = 256 << 10, .quota_per_device = UINT64_MAX, .remove_oldest = true};
     if (hs_traces__open(&context.traces, &options, &error))
         abort();
     context.notices = hs_notices__create(HS_NOTICES_JSON, nowhere, nowhere);
-    atexit(remove_folder);
     return 0;
 }
 

@@ -2,9 +2,12 @@
 """The lints find what they are for, and do not let a list of known faults outlive them."""
 import unittest
 
+import calls
 import documented
 import includes
 import names
+import prose
+import tidy
 
 
 class Includes(unittest.TestCase):
@@ -29,6 +32,43 @@ class Includes(unittest.TestCase):
                                  ('host/query/b.c', 'host/import/a.h', False), ('format/a.c', 'arch/b.h', False),
                                  ('host/unwind/a.c', 'unwind/b.h', True), ('unwind/b.c', 'runtime/b.h', False)):
             self.assertEqual(not list(includes.against([(start, end)])), good, f'{start} -> {end}')
+
+
+class Calls(unittest.TestCase):
+    TEXTS = {'host/query/a.c': 'int hs_a(void)\n{\n    return hs_b();\n}\n', 'host/query/b.c': 'int hs_b(void)\n{\n    return hs_a();\n}\n',
+             'host/query/c.c': 'int hs_c(void)\n{\n    return hs_a();\n}\n'}
+
+    def test_a_circle_of_calls(self):
+        wrong, needed = calls.check(list(calls.calls(self.TEXTS)), [])
+        self.assertEqual(wrong, ['units call one another: host/query/a host/query/b'])
+        self.assertEqual(calls.check(list(calls.calls(self.TEXTS)), needed)[0], [])
+        self.assertEqual(calls.check([], needed)[0], ['no longer needed in known_calls.txt: host/query/a host/query/b'])
+
+    def test_what_two_sources_define_is_no_arrow(self):
+        texts = {**self.TEXTS, 'host/query/d.c': 'int hs_b(void)\n{\n}\n'}
+        self.assertEqual(calls.check(list(calls.calls(texts)), [])[0], [])
+
+
+class Prose(unittest.TestCase):
+    def test_long_lines(self):
+        words = ' '.join(['word'] * 40)
+        text = f'# {words}\n\n- {words}\n  and on\n\n| {words} |\n\n```\n{words}\n```\n\n    {words}\n\n{"x" * 200}\nshort\n'
+        self.assertEqual(prose.too_long(text), [3])
+        again = prose.rewritten(text)
+        self.assertEqual(prose.too_long(again), [])
+        self.assertEqual(again.split(), text.split())
+        self.assertTrue(all(line.startswith('  ') for line in again.splitlines()[3:4]))
+
+    def test_what_is_not_divided(self):
+        lines = prose.wrapped(['a ' * 58 + '`heapsonde run --on` [a long link](where.md) 1. - end'])
+        self.assertEqual([line.split(' ')[0] for line in lines], ['a', '`heapsonde'])
+        self.assertIn('[a long link](where.md) 1. -', lines[1])
+
+
+class Tidy(unittest.TestCase):
+    def test_what_clang_knows_of_a_command(self):
+        words = 'cc -DA=1 -I /a -I/b -O2 -fno-shrink-wrap -Wall -std=gnu11 -include x.h -o a.o -c a.c'.split()
+        self.assertEqual(tidy.kept(words), ['-DA=1', '-I', '/a', '-I/b', '-std=gnu11', '-include', 'x.h'])
 
 
 class Documented(unittest.TestCase):

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import urllib.parse
 
@@ -27,6 +28,13 @@ SEED = int(os.environ.get("HEAPSONDE_TEST_SEED", "1"))
 def seeded():
     print("seed", SEED, file=sys.stderr)
     return random.Random(SEED)
+
+
+def until(condition):
+    """What is tried again until it holds; the limit of the test case ends what never does."""
+    while not (found := condition()):
+        time.sleep(0.05)
+    return found
 
 
 class Server:

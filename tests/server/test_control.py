@@ -5,10 +5,9 @@ import glob
 import json
 import os
 import subprocess
-import time
 import unittest
 
-from client import COMMAND, SHIM, TestCase
+from client import COMMAND, SHIM, TestCase, until
 
 # Allocates as many bytes as each line says, and answers; "again" executes the program anew, with another trace; "hide" lets
 # nobody without rights look at the process.
@@ -45,13 +44,6 @@ def without_rights():
     drop_from_bounding_set = 24
     for right in (19, 21, 38):
         ctypes.CDLL(None).prctl(drop_from_bounding_set, right, 0, 0, 0)
-
-
-def until(condition):
-    """What is tried again until it holds; the limit of the test case ends what never does."""
-    while not (found := condition()):
-        time.sleep(0.05)
-    return found
 
 
 @unittest.skipUnless(SHIM, "nothing is recorded in this build")

@@ -13,7 +13,7 @@ import tempfile
 import time
 import unittest
 
-from client import COMMAND, SHIM, TestCase
+from client import COMMAND, SHIM, TestCase, until
 
 SAMPLER = SHIM and os.path.join(os.path.dirname(SHIM), "libheapsonde-prof.so")
 # Allocates for each line, and answers.
@@ -53,13 +53,6 @@ while True:
         pass
     guest.close()
 """
-
-
-def until(condition):
-    """What is tried again until it holds; the limit of the test case ends what never does."""
-    while not (found := condition()):
-        time.sleep(0.05)
-    return found
 
 
 @unittest.skipUnless(SHIM, "nothing is recorded in this build")
@@ -211,8 +204,8 @@ class Devices(TestCase):
         server = self.serve("--control", folder)
         planted, = server.json("/devices")["folders"]
         self.assertIsNone(planted["devices"])
-        self.assertIn("neither its owner nor the user", planted["absence"])
-        self.assertIn("neither its owner nor the user", server.json("/devices/control", file=folder + "/x.dat")["absence"])
+        self.assertIn("belongs neither to the owner of the folder", planted["absence"])
+        self.assertIn("belongs neither to the owner of the folder", server.json("/devices/control", file=folder + "/x.dat")["absence"])
 
     @staticmethod
     def say_to_socket(path, line):

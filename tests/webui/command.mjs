@@ -3,24 +3,11 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { axe, open, serve, settled } from "./browser.mjs";
-
-// Says that it runs, and waits until nobody speaks to it any more.
-const PROGRAM = `#include <stdio.h>
-#include <stdlib.h>
-int main(void)
-{
-    void *volatile block = malloc(12345);
-    puts("ready");
-    fflush(stdout);
-    while (getchar() != EOF)
-        ;
-    free(block);
-}
-`;
+import { buildProgram, commanding } from "./commanded.mjs";
 
 const again = () => new Promise((resolve) => setTimeout(resolve, 50));
 
@@ -28,8 +15,7 @@ export function commands({ view, inFolder, browser }) {
   test("a recorded process is marked, stopped, started and flushed from the page", async () => {
     const { HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_SHIM: shim } = process.env;
     const binary = inFolder("listening"), trace = inFolder("listening.dat"), servers = [];
-    writeFileSync(binary + ".c", PROGRAM);
-    execFileSync("gcc", ["-g", binary + ".c", "-o", binary]);
+    buildProgram(binary);
     const program = spawn(binary, [], { stdio: ["pipe", "pipe", "inherit"], env: { ...process.env, LD_PRELOAD: shim, HEAPSONDE_OUTPUT: trace, HEAPSONDE_ENABLE_SERVER: "1" } });
     const ended = once(program, "exit");
     let context;
@@ -52,27 +38,7 @@ export function commands({ view, inFolder, browser }) {
 
       const opened = await open(browser(), server, { refused: [409, 503, 504] }), { page, wrong } = opened;
       context = opened.context;
-      const form = page.locator("form.control");
-      // The connection to a process ends when one side says nothing for seconds: a command that was not carried out is
-      // given again.
-      const until = async (act, wanted) => {
-        const others = [];
-        while (others.length < 100) {
-          const before = Number(await form.getAttribute("data-answered"));
-          await act();
-          const [said, failed] = await (await page.waitForFunction((number) => {
-            const one = document.querySelector("form.control");
-            return Number(one?.dataset.answered) > number && [one.querySelector("[role=status], [role=alert]").textContent, !!one.querySelector("[role=alert]")];
-          }, before)).jsonValue();
-          if (wanted.test(said))
-            return;
-          others.push(said);
-          if (!failed)
-            break;
-        }
-        assert.fail(`${wanted}: ${others.join("; ")}`);
-      };
-      const press = (name, wanted) => until(() => form.getByRole("button", { name }).click(), wanted);
+      const { form, until, press } = commanding(page, "form.control");
       const isRecording = async () => {
         for (;;) {
           const { absence, recording } = await ask("control");

@@ -1,34 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Gathered devices on the page: they appear, are commanded, and end; their names stay text.
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { axe, open, serve, settled } from "./browser.mjs";
-
-// Says that it runs, and waits until nobody speaks to it any more.
-const PROGRAM = `#include <stdio.h>
-#include <stdlib.h>
-int main(void)
-{
-    void *volatile block = malloc(12345);
-    puts("ready");
-    fflush(stdout);
-    while (getchar() != EOF)
-        ;
-    free(block);
-}
-`;
+import { buildProgram, commanding } from "./commanded.mjs";
 
 export function devices({ inFolder, browser }) {
   test("gathered processes appear, are commanded from the page, and end", async () => {
     const { HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_SHIM: shim } = process.env;
     const binary = inFolder("device"), folder = inFolder("gathered"), children = [];
-    writeFileSync(binary + ".c", PROGRAM);
-    execFileSync("gcc", ["-g", binary + ".c", "-o", binary]);
+    buildProgram(binary);
     const gather = spawn(command, ["gather", "--json", "--listen", "127.0.0.1:0", "--dir", folder], { stdio: ["ignore", "pipe", "inherit"] });
     children.push(gather);
     let server, context;
@@ -57,8 +43,7 @@ export function devices({ inFolder, browser }) {
       await row(sampled).getByText("running").waitFor();
       assert.match(await row(recorded).innerText(), /site=<img src=x onerror=window.hacked=1>/);
       assert.equal(await page.evaluate(() => window.hacked), undefined);
-      // A connection may be lost for seconds on a busy machine: a command that was not carried out is given again.
-      const form = page.locator("section.devices form.control");
+      const { form, until, press } = commanding(page, "section.devices form.control");
       const choose = async (program) => {
         await row(program).getByRole("button", { name: "Commands" }).click();
         const again = page.locator("section.devices").getByRole("button", { name: /^(Ask again|Retry)$/ });
@@ -70,24 +55,6 @@ export function devices({ inFolder, browser }) {
           await settled(page);
         }
       };
-      const until = async (act, wanted) => {
-        const others = [];
-        while (others.length < 100) {
-          const before = Number(await form.getAttribute("data-answered"));
-          await act();
-          const [said, failed] = await (await page.waitForFunction((number) => {
-            const one = document.querySelector("section.devices form.control");
-            return Number(one?.dataset.answered) > number && [one.querySelector("[role=status], [role=alert]").textContent, !!one.querySelector("[role=alert]")];
-          }, before)).jsonValue();
-          if (wanted.test(said))
-            return;
-          others.push(said);
-          if (!failed)
-            break;
-        }
-        assert.fail(`${wanted}: ${others.join("; ")}`);
-      };
-      const press = (name, wanted) => until(() => form.getByRole("button", { name }).click(), wanted);
       await choose(recorded);
       await page.evaluate(readFileSync(axe(), "utf8"));
       assert.deepEqual((await page.evaluate(() => axe.run())).violations.map(({ id: rule, nodes }) => rule + nodes[0].html), []);

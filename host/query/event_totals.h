@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What can be added up by stack besides allocations.
+#ifndef HEAPSONDE_QUERY_EVENT_TOTALS_H
+#define HEAPSONDE_QUERY_EVENT_TOTALS_H
+
+#include "host/query/samples.h"
+
+// Sums by stack; what they are in struct hs_total:
+//   samples: allocated_bytes is their weight (ns, faults), allocated_count their number. Of the filter its times,
+//   stacks
+//     and threads mean something. Samples without a stack are those of stack 0.
+//   touched: *_bytes is what was touched, *_usable what was asked for, *_count blocks; of all matching blocks
+//     (allocated_*) and of those that are live at the end (live_*). What is left of a mapping counts as live only.
+int hs_query__event_totals(const struct hs_store *store, enum hs_events events, const struct hs_filter *filter,
+                           const struct hs_query_control *control, struct hs_totals *totals, struct hs_error *error);
+
+#endif
