@@ -70,7 +70,7 @@ endif()
 # be to be inlined is found by trial). What is fast stays as its file was compiled, and so does what
 # cmake/plain_sources.txt names. -Os is there since gcc takes the options of linking for some of the code. On AMD64 and AArch64
 # the code that is optimised across files has no unwind tables in memory, as on MIPS64: they were a sixth of the file. A signal
-# in there is unwound by analysis, which is right at all calls (tests/analysis/), and .debug_frame is with the symbols. What
+# in there is unwound by analysis (tests/analysis/ counts where it is right), and .debug_frame is with the symbols. What
 # exceptions pass through keeps its tables, and is therefore in cmake/plain_sources.txt (tests/shim_build/throwing).
 heapsonde_lines(HEAPSONDE_PLAIN_SOURCES ${CMAKE_CURRENT_LIST_DIR}/plain_sources.txt)
 heapsonde_lines(options ${CMAKE_CURRENT_LIST_DIR}/link_time_options.txt)
