@@ -273,16 +273,29 @@ static bool has_ended(pid_t pid)
     return info.si_pid && (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
 }
 
+// The next stop of a child whose end is left for the one who started it. False: it has ended. No wait for a stop may take
+// the end, which can come after it was seen that there is a stop.
+static bool wait_for_child(pid_t pid, int *status)
+{
+    siginfo_t stop;
+    do {
+        stop = (siginfo_t){.si_pid = 0};
+        if (has_ended(pid) || (waitid(P_PID, (id_t)pid, &stop, WSTOPPED | WNOHANG | __WALL) && errno != EINTR))
+            return false;
+    } while (!stop.si_pid);
+    *status = stop.si_status << 8 | 0x7f;
+    return true;
+}
+
 // What waitpid says of a thread. The end of a process's first thread is not told before that of the others, so these
 // are heard, too. False: nothing will be said.
 static bool next_status(struct hs_inject_target *target, struct hs_thread_stop *thread, int *status)
 {
     while (!thread->has_status) {
         int told;
-        pid_t from;
-        if (target->is_starting && has_ended(target->pid))
-            return false;
-        if (!wait_for(thread->tid == target->pid && !target->is_starting ? -1 : thread->tid, &from, &told))
+        pid_t from = target->pid;
+        if (target->is_starting ? !wait_for_child(target->pid, &told)
+                                : !wait_for(thread->tid == target->pid ? -1 : thread->tid, &from, &told))
             return false;
         struct hs_thread_stop *other = from == thread->tid ? thread : find_thread(target, from);
         if (other) {
@@ -532,9 +545,8 @@ int hs_inject_target__call(struct hs_inject_target *target, uint64_t stub, uint6
 static int go_to_program(pid_t pid)
 {
     int status;
-    pid_t from;
     for (;;) {
-        if (has_ended(pid) || !wait_for(pid, &from, &status) || !WIFSTOPPED(status))
+        if (!wait_for_child(pid, &status))
             return 0;
         if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
             return 1;
@@ -564,14 +576,8 @@ int hs_inject_target__hold(struct hs_inject_target *target, pid_t pid, bool *exe
 int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *executed, struct hs_error *error)
 {
     int status;
-    pid_t from;
     *executed = false;
-    if (has_ended(pid))
-        return 0;
-    do
-        from = waitpid(pid, &status, WUNTRACED);
-    while (from < 0 && errno == EINTR);
-    if (from != pid || !WIFSTOPPED(status))
+    if (!wait_for_child(pid, &status))
         return 0;
     if (ptrace(
             PTRACE_SEIZE, pid, 0,
