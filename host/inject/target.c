@@ -486,14 +486,17 @@ void hs_inject_target__let_go(struct hs_inject_target *target)
 
 // ---- system calls -----------------------------------------------------------------------------------------------
 
-// To the next stop at a system call. False: the thread has ended.
+// To the next stop at a system call. A signal that comes first is delivered: SIGSTOP cannot be blocked. False: the thread
+// has ended.
 static bool go_to_call(struct hs_inject_target *target, struct hs_thread_stop *thread)
 {
-    int status;
+    int status, signal_number = 0;
     do {
-        if (ptrace(PTRACE_SYSCALL, thread->tid, 0, 0) || !next_status(target, thread, &status) || !WIFSTOPPED(status))
+        if (ptrace(PTRACE_SYSCALL, thread->tid, 0, (void *)(intptr_t)signal_number) ||
+            !next_status(target, thread, &status) || !WIFSTOPPED(status))
             return false;
-    } while (WSTOPSIG(status) != (SIGTRAP | 0x80));
+        signal_number = status >> 16 ? 0 : WSTOPSIG(status);
+    } while (signal_number != (SIGTRAP | 0x80));
     return true;
 }
 

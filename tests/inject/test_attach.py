@@ -9,6 +9,7 @@ import os
 import platform
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -269,6 +270,26 @@ def stopped(target):
     target.leave()
 
 
+def stopped_meanwhile(target):
+    """A stop is not lost that comes at any time of an attach or a detach."""
+    seed = int(os.environ.get('HEAPSONDE_TEST_SEED', '1'))
+    print('seed', seed)
+    chance = random.Random(seed)
+    for turn in range(ROUNDS or 10):
+        for words in (['attach', '-o', os.path.join(target.folder, f'{turn}.dat')], ['detach']):
+            command = subprocess.Popen(program_of((*words, str(target.pid))), stderr=subprocess.PIPE, text=True)
+            for _ in range(3):
+                time.sleep(chance.random() * 0.01)
+                os.kill(target.pid, signal.SIGSTOP)
+                os.waitpid(target.pid, os.WUNTRACED)
+                os.kill(target.pid, signal.SIGCONT)
+                os.waitpid(target.pid, os.WCONTINUED)
+            message = command.communicate()[1]
+            assert not command.returncode or 'is stopped' in message or 'is neither recorded' in message, message
+        target.ask('work 20')
+    target.leave()
+
+
 def at_once(target):
     """Of several commands at the same time, one attaches, and one detaches."""
     before = target.state()
@@ -315,7 +336,7 @@ def names(target):
         assert 'made_while_it_runs;allocate_below' in names_in(trace), names_in(trace)
     trace = target.attach('l.dat')
     assert target.ask('made') == 0
-    os.rename(map_file, os.path.join(target.folder, 'map'))
+    shutil.move(map_file, os.path.join(target.folder, 'map'))
     os.symlink(os.path.join(target.folder, 'map'), map_file)
     target.detach()
     os.remove(map_file)
@@ -375,8 +396,8 @@ def filtered(target):
     target.leave()
 
 
-CASES = {case.__name__: case for case in (counts, exits, busy, killed, killed_at_each_call, stopped, at_once, filtered, for_a_time, names,
-                                           names_at_end, refused)}
+CASES = {case.__name__: case for case in (counts, exits, busy, killed, killed_at_each_call, stopped, stopped_meanwhile, at_once, filtered,
+                                           for_a_time, names, names_at_end, refused)}
 
 
 def without_sections(program, path):
