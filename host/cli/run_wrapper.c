@@ -24,7 +24,7 @@ bool hs_run_wrapper__has_more(const struct hs_arguments *arguments)
 static char *spelled(const struct hs_given *given)
 {
     char *word = NULL;
-    bool flag = given->option->kind == HS_OPTION_FLAG;
+    bool flag = given->option->kind == HS_OPTION_FLAG || (given->option->optional && !*given->text);
     int length = flag ? asprintf(&word, "--%s", given->option->name)
                       : asprintf(&word, "--%s=%s", given->option->name, given->text);
     return length < 0 ? NULL : word;

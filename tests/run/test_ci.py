@@ -66,6 +66,12 @@ class Ci(Folder):
         self.assertEqual(os.listdir(self.folder), [])
 
     @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
+    def test_option_without_its_value(self):
+        done = self.command("run", "--wrapper", "--follow-children", "true", HEAPSONDE_RUN_OPTIONS=f"-q -o {self.folder}/%p.dat")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(len(os.listdir(self.folder)), 1)
+
+    @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
     def test_baseline(self):
         with open(os.path.join(self.folder, "growing.c"), "w", encoding="ascii") as file:
             file.write(GROWING)
