@@ -16,6 +16,7 @@ struct wrapper {
     int operands;        // before the program
 };
 
+// Without stdbuf: it sets LD_PRELOAD for its program.
 static const struct wrapper wrappers[] = {
     {.name = "env", .letters = "uCa", .words = " unset chdir argv0 ", .without = "S"},
     {.name = "nice", .letters = "n", .words = " adjustment "},
@@ -30,7 +31,6 @@ static const struct wrapper wrappers[] = {
     {.name = "ionice", .letters = "cn", .words = " class classdata ", .without = "pPu"},
     {.name = "taskset", .letters = "", .words = " ", .without = "p", .operands = 1},
     {.name = "time", .letters = "fo", .words = " format output "},
-    {.name = "stdbuf", .letters = "ioe", .words = " input output error "},
     {.name = "setpriv",
      .letters = "",
      .words = " ambient-caps inh-caps bounding-set ruid euid reuid rgid egid regid groups securebits pdeathsig "
