@@ -47,13 +47,25 @@ static bool wait_until_stopped(pid_t pid)
 
 // ---- a program that was executed -----------------------------------------------------------------------------------
 
+static void read_name(pid_t pid, char *name, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    ssize_t length = readlink(path, name, size - 1);
+    name[length > 0 ? length : 0] = 0;
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    FILE *file = *name ? NULL : fopen(path, "re");
+    if (file && fgets(name, (int)size, file))
+        name[strcspn(name, "\n")] = 0;
+    if (file)
+        fclose(file);
+}
+
 static void tell(const struct tracing *tracing, pid_t pid, const char *why)
 {
-    char link[64], program[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
-    ssize_t length = readlink(link, program, sizeof program - 1);
-    program[length > 0 ? length : 0] = 0;
-    tracing->wish->tell(tracing->wish->context, pid, program, why);
+    char name[PATH_MAX];
+    read_name(pid, name, sizeof name);
+    tracing->wish->tell(tracing->wish->context, pid, name, why);
 }
 
 static void join(const struct tracing *tracing, pid_t pid, const char *path)
@@ -64,7 +76,8 @@ static void join(const struct tracing *tracing, pid_t pid, const char *path)
     request.pid = pid;
     ptrace(PTRACE_SETOPTIONS, pid, 0, (void *)(uintptr_t)JOINED);
     int failed = hs_inject__join(&request, &result, &error);
-    if (failed == -EALREADY)
+    const bool is_loaded = failed == -EALREADY; // by the dynamic linker: it records malloc
+    if (is_loaded)
         failed = hs_inject__has_allocators(path) ? hs_inject__adopt_joined(&request, &result, &error) : 0;
     ptrace(PTRACE_SETOPTIONS, pid, 0, (void *)(uintptr_t)TRACED);
     // It is at a stop of any kind. The next one says whether a signal has stopped it meanwhile.
@@ -72,8 +85,9 @@ static void join(const struct tracing *tracing, pid_t pid, const char *path)
     ptrace(PTRACE_CONT, pid, 0, 0);
     // What fails while it ends is none of its faults.
     if (failed && failed != -ESRCH && wait_until_stopped(pid)) {
-        char why[sizeof error.message + 32];
-        snprintf(why, sizeof why, "is not recorded: %s", error.message);
+        char why[sizeof error.message + 64];
+        snprintf(why, sizeof why, "%s: %s",
+                 is_loaded ? "has its own allocator, which is not recorded" : "is not recorded", error.message);
         tell(tracing, pid, why);
     }
 }
@@ -85,6 +99,9 @@ static void take_program(struct tracing *tracing, pid_t pid)
     tracing->has_passed = true;
     snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
     enum hs_inject_program program = hs_inject__program(path);
+    unsigned long unused;
+    if (ptrace(PTRACE_GETEVENTMSG, pid, 0, &unused))
+        return; // it was killed meanwhile, so that it has no file any more
     if (program == HS_INJECT_PROGRAM_TRACES) {
         tell(tracing, pid, "may trace programs itself (ptrace), so that neither it nor what it starts is followed");
         ptrace(PTRACE_DETACH, pid, 0, 0);
