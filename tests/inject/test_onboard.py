@@ -50,7 +50,7 @@ class Onboard(Target):
         """In the way of 'heapsonde attach --on': it says when it has attached."""
         process = subprocess.Popen([self.program, *options, str(self.pid)], cwd=self.folder, stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        assert process.stdout.readline() == 'attached\n', process.communicate()[1]
+        assert process.stdout.readline() == 'attached\n', process.stderr.read()
         return process
 
 
@@ -75,8 +75,8 @@ def refused(target):
 
 def rest_of(process, names):
     """What comes after the end: the files with names."""
-    out, errors = process.communicate()
-    assert process.returncode == 0, errors
+    out, errors = process.stdout.read(), process.stderr.read()
+    assert process.wait() == 0, errors
     assert ('\nfile ' in '\n' + out) == names and out.endswith('refused 0\n'), out
     return errors
 

@@ -97,7 +97,7 @@ class Ssh(Attached, Board):
             except OSError:
                 continue
             parents[int(number)] = int(behind.split()[1])
-            if before.endswith("(sshd"):
+            if before.split("(", 1)[1].startswith("sshd"):  # sshd-session in newer versions
                 found.append(int(number))
 
         def came_of(number):
