@@ -130,6 +130,7 @@ int hs_inject__adopt_joined(const struct hs_inject_request *request, struct hs_i
         return hs_error__set(error, ENOMEM, "out of memory");
     *adopting = (struct adopting){.request = request, .result = result, .error = error, .target = {.memory = -1}};
     int failed = hs_inject_target__hold(&adopting->target, request->pid, &executed, error);
+    adopting->target.is_joined = true;
     if (!failed)
         failed = executed ? adopt(adopting) : hs_error__set(error, ESRCH, "process %d has ended", (int)request->pid);
     hs_inject_target__keep(&adopting->target);

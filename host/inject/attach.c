@@ -580,6 +580,7 @@ int hs_inject__join(const struct hs_inject_request *request, struct hs_inject_re
     if (!attaching)
         return -ENOMEM;
     int failed = hs_inject_target__hold(&attaching->target, request->pid, &executed, error);
+    attaching->target.is_joined = true;
     if (!failed)
         failed = executed ? join(attaching) : hs_error__set(error, ESRCH, "process %d has ended", (int)request->pid);
     if (failed && failed != -EALREADY && hs_inject_target__is_gone(&attaching->target))

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef PTRACE_GETSIGMASK
@@ -598,6 +599,8 @@ int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *ex
     return failed;
 }
 
+enum { MOST_SECONDS = 10, SHORTEST_PAUSE_NS = 10 * 1000, LONGEST_PAUSE_NS = 10 * 1000 * 1000 };
+
 struct trap {
     uint64_t at;
     uint8_t before[HS_INJECT_PATCH];
@@ -623,21 +626,58 @@ static void let_fork_go(const struct hs_inject_target *target, pid_t tid, const 
     ptrace(PTRACE_DETACH, (pid_t)child, 0, 0);
 }
 
-// False: the process has ended, or has executed another program.
-static bool go_to_trap(struct hs_inject_target *target, struct hs_thread_stop *thread, const struct trap *trap)
+static bool is_past(const struct timespec *time)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > time->tv_sec || (now.tv_sec == time->tv_sec && now.tv_nsec >= time->tv_nsec);
+}
+
+// False: nothing is told of a child in this time.
+static bool is_told_until(pid_t pid, const struct timespec *end)
+{
+    struct timespec pause = {0, SHORTEST_PAUSE_NS};
+    for (;;) {
+        siginfo_t info = {.si_pid = 0};
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOWAIT | WNOHANG | __WALL) || info.si_pid)
+            return true;
+        if (is_past(end))
+            return false;
+        nanosleep(&pause, NULL);
+        if (pause.tv_nsec < LONGEST_PAUSE_NS)
+            pause.tv_nsec += pause.tv_nsec / 4;
+    }
+}
+
+static bool is_at(const struct hs_inject_target *target, pid_t tid, const struct trap *trap)
+{
+    uint64_t pc = 0, sp, pointer;
+    return !target->arch->look(tid, &pc, &sp, &pointer) && pc == trap->at + target->arch->trap_passed;
+}
+
+// 1: there. 0: the process has ended, or has executed another program. -ETIMEDOUT: it was stopped on its way. A stop that
+// it is asked for comes before the signal of a trap that it has reached.
+static int go_to_trap(struct hs_inject_target *target, struct hs_thread_stop *thread, const struct trap *trap)
 {
     int status, signal_number = 0;
-    uint64_t pc = 0, sp, pointer;
+    bool is_late = false;
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += MOST_SECONDS;
     for (;;) {
-        if (ptrace(PTRACE_CONT, thread->tid, 0, (void *)(intptr_t)signal_number) ||
-            !next_status(target, thread, &status) || !WIFSTOPPED(status) || is_event(status, PTRACE_EVENT_EXEC))
-            return false;
+        if (ptrace(PTRACE_CONT, thread->tid, 0, (void *)(intptr_t)signal_number))
+            return 0;
+        if (target->is_joined && !is_late && !is_told_until(thread->tid, &end))
+            is_late = !ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0);
+        if (!next_status(target, thread, &status) || !WIFSTOPPED(status) || is_event(status, PTRACE_EVENT_EXEC))
+            return 0;
         if (is_event(status, PTRACE_EVENT_FORK))
             let_fork_go(target, thread->tid, trap);
         signal_number = status >> 16 ? 0 : WSTOPSIG(status);
-        if (signal_number == SIGTRAP && !target->arch->look(thread->tid, &pc, &sp, &pointer) &&
-            pc == trap->at + target->arch->trap_passed)
-            return true;
+        if (signal_number == SIGTRAP && is_at(target, thread->tid, trap))
+            return 1;
+        if (is_late && is_stop_event(status) && !is_at(target, thread->tid, trap))
+            return -ETIMEDOUT;
     }
 }
 
@@ -652,10 +692,15 @@ int hs_inject_target__run_to(struct hs_inject_target *target, uint64_t address, 
                                          arch->trap_length);
     if (failed)
         return hs_inject_target__not_written(target, failed, error);
-    if (!go_to_trap(target, thread, &trap) ||
-        hs_inject_target__write(target, trap.at, trap.before, arch->trap_length) || arch->go_to(thread->tid, address) ||
-        !leave_call(target, thread))
+    int reached = go_to_trap(target, thread, &trap);
+    if (!reached || hs_inject_target__write(target, trap.at, trap.before, arch->trap_length) ||
+        (reached > 0 && (arch->go_to(thread->tid, address) || !leave_call(target, thread))))
         return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
+    if (reached < 0)
+        return hs_error__set(error, ETIMEDOUT,
+                             "its libraries were not loaded within %d s; other programs could not be followed while it "
+                             "waited, perhaps for one of them",
+                             MOST_SECONDS);
     return 0;
 }
 

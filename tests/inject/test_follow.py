@@ -109,6 +109,14 @@ def hurried(program, folder):
     assert not said, said
 
 
+def waiting(_, folder):
+    """A program that waits for another while its libraries are loaded does not hold up that one for ever. What it says fills the pipe."""
+    printed, said = run(folder, 'sh', '-c', 'LD_DEBUG=all ls / 2>&1 | sh -c "sleep 0.3; exec cat" > /dev/null; echo $?')
+    assert printed == '0\n'
+    assert all('not recorded: its libraries were not loaded' in line for line in said.splitlines()), said
+    leaves(folder)
+
+
 def left(program, folder):
     """The command ends with its program; what that has left goes on."""
     path = os.path.join(folder, 'end')
@@ -119,7 +127,7 @@ def left(program, folder):
     with open(path, 'w', encoding='utf-8'):
         pass
     while os.path.exists(path):
-        assert os.path.exists(f'/proc/{pid}')
+        assert os.path.exists(f'/proc/{pid}') or not os.path.exists(path)
         time.sleep(0.001)
 
 
@@ -185,7 +193,7 @@ def refused(program, folder):
     assert done.returncode == 2 and '%p' in done.stderr, done
 
 
-CASES = {case.__name__: case for case in (family, shells, filtered, hurried, left, users, debugger, killed, refused)}
+CASES = {case.__name__: case for case in (family, shells, filtered, hurried, waiting, left, users, debugger, killed, refused)}
 
 
 def is_allowed():
