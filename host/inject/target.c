@@ -274,8 +274,8 @@ static bool has_ended(pid_t pid)
     return info.si_pid && (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
 }
 
-// The next stop of a child whose end is left for the one who started it. False: it has ended. No wait for a stop may take
-// the end, which can come after it was seen that there is a stop.
+// The next stop of a child whose end is left for the one who started it. False: it has ended. No wait for a stop may
+// take the end, which can come after it was seen that there is a stop.
 static bool wait_for_child(pid_t pid, int *status)
 {
     siginfo_t stop;
@@ -487,8 +487,8 @@ void hs_inject_target__let_go(struct hs_inject_target *target)
 
 // ---- system calls -----------------------------------------------------------------------------------------------
 
-// To the next stop at a system call. A signal that comes first is delivered: SIGSTOP cannot be blocked. False: the thread
-// has ended.
+// To the next stop at a system call. A signal that comes first is delivered: SIGSTOP cannot be blocked. False: the
+// thread has ended.
 static bool go_to_call(struct hs_inject_target *target, struct hs_thread_stop *thread)
 {
     int status, signal_number = 0;
@@ -655,8 +655,8 @@ static bool is_at(const struct hs_inject_target *target, pid_t tid, const struct
     return !target->arch->look(tid, &pc, &sp, &pointer) && pc == trap->at + target->arch->trap_passed;
 }
 
-// 1: there. 0: the process has ended, or has executed another program. -ETIMEDOUT: it was stopped on its way. A stop that
-// it is asked for comes before the signal of a trap that it has reached.
+// 1: there. 0: the process has ended, or has executed another program. -ETIMEDOUT: it was stopped on its way. A stop
+// that it is asked for comes before the signal of a trap that it has reached.
 static int go_to_trap(struct hs_inject_target *target, struct hs_thread_stop *thread, const struct trap *trap)
 {
     int status, signal_number = 0;
