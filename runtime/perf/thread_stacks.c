@@ -4,6 +4,7 @@
 #include "arch/system.h"
 #include "runtime/maps.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 
@@ -90,7 +91,9 @@ void hs_thread_stacks__find(struct hs_thread_stacks *stacks, const char *path,
     if (!stacks->wanted_count || stacks->failed)
         return;
     const long fd = hs_system_open(path, O_RDONLY | O_CLOEXEC, 0);
-    stacks->failed = fd < 0;
+    stacks->failed = fd == -ENOENT || fd == -EACCES;
+    if (fd < 0 && !stacks->failed)
+        return; // too many files are open, or the like: what is wanted is searched the next time
     for (long got; fd >= 0 && (got = hs_system_read((int)fd, text + filled, sizeof text - filled)) > 0;) {
         filled += (size_t)got;
         const size_t done = take_lines(stacks, text, filled, found);

@@ -28,7 +28,7 @@ struct hs_thread_stacks {
 bool hs_thread_stacks__see(struct hs_thread_stacks *stacks, uint32_t tid, uint64_t address);
 
 // Searches what was noted in the list of mappings at `path` (/proc/self/maps), and calls `found` for each new stack. An
-// address that is in no mapping any more is forgotten.
+// address that is in no mapping any more is forgotten. If the list cannot be opened now, what was noted is kept.
 void hs_thread_stacks__find(struct hs_thread_stacks *stacks, const char *path,
                             void (*found)(uint64_t start, uint64_t end));
 
