@@ -441,6 +441,18 @@ START_TEST(stacks_are_the_mappings_of_addresses_on_them)
 }
 END_TEST
 
+START_TEST(a_thread_has_its_own_stack_and_that_of_a_coroutine)
+{
+    static struct hs_thread_stacks stacks;
+    ck_assert(hs_thread_stacks__see(&stacks, 1, 0x801000));
+    ck_assert(hs_thread_stacks__see_own(&stacks, 0xa01000));
+    ck_assert(hs_thread_stacks__see_own(&stacks, 0xc01000)); // another thread's
+    find_in(&stacks, "801000-900000 rw-p 00000000 00:00 0 \na00000-b00000 rw-p 00000000 00:00 0 \n"
+                     "c00000-d00000 rw-p 00000000 00:00 0 \n");
+    ck_assert_uint_eq(found_count, 3);
+}
+END_TEST
+
 START_TEST(stacks_wait_until_the_list_can_be_opened)
 {
     static struct hs_thread_stacks stacks;
@@ -498,6 +510,7 @@ int main(void)
     tcase_add_test(cases, threads_that_come_back_are_read);
     tcase_add_test(cases, cpu_clocks_are_told_once);
     tcase_add_test(cases, stacks_are_the_mappings_of_addresses_on_them);
+    tcase_add_test(cases, a_thread_has_its_own_stack_and_that_of_a_coroutine);
     tcase_add_test(cases, stacks_wait_until_the_list_can_be_opened);
     tcase_add_test(cases, more_stacks_than_are_remembered);
     suite_add_tcase(suite, cases);
