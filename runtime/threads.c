@@ -249,5 +249,6 @@ void hs_threads__reset(void)
     self->stream = 1;
     self->number = (uint32_t)hs_system_gettid();
     self->name[0] = 0;
+    atomic_store_explicit(&self->stack, (uintptr_t)__builtin_frame_address(0), memory_order_relaxed);
     atomic_store(&self->tid, self->number);
 }
