@@ -17,7 +17,7 @@ struct hs_thread_stacks {
     uint32_t count, next, last;
     struct {
         uint64_t address;
-        uint32_t key; // a tid, or what stands for an address
+        uint32_t key;                  // a tid, or what stands for an address
     } wanted[HS_THREAD_STACKS_WANTED]; // one of samples for each thread, and the threads' own
     uint32_t wanted_count;
     bool failed; // the list of mappings cannot be read: nothing is searched any more
