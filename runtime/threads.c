@@ -176,12 +176,12 @@ struct hs_thread *hs_threads__register(void)
     return thread;
 }
 
-void hs_threads__take_stacks(bool (*take)(uint32_t tid, uintptr_t address))
+void hs_threads__take_stacks(bool (*take)(uintptr_t address))
 {
     struct hs_thread *thread = atomic_load_explicit(&threads.first, memory_order_acquire);
     for (; thread; thread = thread->next) {
         uintptr_t address = atomic_load_explicit(&thread->stack, memory_order_relaxed);
-        if (address && !take(atomic_load_explicit(&thread->tid, memory_order_relaxed), address))
+        if (address && !take(address))
             return;
         // Another owner may have put its own there.
         atomic_compare_exchange_strong_explicit(&thread->stack, &address, 0, memory_order_relaxed,
@@ -249,5 +249,6 @@ void hs_threads__reset(void)
     self->stream = 1;
     self->number = (uint32_t)hs_system_gettid();
     self->name[0] = 0;
+    atomic_store_explicit(&self->stack, (uintptr_t)__builtin_frame_address(0), memory_order_relaxed);
     atomic_store(&self->tid, self->number);
 }

@@ -65,7 +65,7 @@ void hs_threads__collect_dead(void);
 void hs_threads__none_is_left(void);
 
 // Calls `take` with an address on the stack of each thread that was not taken before, until it returns false.
-void hs_threads__take_stacks(bool (*take)(uint32_t tid, uintptr_t address));
+void hs_threads__take_stacks(bool (*take)(uintptr_t address));
 
 // Drops the stacks that the thread remembers.
 void hs_thread__forget_stacks(struct hs_thread *thread);

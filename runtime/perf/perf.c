@@ -134,17 +134,12 @@ static void go_on_with_chain(struct hs_memo *memo, const struct hs_perf_sample *
 }
 #endif
 
-static bool see_stack(uint32_t tid, uintptr_t address)
-{
-    return hs_thread_stacks__see(&perf.stacks, tid, address);
-}
-
 static uint32_t stack_of(const struct hs_perf_sample *sample)
 {
     struct hs_memo *memo = perf.self->memo;
     struct hs_live *live = hs_output__live();
     if (sample->snapshot.copy)
-        see_stack(sample->tid, sample->snapshot.registers.values[HS_DWARF_SP]);
+        hs_thread_stacks__see(&perf.stacks, sample->tid, sample->snapshot.registers.values[HS_DWARF_SP]);
     if (!sample->has_stack) {
         count_drops(HS_DROP_NO_REGISTERS, 1);
         return 0;
@@ -323,6 +318,11 @@ static bool drain_ring(struct hs_perf_ring *ring, bool gives_way)
     return length != 0;
 }
 
+static bool see_own_stack(uintptr_t address)
+{
+    return hs_thread_stacks__see_own(&perf.stacks, address);
+}
+
 static void emit_stack(uint64_t start, uint64_t end)
 {
     put(HS_SAMPLE_STACK_RANGE, 0, 0, end - start, start, hs_clock__monotonic_ns());
@@ -333,7 +333,7 @@ static void find_stacks(void)
 {
     if (!(hs_config.events & HS_EVENTS_FAULTS) || !perf.self)
         return;
-    hs_threads__take_stacks(see_stack);
+    hs_threads__take_stacks(see_own_stack);
     hs_thread_stacks__find(&perf.stacks, "/proc/self/maps", emit_stack);
 }
 

@@ -4,10 +4,13 @@
 #include "arch/system.h"
 #include "runtime/maps.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 
-enum { LINE_ROOM = 4096 + 256, STACK_NAME = 6 };
+enum { LINE_ROOM = 4096 + 256, STACK_NAME = 6, PAGE_SHIFT = 12 };
+
+#define NO_TID (UINT32_C(1) << 31)
 
 static bool is_known(struct hs_thread_stacks *stacks, uint64_t address)
 {
@@ -19,23 +22,33 @@ static bool is_known(struct hs_thread_stacks *stacks, uint64_t address)
     return false;
 }
 
-static bool is_noted(const struct hs_thread_stacks *stacks, uint32_t tid)
+static bool is_noted(const struct hs_thread_stacks *stacks, uint32_t key)
 {
     for (uint32_t i = 0; i < stacks->wanted_count; i++)
-        if (stacks->wanted[i].tid == tid)
+        if (stacks->wanted[i].key == key)
             return true;
     return false;
 }
 
-bool hs_thread_stacks__see(struct hs_thread_stacks *stacks, uint32_t tid, uint64_t address)
+static bool note(struct hs_thread_stacks *stacks, uint32_t key, uint64_t address)
 {
-    if (stacks->failed || is_known(stacks, address) || is_noted(stacks, tid))
+    if (stacks->failed || is_known(stacks, address) || is_noted(stacks, key))
         return true;
     if (stacks->wanted_count == HS_THREAD_STACKS_WANTED)
         return false;
     stacks->wanted[stacks->wanted_count].address = address;
-    stacks->wanted[stacks->wanted_count++].tid = tid;
+    stacks->wanted[stacks->wanted_count++].key = key;
     return true;
+}
+
+bool hs_thread_stacks__see(struct hs_thread_stacks *stacks, uint32_t tid, uint64_t address)
+{
+    return note(stacks, tid, address);
+}
+
+bool hs_thread_stacks__see_own(struct hs_thread_stacks *stacks, uint64_t address)
+{
+    return note(stacks, (uint32_t)(address >> PAGE_SHIFT) | NO_TID, address);
 }
 
 static bool is_wanted(const struct hs_thread_stacks *stacks, const struct hs_maps_line *mapping)
@@ -90,7 +103,9 @@ void hs_thread_stacks__find(struct hs_thread_stacks *stacks, const char *path,
     if (!stacks->wanted_count || stacks->failed)
         return;
     const long fd = hs_system_open(path, O_RDONLY | O_CLOEXEC, 0);
-    stacks->failed = fd < 0;
+    stacks->failed = fd == -ENOENT || fd == -EACCES;
+    if (fd < 0 && !stacks->failed)
+        return; // too many files are open, or the like: what is wanted is searched the next time
     for (long got; fd >= 0 && (got = hs_system_read((int)fd, text + filled, sizeof text - filled)) > 0;) {
         filled += (size_t)got;
         const size_t done = take_lines(stacks, text, filled, found);

@@ -47,11 +47,15 @@ static bool is_go_program(void)
     const ElfW(Phdr) *headers = (const ElfW(Phdr) *)hs_memory__auxiliary(AT_PHDR);
     unsigned long count = headers ? hs_memory__auxiliary(AT_PHNUM) : 0;
     uintptr_t bias = 0;
+    bool is_placed = false; // a loader that was started as the program does not say where it is
     for (unsigned long i = 0; i < count; i++) {
-        if (headers[i].p_type == PT_PHDR)
+        if (headers[i].p_type == PT_PHDR) {
             bias = (uintptr_t)headers - headers[i].p_vaddr;
+            is_placed = true;
+        }
         uintptr_t start = bias + headers[i].p_vaddr;
-        if (headers[i].p_type == PT_NOTE && is_go_note((const ElfW(Nhdr) *)start, start + headers[i].p_memsz))
+        if (is_placed && headers[i].p_type == PT_NOTE &&
+            is_go_note((const ElfW(Nhdr) *)start, start + headers[i].p_memsz))
             return true;
     }
     return false;

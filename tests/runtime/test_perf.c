@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -440,6 +441,38 @@ START_TEST(stacks_are_the_mappings_of_addresses_on_them)
 }
 END_TEST
 
+START_TEST(a_thread_has_its_own_stack_and_that_of_a_coroutine)
+{
+    static struct hs_thread_stacks stacks;
+    ck_assert(hs_thread_stacks__see(&stacks, 1, 0x801000));
+    ck_assert(hs_thread_stacks__see_own(&stacks, 0xa01000));
+    ck_assert(hs_thread_stacks__see_own(&stacks, 0xc01000)); // another thread's
+    find_in(&stacks, "801000-900000 rw-p 00000000 00:00 0 \na00000-b00000 rw-p 00000000 00:00 0 \n"
+                     "c00000-d00000 rw-p 00000000 00:00 0 \n");
+    ck_assert_uint_eq(found_count, 3);
+}
+END_TEST
+
+START_TEST(stacks_wait_until_the_list_can_be_opened)
+{
+    static struct hs_thread_stacks stacks;
+    struct rlimit files, none;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+    none = files;
+    none.rlim_cur = 0;
+    ck_assert(hs_thread_stacks__see(&stacks, 1, 0x801000));
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    found_count = 0;
+    hs_thread_stacks__find(&stacks, "/proc/self/maps", note_found);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+    ck_assert_uint_eq(found_count, 0);
+    ck_assert(!stacks.failed);
+    find_in(&stacks, "801000-900000 rw-p 00000000 00:00 0 \n");
+    ck_assert_uint_eq(found_count, 1);
+    ck_assert_uint_eq(stacks.wanted_count, 0);
+}
+END_TEST
+
 START_TEST(more_stacks_than_are_remembered)
 {
     static struct hs_thread_stacks stacks;
@@ -477,6 +510,8 @@ int main(void)
     tcase_add_test(cases, threads_that_come_back_are_read);
     tcase_add_test(cases, cpu_clocks_are_told_once);
     tcase_add_test(cases, stacks_are_the_mappings_of_addresses_on_them);
+    tcase_add_test(cases, a_thread_has_its_own_stack_and_that_of_a_coroutine);
+    tcase_add_test(cases, stacks_wait_until_the_list_can_be_opened);
     tcase_add_test(cases, more_stacks_than_are_remembered);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

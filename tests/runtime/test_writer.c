@@ -178,6 +178,38 @@ START_TEST(a_lone_sampled_thread_has_no_second_sealer)
 }
 END_TEST
 
+// ---- a forked child's thread
+// ------------------------------------------------------------------------------------------
+
+static unsigned stacks;
+
+static bool count_stack(uintptr_t address)
+{
+    stacks += address != 0;
+    return true;
+}
+
+START_TEST(a_forked_child_tells_its_stack_again)
+{
+    int status;
+    record_one();
+    hs_threads__take_stacks(count_stack);
+    ck_assert_uint_ge(stacks, 1);
+    stacks = 0;
+    hs_threads__take_stacks(count_stack);
+    ck_assert_uint_eq(stacks, 0);
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        hs_threads__reset();
+        hs_threads__take_stacks(count_stack);
+        _exit(stacks == 1 ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 // ---- a process that is stopped
 // ---------------------------------------------------------------------------------------
 
@@ -227,6 +259,7 @@ int main(void)
     tcase_add_checked_fixture(writer, setup, teardown);
     tcase_add_test(writer, sleeps_while_a_thread_waits_and_nothing_is_submitted);
     tcase_add_test(writer, adds_slots_only_where_one_is_missing);
+    tcase_add_test(writer, a_forked_child_tells_its_stack_again);
     suite_add_tcase(suite, writer);
     TCase *sampled = tcase_create("sampled");
     tcase_add_checked_fixture(sampled, setup_sampled, teardown);

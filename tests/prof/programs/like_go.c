@@ -19,7 +19,7 @@ int main(void)
     register long number __asm__("x8") = SYS_exit_group, status __asm__("x0") = 0;
     __asm__ volatile("svc 0" ::"r"(number), "r"(status));
 #elif defined(__arm__)
-    __asm__ volatile("mov r7, %0\nmov r0, #0\nsvc 0" ::"i"(SYS_exit_group) : "r0", "r7");
+    __asm__ volatile("push {r7}\nmov r7, %0\nmov r0, #0\nsvc 0\npop {r7}" ::"i"(SYS_exit_group) : "r0", "memory");
 #elif defined(__mips64)
     register long number __asm__("$2") = SYS_exit_group, status __asm__("$4") = 0;
     __asm__ volatile("syscall" ::"r"(number), "r"(status));
