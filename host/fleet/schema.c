@@ -85,11 +85,26 @@ static int tables_version(struct hs_database *database, unsigned *version, struc
     return failed;
 }
 
-static int make_tables(struct hs_database *database, char *statements, bool modern, struct hs_error *error)
+// The setting that allows dictionaries of numbers, "NAME=1": servers doubt that they are of use. Its name differs since
+// 19.9. Empty: the server knows none.
+static int find_setting(struct hs_database *database, char *setting, size_t size, struct hs_error *error)
 {
-    // Servers doubt that dictionaries of numbers are of use.
-    const char *setting =
-        modern ? "allow_suspicious_low_cardinality_types=1" : "allow_experimental_low_cardinality_type=1";
+    struct hs_buffer answer = {0};
+    int failed = hs_database__ask_server(
+        database,
+        "SELECT name FROM system.settings WHERE name IN ('allow_suspicious_low_cardinality_types', "
+        "'allow_experimental_low_cardinality_type') ORDER BY name DESC LIMIT 1 FORMAT TabSeparated",
+        &answer, error);
+    const char *name = failed ? "" : (const char *)answer.bytes;
+    const int length = (int)strcspn(name, "\n");
+    snprintf(setting, size, "%.*s%s", length, name, length ? "=1" : "");
+    hs_buffer__free(&answer);
+    return failed;
+}
+
+// `setting`: of find_setting.
+static int make_tables(struct hs_database *database, char *statements, const char *setting, struct hs_error *error)
+{
     static const char create[] = "CREATE TABLE ", view[] = "CREATE MATERIALIZED VIEW ";
     char *rest = statements, *end;
     int failed = 0;
@@ -101,7 +116,7 @@ static int make_tables(struct hs_database *database, char *statements, bool mode
         // A run that was ended in the middle is continued.
         if (asprintf(&statement, "%sIF NOT EXISTS %s", head, rest + strlen(head)) < 0)
             return -ENOMEM;
-        failed = hs_database__ask_with(database, setting, statement, error);
+        failed = hs_database__ask_with(database, *setting ? setting : NULL, statement, error);
         free(statement);
     }
     return failed;
@@ -274,7 +289,7 @@ static int end_update(struct hs_database *database, bool modern, struct hs_error
 int hs_fleet_schema__init(struct hs_database *database, unsigned days, bool *made, struct hs_error *error)
 {
     unsigned server, version;
-    char statement[128];
+    char statement[128], setting[64];
     *made = false;
     int failed = server_version(database, &server, error);
     if (!failed)
@@ -289,10 +304,12 @@ int hs_fleet_schema__init(struct hs_database *database, unsigned days, bool *mad
         return hs_error__set(error, ENOMEM, "out of memory");
     snprintf(statement, sizeof(statement), "CREATE DATABASE IF NOT EXISTS %s", hs_database__name(database));
     failed = hs_database__ask_server(database, statement, NULL, error);
+    if (!failed)
+        failed = find_setting(database, setting, sizeof(setting), error);
     if (!failed && version)
         failed = begin_update(database, error);
     if (!failed)
-        failed = make_tables(database, statements, server >= MODERN, error);
+        failed = make_tables(database, statements, setting, error);
     if (!failed && version)
         failed = end_update(database, server >= MODERN, error);
     snprintf(statement, sizeof(statement), "INSERT INTO version SELECT %u, now()", HS_FLEET_SCHEMA);
