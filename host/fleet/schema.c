@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/fleet/schema.h"
 
+#include "host/base/clock.h"
 #include "host/base/text_stream.h"
 
 #include <errno.h>
@@ -8,9 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 // Column codecs exist since 19.1, and T64 since 19.11; TTL of tables since 19.6.
 enum { MODERN = 20 };
+
+enum { INSERTIONS_SECONDS = 600 }; // how long an update waits for those that began before it
 
 // Copies the text of a piece between << and >>, with {days} replaced.
 static void put_modern(FILE *out, const char *text, size_t length, unsigned days)
@@ -245,6 +249,42 @@ static int put_rollups_away(struct hs_database *database, bool modern, struct hs
     return failed ? failed : hs_database__ask(database, "DROP TABLE IF EXISTS session_total", NULL, error);
 }
 
+// Insertions into `state` that have run for so many seconds, in any database: servers do not say in which.
+static int count_insertions(struct hs_database *database, double seconds, uint64_t *count, struct hs_error *error)
+{
+    char statement[256];
+    struct hs_buffer answer = {0};
+    snprintf(statement, sizeof(statement),
+             "SELECT count() FROM system.processes WHERE query LIKE 'INSERT INTO state%%' AND elapsed >= %.3f FORMAT "
+             "TabSeparated",
+             seconds);
+    int failed = hs_database__ask_server(database, statement, &answer, error);
+    if (!failed)
+        *count = strtoull((const char *)answer.bytes, NULL, 10);
+    hs_buffer__free(&answer);
+    return failed;
+}
+
+// Insertions that began before `state` was closed do not know that it is.
+static int await_insertions(struct hs_database *database, struct hs_error *error)
+{
+    const struct timespec step = {.tv_nsec = 100000000};
+    const uint64_t closed = hs_clock__now();
+    for (;;) {
+        const double passed = (double)(hs_clock__now() - closed) / HS_SECOND;
+        uint64_t count = 0;
+        int failed = count_insertions(database, passed, &count, error);
+        if (failed || !count)
+            return failed;
+        if (passed >= INSERTIONS_SECONDS)
+            return hs_error__set(error, ETIMEDOUT,
+                                 "%s: %" PRIu64 " INSERT INTO state that began before the update did not end in %d s; no "
+                                 "row was moved. End them (see system.processes) and run 'heapsonde fleet init' again",
+                                 hs_database__address(database), count, INSERTIONS_SECONDS);
+        nanosleep(&step, NULL);
+    }
+}
+
 // While the view that fills `sample` is replaced, nothing may be inserted into `state`: it would be lost.
 static int close_state(struct hs_database *database, struct hs_error *error)
 {
@@ -258,6 +298,8 @@ static int close_state(struct hs_database *database, struct hs_error *error)
                               "CREATE MATERIALIZED VIEW IF NOT EXISTS closed_for_update ENGINE = Null AS SELECT "
                               "throwIf(toString(session) != '') AS refused FROM state",
                               NULL, error);
+    if (!failed)
+        failed = await_insertions(database, error);
     return failed ? failed : hs_database__ask(database, "DROP TABLE IF EXISTS sample_of_state", NULL, error);
 }
 
