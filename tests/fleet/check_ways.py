@@ -12,7 +12,8 @@ import urllib.parse
 import urllib.request
 
 import check_fleet as fleet
-from check_fleet import COMMAND, GROWER, SHIM, Database, Device, Gather, asked, expect, in_use, lost, run, work
+from check_fleet import COMMAND, GROWER, SHIM, Database, Device, asked, expect, in_use, lost, run, work
+from check_gathered import Gather
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'gather'))
 import harness  # noqa: E402
