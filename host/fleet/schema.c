@@ -278,7 +278,8 @@ static int await_insertions(struct hs_database *database, struct hs_error *error
             return failed;
         if (passed >= INSERTIONS_SECONDS)
             return hs_error__set(error, ETIMEDOUT,
-                                 "%s: %" PRIu64 " INSERT INTO state that began before the update did not end in %d s; no "
+                                 "%s: %" PRIu64
+                                 " INSERT INTO state that began before the update did not end in %d s; no "
                                  "row was moved. End them (see system.processes) and run 'heapsonde fleet init' again",
                                  hs_database__address(database), count, INSERTIONS_SECONDS);
         nanosleep(&step, NULL);
