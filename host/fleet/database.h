@@ -35,7 +35,7 @@ bool hs_database__is_cancelled(const struct hs_database *database);
 int hs_database__ask(struct hs_database *database, const char *statement, struct hs_buffer *answer,
                      struct hs_error *error);
 
-// The same with a setting of the server, "NAME=VALUE".
+// The same with a setting of the server, "NAME=VALUE", or NULL.
 int hs_database__ask_with(struct hs_database *database, const char *setting, const char *statement,
                           struct hs_error *error);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/fleet/schema.h"
 
+#include "host/base/clock.h"
 #include "host/base/text_stream.h"
 
 #include <errno.h>
@@ -8,9 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 // Column codecs exist since 19.1, and T64 since 19.11; TTL of tables since 19.6.
 enum { MODERN = 20 };
+
+enum { INSERTIONS_SECONDS = 600 }; // how long an update waits for those that began before it
 
 // Copies the text of a piece between << and >>, with {days} replaced.
 static void put_modern(FILE *out, const char *text, size_t length, unsigned days)
@@ -85,11 +89,26 @@ static int tables_version(struct hs_database *database, unsigned *version, struc
     return failed;
 }
 
-static int make_tables(struct hs_database *database, char *statements, bool modern, struct hs_error *error)
+// The setting that allows dictionaries of numbers, "NAME=1": servers doubt that they are of use. Its name differs since
+// 19.9. Empty: the server knows none.
+static int find_setting(struct hs_database *database, char *setting, size_t size, struct hs_error *error)
 {
-    // Servers doubt that dictionaries of numbers are of use.
-    const char *setting =
-        modern ? "allow_suspicious_low_cardinality_types=1" : "allow_experimental_low_cardinality_type=1";
+    struct hs_buffer answer = {0};
+    int failed = hs_database__ask_server(
+        database,
+        "SELECT name FROM system.settings WHERE name IN ('allow_suspicious_low_cardinality_types', "
+        "'allow_experimental_low_cardinality_type') ORDER BY name DESC LIMIT 1 FORMAT TabSeparated",
+        &answer, error);
+    const char *name = failed ? "" : (const char *)answer.bytes;
+    const int length = (int)strcspn(name, "\n");
+    snprintf(setting, size, "%.*s%s", length, name, length ? "=1" : "");
+    hs_buffer__free(&answer);
+    return failed;
+}
+
+// `setting`: of find_setting.
+static int make_tables(struct hs_database *database, char *statements, const char *setting, struct hs_error *error)
+{
     static const char create[] = "CREATE TABLE ", view[] = "CREATE MATERIALIZED VIEW ";
     char *rest = statements, *end;
     int failed = 0;
@@ -101,7 +120,7 @@ static int make_tables(struct hs_database *database, char *statements, bool mode
         // A run that was ended in the middle is continued.
         if (asprintf(&statement, "%sIF NOT EXISTS %s", head, rest + strlen(head)) < 0)
             return -ENOMEM;
-        failed = hs_database__ask_with(database, setting, statement, error);
+        failed = hs_database__ask_with(database, *setting ? setting : NULL, statement, error);
         free(statement);
     }
     return failed;
@@ -230,6 +249,43 @@ static int put_rollups_away(struct hs_database *database, bool modern, struct hs
     return failed ? failed : hs_database__ask(database, "DROP TABLE IF EXISTS session_total", NULL, error);
 }
 
+// Insertions into `state` that have run for so many seconds, in any database: servers do not say in which.
+static int count_insertions(struct hs_database *database, double seconds, uint64_t *count, struct hs_error *error)
+{
+    char statement[256];
+    struct hs_buffer answer = {0};
+    snprintf(statement, sizeof(statement),
+             "SELECT count() FROM system.processes WHERE query LIKE 'INSERT INTO state%%' AND elapsed >= %.3f FORMAT "
+             "TabSeparated",
+             seconds);
+    int failed = hs_database__ask_server(database, statement, &answer, error);
+    if (!failed)
+        *count = strtoull((const char *)answer.bytes, NULL, 10);
+    hs_buffer__free(&answer);
+    return failed;
+}
+
+// Insertions that began before `state` was closed do not know that it is.
+static int await_insertions(struct hs_database *database, struct hs_error *error)
+{
+    const struct timespec step = {.tv_nsec = 100000000};
+    const uint64_t closed = hs_clock__now();
+    for (;;) {
+        const double passed = (double)(hs_clock__now() - closed) / HS_SECOND;
+        uint64_t count = 0;
+        int failed = count_insertions(database, passed, &count, error);
+        if (failed || !count)
+            return failed;
+        if (passed >= INSERTIONS_SECONDS)
+            return hs_error__set(error, ETIMEDOUT,
+                                 "%s: %" PRIu64
+                                 " INSERT INTO state that began before the update did not end in %d s; no "
+                                 "row was moved. End them (see system.processes) and run 'heapsonde fleet init' again",
+                                 hs_database__address(database), count, INSERTIONS_SECONDS);
+        nanosleep(&step, NULL);
+    }
+}
+
 // While the view that fills `sample` is replaced, nothing may be inserted into `state`: it would be lost.
 static int close_state(struct hs_database *database, struct hs_error *error)
 {
@@ -243,6 +299,8 @@ static int close_state(struct hs_database *database, struct hs_error *error)
                               "CREATE MATERIALIZED VIEW IF NOT EXISTS closed_for_update ENGINE = Null AS SELECT "
                               "throwIf(toString(session) != '') AS refused FROM state",
                               NULL, error);
+    if (!failed)
+        failed = await_insertions(database, error);
     return failed ? failed : hs_database__ask(database, "DROP TABLE IF EXISTS sample_of_state", NULL, error);
 }
 
@@ -274,7 +332,7 @@ static int end_update(struct hs_database *database, bool modern, struct hs_error
 int hs_fleet_schema__init(struct hs_database *database, unsigned days, bool *made, struct hs_error *error)
 {
     unsigned server, version;
-    char statement[128];
+    char statement[128], setting[64];
     *made = false;
     int failed = server_version(database, &server, error);
     if (!failed)
@@ -289,10 +347,12 @@ int hs_fleet_schema__init(struct hs_database *database, unsigned days, bool *mad
         return hs_error__set(error, ENOMEM, "out of memory");
     snprintf(statement, sizeof(statement), "CREATE DATABASE IF NOT EXISTS %s", hs_database__name(database));
     failed = hs_database__ask_server(database, statement, NULL, error);
+    if (!failed)
+        failed = find_setting(database, setting, sizeof(setting), error);
     if (!failed && version)
         failed = begin_update(database, error);
     if (!failed)
-        failed = make_tables(database, statements, server >= MODERN, error);
+        failed = make_tables(database, statements, setting, error);
     if (!failed && version)
         failed = end_update(database, server >= MODERN, error);
     snprintf(statement, sizeof(statement), "INSERT INTO version SELECT %u, now()", HS_FLEET_SCHEMA);

@@ -12,7 +12,8 @@ import urllib.parse
 import urllib.request
 
 import check_fleet as fleet
-from check_fleet import COMMAND, GROWER, SHIM, Database, Device, Gather, asked, expect, in_use, lost, run, work
+from check_fleet import COMMAND, GROWER, SHIM, Database, Device, asked, expect, in_use, lost, run, work
+from check_gathered import Gather
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'gather'))
 import harness  # noqa: E402
@@ -22,6 +23,8 @@ NOWHERE, FULL, MEMORY, INSIDE, BEHIND = 'no connection', 'disk full', 'no memory
 WORDS = {FULL: b'Code: 243, e.displayText() = DB::Exception: Cannot reserve 1.00 MiB, not enough space',
          MEMORY: b'Code: 241, e.displayText() = DB::Exception: Memory limit (total) exceeded'}
 
+BEGUN = 1 << 20  # bytes of an insertion; servers look at the first 256 KiB before they begin
+
 
 class Way(http.server.ThreadingHTTPServer):
     """To a database, with what is to go wrong with the next insertions: None lets one pass."""
@@ -30,6 +33,7 @@ class Way(http.server.ThreadingHTTPServer):
     def __init__(self, database):
         super().__init__(('127.0.0.1', 0), Traveller)
         self.database, self.wrong, self.always, self.lock = database, [], None, threading.Lock()
+        self.statements, self.instead = [], {}  # what passed; answers to statements with a word, which do not pass
         self.address = f'clickhouse://127.0.0.1:{self.server_address[1]}/fleet'
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -52,7 +56,9 @@ class Traveller(http.server.BaseHTTPRequestHandler):
             self.send_half(self.rfile.read(length))
             return
         body = self.rfile.read(length)
-        status, answer = (500, WORDS[wrong]) if wrong in WORDS else self.forward(body)
+        self.server.statements.append(body)
+        own = [answer for word, answer in self.server.instead.items() if word in body]
+        status, answer = (200, own[0]) if own else (500, WORDS[wrong]) if wrong in WORDS else self.forward(body)
         if wrong == BEHIND:
             return
         self.send_response(status)
@@ -116,10 +122,9 @@ def broken():
     gather = Gather(way, 'traces')
     path = recorded_by(gather, 'gw-1')
     expect('sent later' in gather.stop(), 'it says so')
-    way.always = None
     for wrong in (NOWHERE, FULL, MEMORY, INSIDE, BEHIND):
         for place in range(3):
-            way.wrong = [None] * place + [wrong]
+            way.wrong, way.always = [None] * place, wrong  # a second try before gather is killed fails, too
             gather = Gather(way, 'traces')
             while 'sent later' not in gather.said():
                 expect(gather.process.poll() is None, gather.said())
@@ -128,7 +133,7 @@ def broken():
             expect(wrong not in WORDS or WORDS[wrong].decode()[:9] in said, f'{wrong}: {said}')
             gather.process.kill()
             gather.process.wait()
-    way.wrong = [BEHIND, None, INSIDE]
+    way.wrong, way.always = [BEHIND, None, INSIDE], None
     gather = Gather(way, 'traces')
     while 'accepts rows again' not in gather.said():
         time.sleep(0.05)
@@ -164,6 +169,7 @@ def brokered():
     push = harness.Process([COMMAND, 'push', *broker.gather_options('--device', 'gw-7', '--label', 'firmware=1.5', '--follow', path)])
     for _ in range(3):
         do('l')
+    rounds = 3
 
     def in_database():
         return sum(row['in_use_bytes'] for row in asked('devices', database.address, '--device', 'gw-7'))
@@ -175,8 +181,11 @@ def brokered():
     while in_database() < 1200000 or not any(float(line.split()[-1]) >= 1200000 for line in in_metrics()):
         expect(gather.process.poll() is None and push.process.poll() is None, f'{gather.complaints()} {push.complaints()}')
         do('l')  # A tick is known to be whole when the next one comes.
+        rounds += 1
         time.sleep(0.5)
     expect('gw-7' in in_metrics()[0], f'{in_metrics()}')
+    for _ in range(rounds):  # It grows after the first tick, however late that was.
+        do('l')
     program.stdin.close()
     expect(program.wait() == 0, 'the program ends')
     expect(push.finish() == 0, push.complaints())
@@ -185,6 +194,43 @@ def brokered():
     row, = asked('growth', database.address)
     expect((row['firmware'], row['grown_devices']) == ('1.5', 1), f'{row}')
     expect(gather.complaints() == '', gather.complaints())
+
+
+def awaited():
+    """An update of the tables waits for an insertion that began before it, and no row is lost."""
+    database = Database()
+    way = Way(database)
+    # The setting for dictionaries of numbers has the name that the server says.
+    way.instead[b'system.settings'] = b'allow_suspicious_low_cardinality_types\n'
+    text = run('fleet', 'init', way.address, status=1)
+    expect('allow_suspicious_low_cardinality_types' in text, text)
+    way.instead.clear()
+    run('fleet', 'init', way.address)
+    insert = 'INSERT INTO state (stack, session, time, age, in_use_bytes, in_use_count, allocated_bytes, allocated_count)'
+    database.ask(f'{insert} SELECT 4, 4, now(), 4, 4, 4, 4, 4')
+    fleet.make_4(database, *fleet.old_statements(4))
+    row = b'5\t5\t1000000000\t5\t5\t5\t5\t5\n'
+    body = f'{insert} FORMAT TabSeparated\n'.encode() + row * (BEGUN // len(row) + 1)
+    insertion = http.client.HTTPConnection('127.0.0.1', database.port)
+    insertion.putrequest('POST', '/?database=fleet')
+    insertion.putheader('Content-Length', str(len(body) + len(row)))
+    insertion.endheaders()
+    insertion.send(body)
+    while database.ask("SELECT count() FROM system.processes WHERE query LIKE 'INSERT INTO state%'") == '0':
+        time.sleep(0.05)
+    way.statements.clear()
+    update = subprocess.Popen([COMMAND, 'fleet', 'init', way.address], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    fleet.started.append(update)
+    while sum(b'system.processes' in statement for statement in way.statements) < 3:
+        expect(update.poll() is None, 'it is over')
+        expect(not any(b'sample_of_state' in statement for statement in way.statements), f'{way.statements}')
+        time.sleep(0.05)
+    insertion.send(row)
+    answer = insertion.getresponse()
+    expect(answer.status == 200, f'{answer.read()}')
+    said, _ = update.communicate()
+    expect(update.returncode == 0, said)
+    expect(database.ask('SELECT stack, count() FROM sample FINAL GROUP BY stack ORDER BY stack') == '4\t1\n5\t1', 'the rows are there')
 
 
 def end():
@@ -197,6 +243,6 @@ def end():
 
 if __name__ == '__main__':
     try:
-        fleet.main({'broken': broken, 'brokered': brokered})
+        fleet.main({'broken': broken, 'brokered': brokered, 'awaited': awaited})
     finally:
         end()

@@ -312,7 +312,7 @@ class Silent(http.server.ThreadingHTTPServer):
 
 class Rolling(Silent):
     """A database with an old rollup, in which a new one takes long."""
-    ANSWERS = {'SELECT count() FROM system.tables': '1', 'SELECT max(version)': '4', 'SELECT toUInt32(now())': '9999\t9999\t1\t1', 'SELECT greatest': '9999\t1',
+    ANSWERS = {'SELECT count() FROM system.tables': '1', 'SELECT max(version)': '5', 'SELECT toUInt32(now())': '9999\t9999\t1\t1', 'SELECT greatest': '9999\t1',
                'SELECT app': '', 'INSERT INTO growth': None}
 
     def answer(self, statement):

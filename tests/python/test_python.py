@@ -68,7 +68,8 @@ class Recorded(unittest.TestCase):
 
     def stacks(self, process):
         """Of blocks, by size: the frames of run-time code, innermost first."""
-        (trace,) = glob.glob(os.path.join(self.folder, f"t.*{process}*.dat"))
+        traces = glob.glob(os.path.join(self.folder, "t.*.dat"))
+        (trace,) = [trace for trace in traces if re.search(rf"\.{process}\.", os.path.basename(trace))]
         frames, found = {}, {}
         for line in self.ran(COMMAND, "export", "--format", "jsonl", "--size-min", "100000", trace).splitlines():
             entry = json.loads(line)
