@@ -546,10 +546,10 @@ const struct hs_command hs_command_run = {
     .description =
         "Runs the program with its standard streams unchanged, records every allocation into a trace, and "
         "prints a summary at the end. If PROGRAM is env, nice, timeout, setsid, chrt, nohup, ionice, "
-         "taskset, time, stdbuf, setpriv, prlimit, unshare, choom or linux64, or a dynamic loader, the program that "
-         "it starts is recorded. QEMU's user mode runs a program for another machine. The exit status is the program's; "
-         "if that is 0 and a condition of --fail-if holds, it is 3. SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1 and "
-         "SIGUSR2 are passed on to the program.",
+        "taskset, time, stdbuf, setpriv, prlimit, unshare, choom or linux64, or a dynamic loader, the program that "
+        "it starts is recorded. QEMU's user mode runs a program for another machine. The exit status is the program's; "
+        "if that is 0 and a condition of --fail-if holds, it is 3. SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1 and "
+        "SIGUSR2 are passed on to the program.",
     .operand = HS_OPERAND_PROGRAM,
     .least_operands = 1,
     .most_operands = -1,
