@@ -4,9 +4,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define LITTLE     ((uint64_t)4 << 20)
-#define LIVE_LEAST ((uint64_t)12 << 20)
-#define LIVE_TIMES 16 // recordings of programs have less than one for each byte
+#define LITTLE      ((uint64_t)4 << 20)
+#define LITTLE_TEXT ((uint64_t)16 << 20)
+#define LIVE_LEAST  ((uint64_t)12 << 20)
+#define LIVE_TIMES  16 // recordings of programs have less than one for each byte
 
 static uint64_t most;
 static bool given;
@@ -44,6 +45,12 @@ uint64_t hs_memory__unpacked(uint64_t packed, unsigned times)
     if (packed < LITTLE / times)
         return LITTLE;
     return packed < UINT64_MAX / times ? packed * times : UINT64_MAX;
+}
+
+uint64_t hs_memory__unpacked_text(uint64_t packed, unsigned times)
+{
+    uint64_t bytes = hs_memory__unpacked(packed, times);
+    return given || bytes > LITTLE_TEXT ? bytes : LITTLE_TEXT;
 }
 
 uint64_t hs_memory__live_blocks(uint64_t packed)

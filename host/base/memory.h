@@ -27,6 +27,9 @@ uint64_t hs_memory__most(void);
 // that is small on any machine. If the user gave a limit, only that applies.
 uint64_t hs_memory__unpacked(uint64_t packed, unsigned times);
 
+// The same for texts, of which much is repeated: at least 16 MiB.
+uint64_t hs_memory__unpacked_text(uint64_t packed, unsigned times);
+
 // The number of blocks that may be live at once in a recording of so many bytes. Each takes 50 to 90 bytes.
 uint64_t hs_memory__live_blocks(uint64_t packed);
 

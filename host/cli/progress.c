@@ -28,7 +28,11 @@ void hs_progress__update(void *context, uint64_t done, uint64_t total)
     progress->last_ns = now;
     progress->shown = true;
     uint64_t rate = (uint64_t)((double)done * 1e9 / (double)passed);
-    fprintf(stderr, "\r\033[K%s: %s, %s%s", progress->what, hs_text__percent(done, total).text,
+    // Without a total there is no percentage.
+    fprintf(stderr, "\r\033[K%s: %s, %s%s", progress->what,
+            total             ? hs_text__percent(done, total).text
+            : progress->bytes ? hs_text__bytes(done).text
+                              : hs_text__count(done).text,
             progress->bytes ? hs_text__bytes(rate).text : hs_text__count(rate).text,
             progress->bytes ? "/s" : " per second");
     fflush(stderr);

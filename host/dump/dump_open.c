@@ -15,7 +15,7 @@
 #define LARGEST_UNPACKED ((size_t)1 << 30)
 #define LARGEST_PIPED    ((size_t)1 << 30)
 #define SNIFFED          4096
-#define TIMES_UNPACKED   32 // what programs write stays below twenty
+#define TIMES_UNPACKED   32 // most of what programs write stays below twenty
 
 // ---- contents ------------------------------------------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ static int read_contents(struct hs_dump_builder *builder, const uint8_t *bytes, 
     if (is_packed(bytes, length)) {
         uint8_t *unpacked = NULL;
         size_t count = 0;
-        uint64_t sane = hs_memory__unpacked(length, TIMES_UNPACKED);
+        uint64_t sane = hs_memory__unpacked_text(length, TIMES_UNPACKED);
         int result = unpack(bytes, length, sane < largest ? (size_t)sane : largest, &unpacked, &count, &cut);
         if (dump->bytes && dump->mapped)
             munmap(dump->bytes, dump->byte_count);

@@ -239,6 +239,8 @@ START_TEST(test_bombs)
     static const char *const files[] = {"string.pb.gz", "stack.pb.gz"};
     for (size_t i = 0; i < 2; i++)
         expect_complaint(1, text("report %s", files[i]), "unpacks to more than heapsonde reads; --memory SIZE allows");
+    // Stacks repeat each other.
+    shell("yes 'main;parse;load 1' | head -n 600000 | gzip >stacks.gz && $HEAPSONDE report stacks.gz");
     shell("$HEAPSONDE report --memory 512M string.pb.gz");
     if (HS_MEMORY_IS_LIMITED)
         expect_complaint(1, "report --memory 512M stack.pb.gz",

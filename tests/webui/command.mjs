@@ -50,7 +50,7 @@ export function commands({ view, inFolder, browser }) {
       const hasForm = async () => {
         await settled(page);
         while (!await form.count()) {
-          await page.getByRole("button", { name: "Ask again" }).click();
+          await page.getByRole("button", { name: /^(Ask again|Retry)$/ }).first().click({ timeout: 5000 }).catch(() => {});
           await settled(page);
         }
       };

@@ -51,7 +51,7 @@ export function devices({ inFolder, browser }) {
           await form.or(again).waitFor();
           if (await form.count())
             return;
-          await again.click();
+          await again.first().click({ timeout: 5000 }).catch(() => {});
           await settled(page);
         }
       };

@@ -73,10 +73,16 @@ function Heap({ route, summary }: ViewProps) {
       <Pane answer={answer} path={path} empty={(data) => data.end > data.start ? undefined : <p class="empty">No block matches.</p>}>
         {(data) => {
           const span = data.end - data.start, address16 = (value: number): string => "0x" + value.toString(16);
-          const blocksOf = (from: string, to: string): Route => toView(route, "blocks", { address_min: from, address_max: to, lifetime: filter ? undefined : "only_leaked" });
+          const blocksOf = (from: string, to: string): Route => toView(route, "blocks", { address_min: from, address_max: to, ...(filter ? {} : { lifetime: "only_leaked" }) });
           const pieceAt = (event: MouseEvent): Route => {
             const box = (event.currentTarget as Element).getBoundingClientRect(), i = Math.min(data.used.length - 1, Math.floor((event.clientX - box.left) / box.width * data.used.length));
-            return blocksOf(address16(data.start + i * data.piece), address16(data.start + (i + 1) * data.piece - 1));
+            // The filter takes the blocks that begin in a range. The block that covers a piece begins before the full pieces in front of it.
+            let first = i;
+            while (first > 0 && data.used[first - 1]! >= data.piece)
+              first--;
+            if (first > 0 && data.used[first - 1])
+              first--;
+            return blocksOf(address16(data.start + first * data.piece), address16(data.start + (i + 1) * data.piece - 1));
           };
           return <>
             <p data-used={data.used_size}><b>{data.is_main_heap ? "Main heap" : "The region with most blocks"}</b>{filter ? ", of what matches" : ", at the end"}: spans {bytes(span)}, blocks take {bytes(data.used_size)},

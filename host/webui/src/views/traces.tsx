@@ -33,8 +33,8 @@ export function TracesView({ answer, route }: { answer: Answer<ListRow[]>; route
           const ready = rows.filter((row) => !row.progress), reading = rows.filter((row) => row.progress);
           return <>
             {reading.map((row) => <p key={row.path} class="reading">reading {baseName(row.path)}{" "}
-              <progress max={row.progress!.total || 1} value={row.progress!.done} aria-label={`reading ${baseName(row.path)}`} />{" "}
-              {row.progress!.total ? `${bytes(row.progress!.done)} of ${bytes(row.progress!.total)}` : "waiting for the others"}</p>)}
+              <progress max={row.progress!.total || 1} value={row.progress!.total ? row.progress!.done : undefined} aria-label={`reading ${baseName(row.path)}`} />{" "}
+              {row.progress!.total ? `${bytes(row.progress!.done)} of ${bytes(row.progress!.total)}` : row.progress!.done ? `${bytes(row.progress!.done)} read` : "waiting for the others"}</p>)}
             {ready.length > 0 && <PlainTable<ListRow> route={route} label="Traces" id="traces" rows={ready} sort="-Started" keyOf={(row) => row.id} data={(row) => ({ "data-id": row.id })} columns={COLUMNS} />}
           </>;
         }}
