@@ -152,7 +152,13 @@ export function wishes({ page, view, programs, inFolder, browser, shim }) {
     await page.mouse.click(box.x + (fullest + 0.5) / map.used.length * box.width, box.y + box.height / 2);
     await page.waitForSelector(".view-blocks .table tbody tr:not(.space)");
     await settled(page);
-    const from = map.start + fullest * map.piece, to = from + map.piece - 1, asked = `allocations?lifetime=only_leaked&address_min=0x${from.toString(16)}&address_max=0x${to.toString(16)}`;
+    // The block that covers the piece may begin before the full pieces in front of it.
+    let first = fullest;
+    while (first > 0 && map.used[first - 1] >= map.piece)
+      first--;
+    if (first > 0 && map.used[first - 1])
+      first--;
+    const from = map.start + first * map.piece, to = map.start + (fullest + 1) * map.piece - 1, asked = `allocations?lifetime=only_leaked&address_min=0x${from.toString(16)}&address_max=0x${to.toString(16)}`;
     const { total_count: blocks, allocations } = await data(asked + "&count=1");
     assert.ok(blocks > 0 && allocations.length);
     assert.match(await page.locator(".table .foot").innerText(), new RegExp(`of ${blocks}\\b`));
