@@ -128,6 +128,19 @@ static HS_COLD int step_by_cfi_row(struct hs_full_walk *walk, const struct hs_fo
     return next.values[HS_DWARF_PC] ? HS_STEP_MORE : HS_END_ROOT;
 }
 
+#ifdef HS_SIGNAL_FP_KEPT
+HS_COLD unsigned hs_full_step__fp_register(uintptr_t pc)
+{
+    const uint8_t *code = (const uint8_t *)(hs_code_at(pc) & ~(uintptr_t)1);
+    struct hs_module module;
+    struct hs_range text;
+    if (!(pc & 1) || !hs_module_find((uintptr_t)code, &module) || module.anonymous ||
+        !hs_module_segment(&module, code, &text) || code < text.start + 2 || text.end - code < 4)
+        return HS_DWARF_FP;
+    return hs_signal_fp_register(code);
+}
+#endif
+
 static int step_over_signal(struct hs_full_walk *walk, uint32_t context_from_sp)
 {
     uintptr_t context = walk->registers.values[HS_DWARF_SP] + context_from_sp;
@@ -140,6 +153,10 @@ static int step_over_signal(struct hs_full_walk *walk, uint32_t context_from_sp)
     if (!hs_words_read(&walk->memory, context + HS_SIGNAL_CPSR_PLACE, &cpsr))
         return HS_END_BAD_STACK;
     next.values[HS_DWARF_PC] |= cpsr >> 5 & 1;
+#endif
+#ifdef HS_SIGNAL_FP_KEPT
+    if (HS_DWARF_FP == 7)
+        next.values[HS_DWARF_FP] = next.values[hs_full_step__fp_register(next.values[HS_DWARF_PC])];
 #endif
     walk->registers = next;
     walk->exact = true;

@@ -31,6 +31,10 @@ static inline void hs_full_start__clear(struct hs_full_start *full)
 #pragma GCC visibility push(hidden)
 // Goes on to the caller. HS_STEP_MORE, or the enum hs_end that ends the walk.
 int hs_full_step(struct hs_full_walk *walk);
+
+// The number of the register that has the frame pointer of the code that was interrupted at `pc`, which may be
+// anything.
+unsigned hs_full_step__fp_register(uintptr_t pc);
 #pragma GCC visibility pop
 
 #endif

@@ -116,6 +116,10 @@ HS_COLD int hs_step_signal(struct hs_walk *walk, uintptr_t context)
         return HS_END_BAD_STACK;
     next.pc |= cpsr >> 5 & 1;
 #endif
+#ifdef HS_SIGNAL_FP_KEPT
+    if (HS_DWARF_FP == 7 && !read_signal_register(&next, context, hs_full_step__fp_register(next.pc), &next.fp))
+        return HS_END_BAD_STACK;
+#endif
     next.exact = true;
     *walk = next;
     return HS_STEP_MORE;

@@ -53,8 +53,8 @@ START_TEST(test_the_table_is_what_the_library_reads)
     size_t length, count = 0, in_table = 0;
     char *source = read_file(text("%s/../../runtime/config.c", folder), &length);
     char name[64], kind[64];
-    for (char *at = source; (at = strstr(at, "\n    {\"")); at++) {
-        ck_assert_int_eq(sscanf(at, " {\"%63[A-Z0-9_]\", OPTION_%63[A-Z_]", name, kind), 2);
+    for (char *at = source; (at = strstr(at, "\n    OPTION(")); at++) {
+        ck_assert_int_eq(sscanf(at, " OPTION(%63[A-Z0-9_], %63[A-Z_]", name, kind), 2);
         const struct hs_variable *variable = hs_variable__find(name, strlen(name));
         ck_assert_msg(variable != NULL, "%s", name);
         bool is_address = variable->kind == HS_VARIABLE_ADDRESS && !strcmp(kind, "TEXT");
