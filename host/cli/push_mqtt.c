@@ -105,7 +105,8 @@ static int add(struct push_mqtt *push, const char *path, bool say)
     struct hs_error error;
     struct hs_sent_trace *trace;
     int failed = hs_sent_trace__open(&trace, path, push->device, push->labels, &error);
-    if (failed && (say || failed != -EBADMSG)) {
+    bool may_become_one = failed == -EBADMSG || failed == -ENODATA;
+    if (failed && (!may_become_one || (say && !(push->follow && failed == -ENODATA)))) {
         hs_complain(push->arguments->command, "%s", error.message);
         remember(push, path, UNREADABLE, -1);
     }
@@ -153,8 +154,10 @@ static int look(struct push_mqtt *push, uint64_t now)
     push->looked = now;
     const char *path = push->arguments->operands[0];
     int status = push->is_folder ? look_into(push, path) : 0;
-    if (push->awaited)
-        push->awaited = add(push, path, false) == -EBADMSG;
+    if (push->awaited) {
+        int failed = add(push, path, false);
+        push->awaited = failed == -EBADMSG || failed == -ENODATA;
+    }
     for (struct hs_sent_trace *trace = push->traces; trace; trace = trace->next)
         hs_sent_trace__look(trace, now);
     return status;
@@ -361,7 +364,15 @@ static int prepare(struct push_mqtt *push, struct hs_broker_options *options)
     push->is_folder = !stat(path, &status) && S_ISDIR(status.st_mode);
     if (!push->answers)
         return HS_EXIT_FAILURE;
-    return push->is_folder || !add(push, path, true) ? 0 : HS_EXIT_FAILURE;
+    if (push->is_folder)
+        return 0;
+    failed = add(push, path, true);
+    if (failed == -ENODATA && push->follow) {
+        hs_complain(push->arguments->command, "%s has no whole header yet; waiting for it", path);
+        push->awaited = true;
+        return 0;
+    }
+    return failed ? HS_EXIT_FAILURE : 0;
 }
 
 static void free_all(struct push_mqtt *push)

@@ -21,7 +21,8 @@ struct hs_sent_trace {
     uint64_t quiet_size, quiet_since;
 };
 
-// `device` and `labels` (A=B,C=D) are what the gatherer is told. 0, or a negative errno; -EBADMSG: it is no trace.
+// `device` and `labels` (A=B,C=D) are what the gatherer is told. 0, or a negative errno; -EBADMSG: it is no trace;
+// -ENODATA: its header is not whole, so it may become one.
 int hs_sent_trace__open(struct hs_sent_trace **trace, const char *path, const char *device, const char *labels,
                         struct hs_error *error);
 void hs_sent_trace__close(struct hs_sent_trace *trace);

@@ -276,6 +276,28 @@ def mqtt_folder():
            sorted([later.content, content_of(TRACE)]), 'not the same')
 
 
+def mqtt_begins():
+    """A file whose process has not written its header yet is waited for with --follow, and refused without."""
+    broker = Broker()
+    gather = gather_from(broker)
+    path = os.path.join(work, 'begins.dat')
+    with open(path, 'wb'):
+        pass
+    early = push(broker, path)
+    expect(early.finish() == 1 and 'has no whole header' in early.complaints(), early.complaints())
+    pushed = push(broker, path, '--follow')
+    while 'waiting for it' not in pushed.complaints():
+        expect(pushed.process.poll() is None, pushed.complaints())
+        time.sleep(0.05)
+    growing = Growing('begins.dat')
+    growing.grow()
+    growing.end()
+    pushed.wait_for(lambda line: line.startswith('begins.dat: sent'))
+    expect(pushed.finish() == 0, pushed.complaints())
+    gather.stop()
+    expect([content_of(os.path.join(gather.folder, name)) for name in gather.traces()] == [growing.content], 'not the same')
+
+
 def wait_for_traces(gather, contents):
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
