@@ -32,9 +32,9 @@ static bool next_slot(struct journal *journal)
 {
     if (journal->slot) {
         flush(journal);
-        hs_writer__notify();
+        hs_slot_source__notify();
     }
-    journal->slot = hs_writer__take_slot(HS_SLOT_META, 0, hs_clock__now());
+    journal->slot = hs_slot_source__take(HS_SLOT_META, 0, hs_clock__now());
     if (!journal->slot)
         return false;
     if (journal == &others)

@@ -507,7 +507,7 @@ void hs_process__forbid(uint32_t forbidden, bool all_threads)
         return;
     hs_process__sync();
     uint32_t needed = HS_FORBIDDEN_MEMORY;
-    if (all_threads || !hs_writer__thread())
+    if (all_threads || !hs_slot_source__writer_thread())
         needed |= HS_FORBIDDEN_WRITING;
     if (all_threads)
         needed |= HS_FORBIDDEN_OTHERS;

@@ -53,7 +53,7 @@ bool hs_seal__prepare(void)
 // Threads of the program want the processor that coding takes, now or a moment ago.
 static bool is_busy(struct hs_sealer *sealer)
 {
-    if (!hs_writer__thread())
+    if (!hs_slot_source__writer_thread())
         return true;
     if (sealer->busy_for)
         sealer->busy_for--;

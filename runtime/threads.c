@@ -77,7 +77,7 @@ void hs_threads__collect_dead(void)
         if (tid != 0 && tid != HS_THREAD_TAKEN && has_ended(tid))
             retire(thread, tid);
     }
-    hs_writer__notify();
+    hs_slot_source__notify();
 }
 
 static void collect_dead_sometimes(void)
@@ -207,8 +207,8 @@ bool hs_thread__next_slot(struct hs_thread *thread, uint64_t now)
     bool filled = thread->slot != NULL;
     hs_thread__flush(thread);
     if (filled)
-        hs_writer__notify();
-    thread->slot = hs_writer__take_slot(HS_SLOT_EVENTS, thread->stream, now);
+        hs_slot_source__notify();
+    thread->slot = hs_slot_source__take(HS_SLOT_EVENTS, thread->stream, now);
     if (!thread->slot)
         return false;
     note_name(thread);

@@ -3,7 +3,6 @@
 
 #include "arch/system.h"
 #include "runtime/aggregate/aggregate.h"
-#include "runtime/clock.h"
 #include "runtime/cull.h"
 #include "runtime/handover.h"
 #include "runtime/hidden_thread.h"
@@ -15,7 +14,6 @@
 #include "runtime/output.h"
 #include "runtime/perf/perf.h"
 #include "runtime/seal.h"
-#include "runtime/stream/stream.h"
 #include "runtime/tables.h"
 #include "runtime/threads.h"
 #include "unwind/stack_memory.h"
@@ -23,29 +21,18 @@
 #include <stdatomic.h>
 #include <sys/prctl.h>
 
-enum { STATE_NONE, STATE_THREAD, STATE_INLINE };
-enum { ORDER_SYNC = 1, ORDER_CLOSE = 2, ORDER_QUIT = 4, ORDER_ROOM = 8 };
-enum { STACK_SIZE = 128 * 1024, WAKE_AT = 3, SPARE_SLOTS = 3, POOL_SLOTS = 7, STRETCHED_SLOTS = 64, GROWTH = 4 };
+enum { ORDER_SYNC = 2, ORDER_CLOSE = 4, ORDER_QUIT = 8 };
+enum { STACK_SIZE = 128 * 1024, SPARE_SLOTS = 3, POOL_SLOTS = 7, STRETCHED_SLOTS = 64, GROWTH = 4 };
 
-#define SECOND_NS   1000000000ll
-#define PATIENCE_NS 2000000000ull
-#define STRETCH_NS  1000000000ull
-#define LONG_TRY_NS 500000000ull
-#define ORDER_NS    (10 * SECOND_NS)
-#define JOIN_NS     2000000000ll
+#define SECOND_NS 1000000000ll
+#define ORDER_NS  (10 * SECOND_NS)
+#define JOIN_NS   2000000000ll
 
 static struct {
-    _Atomic uint32_t state, signal, asleep, asked, answered;
     _Atomic uint32_t close_state; // HS_STATE_* that ORDER_CLOSE writes
     struct hs_lock role;          // held while sealing inline
-    struct hs_hidden_thread thread;
-    struct hs_handover handover; // of its descriptor, when it quits
+    struct hs_handover handover;  // of its descriptor, when it quits
 } writer;
-
-static struct {
-    bool (*start_writer)(void);
-    void (*end_recording)(void);
-} owner;
 
 // A second thread that seals beside the first, from the moment that threads had to wait for a slot, where a processor
 // is left for it.
@@ -59,13 +46,6 @@ static struct {
     struct hs_sealer *sealer;
     struct hs_hidden_thread thread;
 } helper;
-
-static void wake(uint32_t orders)
-{
-    atomic_fetch_or(&writer.asked, orders);
-    atomic_fetch_add(&writer.signal, 1);
-    hs_futex__wake(&writer.signal, 1);
-}
 
 static void start_helper(void);
 
@@ -126,9 +106,9 @@ static void carry_out(uint32_t orders)
     hs_seal__aggregate(orders & ORDER_SYNC);
     if (orders & ORDER_CLOSE)
         hs_seal__close(atomic_load(&writer.close_state));
-    if (orders & ~ORDER_ROOM) {
-        atomic_fetch_add(&writer.answered, 1);
-        hs_futex__wake(&writer.answered, 1 << 30);
+    if (orders & ~HS_SLOT_SOURCE_ROOM) {
+        atomic_fetch_add(&hs_slot_source.answered, 1);
+        hs_futex__wake(&hs_slot_source.answered, 1 << 30);
     }
 }
 
@@ -137,13 +117,13 @@ static void carry_out(uint32_t orders)
 // Returns whether no thread needed it.
 static bool sleep_until_needed(void)
 {
-    uint32_t seen = atomic_load(&writer.signal);
-    atomic_store(&writer.asleep, 1);
-    bool needed = hs_slots__submitted() >= WAKE_AT || atomic_load(&writer.asked);
+    uint32_t seen = atomic_load(&hs_slot_source.signal);
+    atomic_store(&hs_slot_source.asleep, 1);
+    bool needed = hs_slots__submitted() >= HS_SLOT_SOURCE_WAKE_AT || atomic_load(&hs_slot_source.asked);
     if (!needed)
-        hs_futex__wait(&writer.signal, seen, hs_aggregate__is_on() ? hs_aggregate__due_in_ns() : SECOND_NS);
-    atomic_store(&writer.asleep, 0);
-    return !needed && atomic_load(&writer.signal) == seen;
+        hs_futex__wait(&hs_slot_source.signal, seen, hs_aggregate__is_on() ? hs_aggregate__due_in_ns() : SECOND_NS);
+    atomic_store(&hs_slot_source.asleep, 0);
+    return !needed && atomic_load(&hs_slot_source.signal) == seen;
 }
 
 static void helper_main(void *unused)
@@ -165,7 +145,7 @@ static void helper_main(void *unused)
 // Called by the writer's thread, so that the helper shares its descriptor table.
 static void start_helper(void)
 {
-    bool is_thread = atomic_load_explicit(&writer.state, memory_order_relaxed) == STATE_THREAD;
+    bool is_thread = atomic_load_explicit(&hs_slot_source.state, memory_order_relaxed) == HS_WRITER_THREAD;
     if (helper.thread.tid || !is_thread || hs_cull__is_on() || hs_aggregate__is_on())
         return;
     // A lone thread of the program and the writer keep two processors busy; a third would take turns with them.
@@ -198,10 +178,10 @@ static bool is_left_over(uint32_t *status)
 // What the program's last thread would have done.
 static void end_for_program(void)
 {
-    atomic_store(&writer.state, STATE_INLINE);
+    atomic_store(&hs_slot_source.state, HS_WRITER_INLINE);
     hs_threads__none_is_left();
     hs_perf__stop();
-    owner.end_recording();
+    hs_slot_source.end_recording();
 }
 
 static void thread_main(void *unused)
@@ -217,8 +197,8 @@ static void thread_main(void *unused)
     bool ends = false, left_over = false;
     while (!ends && !left_over) {
         left_over = sleep_until_needed() && is_left_over(&status);
-        uint32_t orders = atomic_exchange(&writer.asked, 0);
-        seal_submitted(orders & ORDER_ROOM);
+        uint32_t orders = atomic_exchange(&hs_slot_source.asked, 0);
+        seal_submitted(orders & HS_SLOT_SOURCE_ROOM);
         hs_seal__beat();
         hs_tables__give_back_if_due(hs_stacks__count());
         carry_out(orders);
@@ -235,7 +215,7 @@ static void thread_main(void *unused)
 static bool start_thread(void)
 {
     hs_left_over__begin();
-    long error = hs_hidden_thread__start(&writer.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_THREAD);
+    long error = hs_hidden_thread__start(&hs_slot_source.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_THREAD);
     if (error) {
         hs_log(HS_LOG_WARN, "no writer thread, recording goes on inline", NULL, (int)-error);
         return false;
@@ -246,18 +226,12 @@ static bool start_thread(void)
     return true;
 }
 
-void hs_writer__set_owner(bool (*start_writer)(void), void (*end_recording)(void))
-{
-    owner.start_writer = start_writer;
-    owner.end_recording = end_recording;
-}
-
 bool hs_writer__start(bool inline_writer)
 {
     if (!hs_seal__prepare())
         return false;
     bool thread = !inline_writer && start_thread();
-    atomic_store(&writer.state, thread ? STATE_THREAD : STATE_INLINE);
+    atomic_store(&hs_slot_source.state, thread ? HS_WRITER_THREAD : HS_WRITER_INLINE);
     return true;
 }
 
@@ -273,21 +247,12 @@ static bool seal_inline(uint32_t orders)
     struct hs_signal_set before;
     hs_system_block_signals(&before);
     if (hs_lock__acquire(&writer.role, tid)) {
-        seal_submitted(orders & ORDER_ROOM);
+        seal_submitted(orders & HS_SLOT_SOURCE_ROOM);
         carry_out(orders);
         hs_lock__release(&writer.role);
     }
     hs_system_restore_signals(&before);
     return true;
-}
-
-void hs_writer__notify(void)
-{
-    uint32_t state = atomic_load_explicit(&writer.state, memory_order_relaxed);
-    if (state == STATE_INLINE)
-        seal_inline(0);
-    else if (state == STATE_THREAD && hs_slots__submitted() >= WAKE_AT && atomic_load(&writer.asleep))
-        wake(0);
 }
 
 // A disk may stand still for longer than the slots last. Then recording goes on in plain memory, within limits.
@@ -297,61 +262,30 @@ static bool stretch_pool(void)
            hs_output__add_plain_slots(GROWTH);
 }
 
-static bool make_room(void)
+void hs_writer__set_owner(bool (*start_writer)(void), void (*end_recording)(void))
 {
-    switch (atomic_load(&writer.state)) {
-    case STATE_NONE:
-        return owner.start_writer && owner.start_writer();
-    case STATE_INLINE:
-        return seal_inline(ORDER_ROOM) || stretch_pool();
-    default:
-        wake(ORDER_ROOM); // asleep or about to be, it takes another turn
-        hs_slots__wait(SECOND_NS / 50);
-        return true;
-    }
-}
-
-struct hs_slot *hs_writer__take_slot(uint32_t use, uint32_t stream, uint64_t base_time)
-{
-    struct hs_slot *slot = hs_slots__take(use, stream, base_time);
-    if (slot)
-        return slot;
-    uint64_t before = hs_clock__monotonic_ns(), waited = 0;
-    // Limited by time and not by the number of tries, because other threads may take every slot that becomes free. But
-    // a try that took long does not count as waiting: the process may have been stopped.
-    while (!hs_output__stopped() && make_room()) {
-        slot = hs_slots__take(use, stream, base_time);
-        uint64_t now = hs_clock__monotonic_ns();
-        waited += now - before < LONG_TRY_NS ? now - before : LONG_TRY_NS;
-        before = now;
-        if (hs_stream__blocks())
-            waited = 0; // as it was asked for
-        if (slot || waited > PATIENCE_NS)
-            break;
-        if (waited > STRETCH_NS)
-            stretch_pool();
-    }
-    if (!slot)
-        hs_log(HS_LOG_WARN, "no buffer came in time; an event is lost", NULL, 0);
-    return slot;
+    hs_slot_source.start_writer = start_writer;
+    hs_slot_source.seal = seal_inline;
+    hs_slot_source.stretch_pool = stretch_pool;
+    hs_slot_source.end_recording = end_recording;
 }
 
 static bool order(uint32_t orders)
 {
-    if (atomic_load(&writer.state) != STATE_THREAD)
+    if (atomic_load(&hs_slot_source.state) != HS_WRITER_THREAD)
         return !hs_output__is_open() || seal_inline(orders);
     // Two more turns: the writer may be in the middle of one that has missed the order.
-    uint32_t before = atomic_load(&writer.answered);
-    wake(orders);
+    uint32_t before = atomic_load(&hs_slot_source.answered);
+    hs_slot_source__wake(orders);
     for (int64_t left = ORDER_NS;;) {
-        uint32_t answered = atomic_load(&writer.answered);
-        if (answered != before && !(atomic_load(&writer.asked) & orders))
+        uint32_t answered = atomic_load(&hs_slot_source.answered);
+        if (answered != before && !(atomic_load(&hs_slot_source.asked) & orders))
             return true;
-        if (atomic_load(&writer.state) != STATE_THREAD)
+        if (atomic_load(&hs_slot_source.state) != HS_WRITER_THREAD)
             return order(orders);
         if (left <= 0)
             return false;
-        left -= hs_futex__wait_part(&writer.answered, answered, SECOND_NS / 10);
+        left -= hs_futex__wait_part(&hs_slot_source.answered, answered, SECOND_NS / 10);
     }
 }
 
@@ -362,9 +296,9 @@ bool hs_writer__sync(void)
 
 void hs_writer__ask_for_aggregate(void)
 {
-    if (atomic_load(&writer.state) != STATE_THREAD)
+    if (atomic_load(&hs_slot_source.state) != HS_WRITER_THREAD)
         return;
-    wake(ORDER_SYNC);
+    hs_slot_source__wake(ORDER_SYNC);
 }
 
 void hs_writer__close(uint64_t state)
@@ -378,11 +312,11 @@ static void end_thread(void)
     hs_handover__expect(&writer.handover);
     bool ended = order(ORDER_QUIT);
     if (ended)
-        hs_hidden_thread__join(&writer.thread, JOIN_NS);
+        hs_hidden_thread__join(&hs_slot_source.thread, JOIN_NS);
     int fd = hs_handover__receive(&writer.handover);
     if (ended) {
         hs_output__share_descriptor(fd);
-        atomic_store(&writer.state, STATE_INLINE);
+        atomic_store(&hs_slot_source.state, HS_WRITER_INLINE);
     } else if (fd >= 0) {
         hs_system_close(fd);
     }
@@ -392,30 +326,25 @@ void hs_writer__become_inline(void)
 {
     if (!hs_lock__acquire(&writer.role, (uint32_t)hs_system_gettid()))
         return;
-    uint32_t state = atomic_load(&writer.state);
-    if (state == STATE_THREAD)
+    uint32_t state = atomic_load(&hs_slot_source.state);
+    if (state == HS_WRITER_THREAD)
         end_thread();
-    else if (state == STATE_NONE && hs_output__is_open())
-        atomic_store(&writer.state, STATE_INLINE);
+    else if (state == HS_WRITER_NONE && hs_output__is_open())
+        atomic_store(&hs_slot_source.state, HS_WRITER_INLINE);
     hs_lock__release(&writer.role);
 }
 
 bool hs_writer__has_started(void)
 {
-    return atomic_load(&writer.state) != STATE_NONE;
-}
-
-uint32_t hs_writer__thread(void)
-{
-    return atomic_load(&writer.state) == STATE_THREAD ? writer.thread.tid : 0;
+    return atomic_load(&hs_slot_source.state) != HS_WRITER_NONE;
 }
 
 void hs_writer__reset(void)
 {
-    hs_hidden_thread__forget(&writer.thread);
-    atomic_store(&writer.state, STATE_NONE);
-    atomic_store(&writer.asked, 0);
-    atomic_store(&writer.asleep, 0);
+    hs_hidden_thread__forget(&hs_slot_source.thread);
+    atomic_store(&hs_slot_source.state, HS_WRITER_NONE);
+    atomic_store(&hs_slot_source.asked, 0);
+    atomic_store(&hs_slot_source.asleep, 0);
     writer.role = (struct hs_lock){0};
     hs_hidden_thread__forget(&helper.thread);
     hs_load__forget();

@@ -3,7 +3,7 @@
 // The writer converts filled slots to chunks of the file. It is a hidden thread (own stack, own descriptor table, all
 // signals blocked, no libc state) or, with the inline writer, the thread whose slot is full. Both write the same file.
 //
-// Shared words (writer.c):
+// Shared words (struct hs_slot_source):
 //   state     NONE -> THREAD | INLINE; NONE, THREAD -> INLINE when the program must be single-threaded
 //   signal    futex on which the thread sleeps; incremented to wake it
 //   asleep    1 while the thread sleeps or is about to

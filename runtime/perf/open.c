@@ -225,7 +225,7 @@ static bool is_ours(uint32_t tid, uint32_t self)
     hs_text__add(&text, "/proc/self/task/");
     hs_text__add_number(&text, tid);
     hs_text__add(&text, "/comm");
-    return tid == self || tid == hs_writer__thread() ||
+    return tid == self || tid == hs_slot_source__writer_thread() ||
            (hs_text__read_file(path, name, sizeof name) && hs_text__equal(name, "heapsonde\n"));
 }
 

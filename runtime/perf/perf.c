@@ -457,7 +457,7 @@ void hs_perf__start(void)
         return;
     char line[HS_PERF_LINE];
     long result = prepare();
-    bool possible = !hs_config.aggregate && hs_writer__thread();
+    bool possible = !hs_config.aggregate && hs_slot_source__writer_thread();
     if (!result && !possible) {
         say(hs_config.aggregate ? "none: HEAPSONDE_MODE=aggregate" : "none: the writer has no thread");
         return;

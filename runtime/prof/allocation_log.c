@@ -78,9 +78,9 @@ bool hs_allocation_log__start(const char *path)
         set_path(path);
         recording.began_ns = hs_records__now();
         recording.running = ++recording.last;
+        hs_records__want(HS_EVENTS_LOG, true);
     }
     hs_table__unlock();
-    hs_events__look();
     return possible;
 }
 
@@ -297,6 +297,7 @@ bool hs_allocation_log__stop(void)
     if (possible) {
         recording.running = 0;
         recording.stopping = true;
+        hs_records__want(HS_EVENTS_LOG, false);
         recording.lasted_ns = hs_records__now() - recording.began_ns;
     }
     hs_table__unlock();
@@ -308,6 +309,5 @@ bool hs_allocation_log__stop(void)
         forget_records();
         hs_table__unlock();
     }
-    hs_events__look();
     return written;
 }

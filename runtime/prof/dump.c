@@ -71,7 +71,7 @@ static bool wait_for_lock(uint32_t *ticket)
     if (is_forbidden())
         return false;
     uint32_t tid = own_tid();
-    if (hs_dump_pieces__is_sender()) // for whom the one who dumps may be waiting
+    if (hs_streaming__is_sender()) // for whom the one who dumps may be waiting
         return try_lock(ticket);
     for (int i = 0; i < PATIENCE; i++)
         if (hs_lock__acquire(&dumps.lock, tid)) {
@@ -114,7 +114,7 @@ static bool next_name(struct hs_dump_job *job, enum hs_dump_kind kind)
 {
     struct hs_signal_set signals;
     hs_system_block_signals(&signals);
-    bool found = !hs_dump_pieces__is_sender() && hs_dump_name__next(kind, job->name, &job->facts.number);
+    bool found = !hs_streaming__is_sender() && hs_dump_name__next(kind, job->name, &job->facts.number);
     hs_system_restore_signals(&signals);
     job->facts.trigger = word_for(kind);
     job->facts.numbered = kind != HS_DUMP_FINAL;

@@ -334,19 +334,3 @@ void hs_dump_facts__write_comments(struct hs_dump_output *output, const struct h
     for (uint32_t i = 0; i < output->facts->module_count; i++)
         say_module(&modules, &output->facts->modules[i]);
 }
-
-// ---- addresses ------------------------------------------------------------------------------------------------------
-
-#if defined(__mips__)
-enum { BACK_TO_CALL = 8 }; // over the delay slot
-#else
-enum { BACK_TO_CALL = 1 };
-#endif
-
-uint64_t hs_dump__address(uintptr_t return_address, uint32_t i)
-{
-#if defined(__arm__) || defined(__mips__)
-    return_address &= ~(uintptr_t)1; // the instruction set's bit
-#endif
-    return (uint64_t)return_address - BACK_TO_CALL + (i > 0);
-}

@@ -141,6 +141,20 @@ static void make_text(struct hs_dump_address_text *text, uint64_t address)
     text->length = 3 + count;
 }
 
+#if defined(__mips__)
+enum { BACK_TO_CALL = 8 }; // over the delay slot
+#else
+enum { BACK_TO_CALL = 1 };
+#endif
+
+uint64_t hs_dump__address(uintptr_t return_address, uint32_t i)
+{
+#if defined(__arm__) || defined(__mips__)
+    return_address &= ~(uintptr_t)1; // the instruction set's bit
+#endif
+    return (uint64_t)return_address - BACK_TO_CALL + (i > 0);
+}
+
 static const struct hs_dump_address_text *text_of(struct hs_dump_output *output, uint64_t address)
 {
     uint32_t hash = (uint32_t)address * 0x9e3779b1u >> 16;

@@ -74,7 +74,7 @@ int hs_dump_job__write_descriptor(struct hs_dump_job *job, int fd, enum hs_dump_
     output->error = 0;
     output->used = 0;
     output->written = 0;
-    output->streamed = job->streamed_as && hs_dump_pieces__begin(job->streamed_as);
+    output->streamed = job->streamed_as && hs_dump_pieces__begin(job->streamed_as, !hs_streaming__is_sender());
     hs_held_signals__hold(&held);
     write_format(output, &job->snapshot, format);
     hs_held_signals__release(&held, output->error);

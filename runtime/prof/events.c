@@ -3,51 +3,30 @@
 
 #include "runtime/prof/contexts.h"
 #include "runtime/prof/options.h"
-#include "runtime/prof/records.h"
 #include "runtime/prof/size_classes.h"
 #include "runtime/stacks.h"
 
 enum { HOOK_FRAMES = 128 };
 
-_Atomic bool hs_events_wanted, hs_events_want_free_stacks;
 struct hs_hooks hs_hooks;
 void (*hs_events_print_statistics)(void);
 
 static struct hs_class_count live_counts[HS_CLASS_COUNT_LIMIT], total_counts[HS_CLASS_COUNT_LIMIT];
 
-// ---- what is wanted -------------------------------------------------------------------------------------------------
-
-// Under the lock.
-static void look_who_wants(void)
-{
-    bool records = hs_recent__limit() != 0 || hs_allocation_log__number() != 0;
-    atomic_store_explicit(&hs_events_want_free_stacks, records, memory_order_relaxed);
-    if (records || hs_prof_options.stats)
-        atomic_store_explicit(&hs_events_wanted, true, memory_order_relaxed);
-    // It stays set: samples that have a record tell of their end.
-}
-
 void hs_events__start(void)
 {
+    if (hs_prof_options.stats)
+        atomic_store_explicit(&hs_events_wanted, HS_EVENTS_ENDS, memory_order_relaxed);
     if (hs_prof_options.recent_max)
         hs_recent__set_limit(hs_prof_options.recent_max);
     if (hs_prof_options.prof && hs_prof_options.log)
         hs_allocation_log__start(NULL);
-    hs_events__look();
 }
 
 void hs_events__end(void)
 {
     if (hs_allocation_log__number())
         hs_allocation_log__stop();
-}
-
-void hs_events__look(void)
-{
-    if (!hs_table__lock())
-        return;
-    look_who_wants();
-    hs_table__unlock();
 }
 
 // ---- counts by size class -------------------------------------------------------------------------------------------
@@ -91,12 +70,31 @@ struct hs_class_count hs_class_counts__total(uint32_t size_class)
 
 // ---- the sampler's calls --------------------------------------------------------------------------------------------
 
+static uint32_t add_record(const struct hs_sample *sample, const struct hs_sampler_thread *thread, uint32_t stack)
+{
+    uint32_t index = hs_records__add(sample->requested, sample->usable, thread, stack);
+    if (!index)
+        return 0;
+    hs_records__at(index)->log_number = hs_allocation_log__number();
+    hs_recent__add(index);
+    return index;
+}
+
+static void end_record(uint32_t index, const struct hs_sampler_thread *thread, uint32_t stack)
+{
+    hs_records__end(index, thread, stack);
+    uint32_t log_number = hs_records__at(index)->log_number;
+    if (log_number && log_number == hs_allocation_log__number())
+        hs_allocation_log__add(index);
+    hs_records__let_go(index);
+}
+
 void hs_events__allocated(struct hs_sample *sample, const struct hs_sampler_thread *thread, uint32_t stack)
 {
     if (hs_prof_options.stats)
         count(sample, false);
-    if (atomic_load_explicit(&hs_events_want_free_stacks, memory_order_relaxed))
-        sample->note = hs_records__allocated(sample->requested, sample->usable, thread, stack);
+    if (hs_records__are_wanted())
+        sample->note = add_record(sample, thread, stack);
 }
 
 void hs_events__released(const struct hs_sample *sample, const struct hs_sampler_thread *thread, uint32_t stack)
@@ -104,7 +102,7 @@ void hs_events__released(const struct hs_sample *sample, const struct hs_sampler
     if (hs_prof_options.stats)
         count(sample, true);
     if (sample->note)
-        hs_records__released(sample->note, thread, stack);
+        end_record(sample->note, thread, stack);
 }
 
 void hs_events__forget(void)

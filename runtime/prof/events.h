@@ -6,6 +6,7 @@
 #ifndef HEAPSONDE_RUNTIME_PROF_EVENTS_H
 #define HEAPSONDE_RUNTIME_PROF_EVENTS_H
 
+#include "runtime/prof/records.h"
 #include "runtime/prof/sampler_thread.h"
 #include "runtime/prof/samples.h"
 
@@ -29,20 +30,12 @@ struct hs_class_count {
 enum { HS_CLASS_COUNT_LIMIT = 232 };
 
 #pragma GCC visibility push(hidden)
-// Whether there is a consumer; otherwise the sampler does not call these functions.
-extern _Atomic bool hs_events_wanted;
-// Whether a consumer needs the stack of a free (the log, recent allocations).
-extern _Atomic bool hs_events_want_free_stacks;
-
 // Call once, when the options are known (prof_log, prof_stats, prof_recent_alloc_max), and at the end of the process,
 // where the log is written.
 void hs_events__start(void);
 void hs_events__end(void);
 
-// Call after the limit of recent allocations or the state of the log has changed.
-void hs_events__look(void);
-
-// `sample` was added; may set sample->note.
+// `sample` was added; may set sample->note. Call this and the next one only if hs_events_wanted is set.
 void hs_events__allocated(struct hs_sample *sample, const struct hs_sampler_thread *thread, uint32_t stack);
 
 // `sample` is about to be removed. `stack`: of the free; 0: unknown.

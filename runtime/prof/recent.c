@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/memory.h"
 #include "runtime/prof/contexts.h"
-#include "runtime/prof/events.h"
 #include "runtime/prof/records.h"
+#include "runtime/prof/sampler.h"
 #include "runtime/text.h"
 
 enum { FRAMES = 1024, LINE = 4096 };
@@ -64,8 +64,8 @@ int64_t hs_recent__set_limit(int64_t limit)
     int64_t before = recent.limit;
     recent.limit = limit;
     trim();
+    hs_records__want(HS_EVENTS_RECENT, limit != 0);
     hs_table__unlock();
-    hs_events__look();
     return before;
 }
 

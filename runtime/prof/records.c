@@ -7,6 +7,14 @@
 #include "runtime/prof/pool.h"
 
 static struct hs_pool pool HS_FAR;
+_Atomic uint32_t hs_events_wanted;
+
+void hs_records__want(uint32_t reader, bool wanted)
+{
+    uint32_t before = atomic_load_explicit(&hs_events_wanted, memory_order_relaxed);
+    uint32_t after = wanted ? before | reader | HS_EVENTS_ENDS : before & ~reader;
+    atomic_store_explicit(&hs_events_wanted, after, memory_order_relaxed);
+}
 
 struct hs_sampled_block *hs_records__at(uint32_t index)
 {
@@ -28,20 +36,24 @@ static void fill_side(struct hs_record_side *side, const struct hs_sampler_threa
     __builtin_memcpy(side->name, thread->name, sizeof side->name);
 }
 
-uint32_t hs_records__allocated(uint64_t requested, uint64_t usable, const struct hs_sampler_thread *thread,
-                               uint32_t stack)
+uint32_t hs_records__add(uint64_t requested, uint64_t usable, const struct hs_sampler_thread *thread, uint32_t stack)
 {
     uint32_t index = hs_pool__allocate(HS_FAR_AT(pool), sizeof(struct hs_sampled_block));
     if (!index)
         return 0;
     struct hs_sampled_block *record = hs_records__at(index);
     record->used = record->live = true;
-    record->log_number = hs_allocation_log__number();
     record->requested = requested;
     record->usable = usable;
     fill_side(&record->allocated, thread, stack);
-    hs_recent__add(index);
     return index;
+}
+
+void hs_records__end(uint32_t index, const struct hs_sampler_thread *thread, uint32_t stack)
+{
+    struct hs_sampled_block *record = hs_records__at(index);
+    record->live = false;
+    fill_side(&record->released, thread, stack);
 }
 
 void hs_records__let_go(uint32_t index)
@@ -51,16 +63,6 @@ void hs_records__let_go(uint32_t index)
         return;
     record->used = false;
     hs_pool__release(HS_FAR_AT(pool), sizeof(struct hs_sampled_block), index);
-}
-
-void hs_records__released(uint32_t index, const struct hs_sampler_thread *thread, uint32_t stack)
-{
-    struct hs_sampled_block *record = hs_records__at(index);
-    record->live = false;
-    fill_side(&record->released, thread, stack);
-    if (record->log_number && record->log_number == hs_allocation_log__number())
-        hs_allocation_log__add(index);
-    hs_records__let_go(index);
 }
 
 void hs_records__forget(void)

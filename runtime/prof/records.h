@@ -6,6 +6,7 @@
 
 #include "runtime/prof/sampler_thread.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,13 +27,28 @@ struct hs_sampled_block {
     struct hs_record_side allocated, released;
 };
 
+// Why samples are reported (runtime/prof/events.h): a reader of records; or records that exist, whose end is noted, and
+// statistics.
+enum { HS_EVENTS_RECENT = 1, HS_EVENTS_LOG = 2, HS_EVENTS_RECORDS = 3, HS_EVENTS_ENDS = 4 };
+
 #pragma GCC visibility push(hidden)
+// HS_EVENTS_*; 0: samples are not reported.
+extern _Atomic uint32_t hs_events_wanted;
+void hs_records__want(uint32_t reader, bool wanted);
+
+// Whether new samples get records. Then the stack of a free is needed, too.
+static inline __attribute__((always_inline)) bool hs_records__are_wanted(void)
+{
+    return atomic_load_explicit(&hs_events_wanted, memory_order_relaxed) & HS_EVENTS_RECORDS;
+}
+
 struct hs_sampled_block *hs_records__at(uint32_t index);
 
-// The index of a record for a new block; 0: out of memory.
-uint32_t hs_records__allocated(uint64_t requested, uint64_t usable, const struct hs_sampler_thread *thread,
-                               uint32_t stack);
-void hs_records__released(uint32_t index, const struct hs_sampler_thread *thread, uint32_t stack);
+// The index of a record for a new block; 0: out of memory. The caller sets its log_number.
+uint32_t hs_records__add(uint64_t requested, uint64_t usable, const struct hs_sampler_thread *thread, uint32_t stack);
+
+// The block was freed.
+void hs_records__end(uint32_t index, const struct hs_sampler_thread *thread, uint32_t stack);
 
 // No sample refers to any record any more.
 void hs_records__forget(void);

@@ -8,10 +8,8 @@
 #include <stdint.h>
 
 #pragma GCC visibility push(hidden)
-// 1 or 2 while the calling thread shortens a stack, else 0. The sampler says so, which knows the thread.
-uint32_t hs_room__shortening(void);
-
-// Whether the calling thread may make it `bytes` bytes of one `share`th of the memory.
+// Whether the calling thread may make it `bytes` bytes of one `share`th of the memory. It may take more while it
+// shortens a stack.
 bool hs_room__is_left(uint64_t bytes, unsigned share);
 #pragma GCC visibility pop
 

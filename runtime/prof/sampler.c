@@ -179,11 +179,6 @@ static HS_COLD bool enter_and_count(struct hs_sampler_thread *thread, struct hs_
     return entered;
 }
 
-uint32_t hs_room__shortening(void)
-{
-    return hs_sampler_self->shortening;
-}
-
 // Without room for the whole stack. Returns the stack that stands for it; 0: there is no room for that, either.
 static HS_COLD uint32_t enter_shortened(struct hs_sampler_thread *thread, struct hs_sample *sample,
                                         const struct hs_registers *caller)
@@ -349,8 +344,7 @@ static HS_COLD __attribute__((noinline)) bool lock_or_leave(uintptr_t block)
 
 static uint32_t stack_of_free(struct hs_sampler_thread *thread, const struct hs_registers *caller)
 {
-    bool wanted = atomic_load_explicit(&hs_events_want_free_stacks, memory_order_relaxed);
-    if (HS_LIKELY(!wanted) || !caller || !thread->ready || thread->inside || hs_table__is_ours())
+    if (HS_LIKELY(!hs_records__are_wanted()) || !caller || !thread->ready || thread->inside || hs_table__is_ours())
         return 0;
     thread->inside = 1;
     uint32_t stack = stack_of(thread, caller);

@@ -116,14 +116,14 @@ bool hs_streaming__replaces_files(void)
 // Its tid is not known before the thread that starts it has come back, and it may be the first to run.
 static struct hs_sampler_thread sender = {.filter = &hs_filter_of_all};
 
-bool hs_dump_pieces__is_sender(void)
+bool hs_streaming__is_sender(void)
 {
     return hs_sampler_self == &sender;
 }
 
 uint32_t hs_streaming__pid(void)
 {
-    return hs_dump_pieces__is_sender() ? hs_stream.process : (uint32_t)hs_system_getpid();
+    return hs_streaming__is_sender() ? hs_stream.process : (uint32_t)hs_system_getpid();
 }
 
 // ---- of the sender --------------------------------------------------------------------------------------------------

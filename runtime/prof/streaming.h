@@ -30,6 +30,9 @@ void hs_streaming__end(void);
 bool hs_streaming__is_open(void);
 bool hs_streaming__replaces_files(void);
 
+// Whether the calling thread is the sender, which must wait neither for room in the stream nor for whoever dumps.
+bool hs_streaming__is_sender(void);
+
 // The program's pid. The sender may be a process of its own that shares the program's memory.
 uint32_t hs_streaming__pid(void);
 #pragma GCC visibility pop

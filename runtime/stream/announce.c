@@ -5,7 +5,8 @@
 #include "runtime/clock.h"
 #include "runtime/config.h"
 #include "runtime/stream/address.h"
-#include "runtime/stream/link.h"
+#include "runtime/stream/link_state.h"
+#include "runtime/stream/offer.h"
 #include "runtime/text.h"
 
 #include <net/if.h>
@@ -78,10 +79,10 @@ static void send_to_ipv6(const uint8_t *datagram, size_t size)
 static size_t build(uint8_t *datagram, uint16_t port)
 {
     uint8_t nonce[12] = {0}, *body = datagram + HS_ANNOUNCE_HEADER_SIZE, *at = body + HS_ANNOUNCE_BODY_MIN;
-    __builtin_memcpy(body, hs_sender__trace_id(), 16);
+    __builtin_memcpy(body, hs_offer__trace_id(), 16);
     hs_wire__put(body + 16, port, 2);
     hs_wire__put(body + 18, hs_clock__realtime_ns(), 8);
-    hs_sender__describe_process(&at, datagram + HS_ANNOUNCE_MAX - HS_WIRE_TAG_SIZE);
+    hs_offer__describe_process(&at, datagram + HS_ANNOUNCE_MAX - HS_WIRE_TAG_SIZE);
     const uint8_t *key = hs_link_security.encrypted ? hs_link_security.announce_key : NULL;
     if (key && HS_SYSTEM3(HS_KERNEL_GETRANDOM, nonce, sizeof nonce, 0) != sizeof nonce)
         return 0;

@@ -11,8 +11,4 @@
 // network and to the multicast groups.
 void hs_announce__send(uint16_t port);
 
-// The facts that both STREAM and announcements contain. Used only by the sender.
-const uint8_t *hs_sender__trace_id(void);
-void hs_sender__describe_process(uint8_t **at, const uint8_t *end);
-
 #endif

@@ -17,7 +17,7 @@ static struct {
     uint32_t at;     // where the next piece goes
     uint64_t offset; // in the dump
     char kind;
-    bool failed;
+    bool may_wait, failed;
 } dump;
 
 static uint32_t own_tid(void)
@@ -35,7 +35,7 @@ static bool take_lock(void)
     return dump.owner != own_tid() && !hs_stream__has_ended() && hs_stream__lock();
 }
 
-bool hs_dump_pieces__begin(char kind)
+bool hs_dump_pieces__begin(char kind, bool may_wait)
 {
     if (!hs_stream.open)
         return false;
@@ -47,16 +47,16 @@ bool hs_dump_pieces__begin(char kind)
     dump.owner = own_tid();
     dump.number++;
     dump.kind = kind;
+    dump.may_wait = may_wait;
     dump.offset = 0;
     dump.failed = false;
     dump.at = hs_stream_ring__head(&hs_stream.ring);
     return true;
 }
 
-// The sender must not wait for itself.
 static bool may_wait(void)
 {
-    return hs_config.policy == HS_POLICY_BLOCK && !hs_stream__has_ended() && !hs_dump_pieces__is_sender();
+    return hs_config.policy == HS_POLICY_BLOCK && !hs_stream__has_ended() && dump.may_wait;
 }
 
 // There is always room left for a LIVE_PART, which says what was dropped.

@@ -9,14 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// `kind`: a letter. False: the dump is not streamed, also in a handler that interrupted another dump; then do not call
-// the other functions.
-bool hs_dump_pieces__begin(char kind);
+// `kind`: a letter. `may_wait`: false for the sender, which must not wait for itself. False: the dump is not streamed,
+// also in a handler that interrupted another dump; then do not call the other functions.
+bool hs_dump_pieces__begin(char kind, bool may_wait);
 void hs_dump_pieces__put(const void *bytes, uint64_t length);
 void hs_dump_pieces__end(bool whole);
-
-// Defined by the source of the dumps: whether the calling thread is the sender, which never waits for room.
-bool hs_dump_pieces__is_sender(void);
 
 // In a forked child: drops the dump that the parent was streaming.
 void hs_dump_pieces__reset(void);

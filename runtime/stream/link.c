@@ -5,6 +5,7 @@
 #include "runtime/config.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
+#include "runtime/stream/offer.h"
 #include "runtime/stream/peer.h"
 
 #include <errno.h>
@@ -112,7 +113,7 @@ static bool receive(struct hs_link *link, uint64_t now)
     if (length == -EAGAIN || length == -EINTR)
         return true;
     if (length == 0)
-        hs_sender__closed_by_host(link);
+        hs_offer__closed_by_host(link);
     if (length <= 0)
         return false;
     link->received_length += (uint32_t)length;
@@ -179,12 +180,12 @@ static bool act_on(struct hs_link *link, enum hs_wire_kind kind, const uint8_t *
     case HS_WIRE_WANT:
         if (length < 8 || link->wants || link->refusal)
             return false;
-        link->refusal = hs_sender__want(link, hs_wire__get(payload, 8));
+        link->refusal = hs_offer__want(link, hs_wire__get(payload, 8));
         return true;
     case HS_WIRE_ACK:
         if (length < 8 || !link->wants || hs_wire__get(payload, 8) > link->sent)
             return false;
-        hs_sender__acknowledged(link, hs_wire__get(payload, 8));
+        hs_offer__acknowledged(link, hs_wire__get(payload, 8));
         return true;
     case HS_WIRE_REQUEST:
         return take_request(link, payload, length);
@@ -274,7 +275,7 @@ static bool begin_refusal(struct hs_link *link)
 static bool begin_data(struct hs_link *link)
 {
     uint8_t *payload = PAYLOAD(link->frame);
-    uint32_t length = hs_sender__read(link->sent, payload + 8, HS_WIRE_PAYLOAD_MAX - 8);
+    uint32_t length = hs_offer__read(link->sent, payload + 8, HS_WIRE_PAYLOAD_MAX - 8);
     if (length == 0)
         return false;
     hs_wire__put(payload, link->sent, 8);
@@ -301,7 +302,7 @@ static bool begin_next(struct hs_link *link)
     }
     if (!link->stream_told) {
         link->stream_told = true;
-        return begin_frame(link, HS_WIRE_STREAM, hs_sender__describe(PAYLOAD(link->frame)));
+        return begin_frame(link, HS_WIRE_STREAM, hs_offer__describe(PAYLOAD(link->frame)));
     }
     if (link->answer_due)
         return link->answer.body >= 0 ? begin_part(link) : begin_answer(link);
@@ -313,7 +314,7 @@ static bool begin_next(struct hs_link *link)
         return begin_refusal(link);
     if (!link->wants)
         return false;
-    return begin_data(link) || (!link->end_told && hs_sender__ends_at(link->sent) && begin_end(link));
+    return begin_data(link) || (!link->end_told && hs_offer__ends_at(link->sent) && begin_end(link));
 }
 
 static bool send_rest(struct hs_link *link)
@@ -345,6 +346,8 @@ static bool transmit(struct hs_link *link)
 
 static bool is_in_time(const struct hs_link *link, uint64_t now)
 {
+    if (link->is_replaced)
+        return false;
     if (link->state == HS_LINK_CONNECTING)
         return now - link->began_ns < CONNECT_LIMIT;
     if (link->state != HS_LINK_OPEN)

@@ -10,6 +10,7 @@
 #include "runtime/stream/announce.h"
 #include "runtime/stream/key_file.h"
 #include "runtime/stream/link.h"
+#include "runtime/stream/offer.h"
 #include "runtime/stream/stream_internal.h"
 #include "runtime/text.h"
 
@@ -19,14 +20,12 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/utsname.h>
 
 enum { LINKS = 8, PORTS_TRIED = 100, BACKLOG = 16 };
 #define SECOND_NS       1000000000ull
 #define IDLE_NS         100000000ll
 #define FULL_NS         50000000ll
 #define HANDSHAKE_NS    5000000ll
-#define TAKE_OVER_NS    (4 * SECOND_NS)
 #define EXEC_PATIENCE   SECOND_NS
 #define END_PATIENCE    (4 * SECOND_NS)
 #define ORPHAN_PATIENCE (60 * SECOND_NS)
@@ -34,16 +33,12 @@ enum { LINKS = 8, PORTS_TRIED = 100, BACKLOG = 16 };
 
 static struct {
     struct hs_address host; // CONNECT
-    struct hs_link *owner;  // who gets the stream
     int listener;
     uint16_t port;
     uint64_t next_dial_ns, next_announcement_ns;
-    uint64_t tail;     // what the ring's tail is, in 64 bits
     bool gone;         // the program has ended, or is another one now
-    bool end_heard;    // the host has closed its side behind the end
     uint32_t finished; // of what a program that is gone has left
     uint64_t exec_ns;  // when it was first seen to execute something
-    uint64_t acknowledged_ns;
     struct hs_link links[LINKS];
 } sender; // zeroed, so that what is not streamed takes no memory for it
 
@@ -109,133 +104,28 @@ void hs_sender__reset(void)
         hs_wire__wipe(&sender.links[i].out, sizeof sender.links[i].out);
     }
     hs_wire__wipe(&hs_link_security, sizeof hs_link_security);
-    sender.owner = NULL;
+    hs_offer = (struct hs_offer){0};
     sender.port = 0;
-    sender.tail = sender.next_dial_ns = sender.next_announcement_ns = sender.exec_ns = 0;
-    sender.gone = sender.end_heard = false;
+    sender.next_dial_ns = sender.next_announcement_ns = sender.exec_ns = 0;
+    sender.gone = false;
     sender.finished = 0;
 }
 
-// ---- the stream, as links see it ------------------------------------------------------------------------------------
-
-static uint64_t head(void)
-{
-    return sender.tail + (uint32_t)(hs_stream_ring__head(&hs_stream.ring) - (uint32_t)sender.tail);
-}
-
-static void add_pair(uint8_t **at, const uint8_t *end, const char *key, const char *value)
-{
-    hs_wire_pair__write(at, end, key, value, hs_text__length(value));
-}
-
-static void add_number(uint8_t **at, const uint8_t *end, const char *key, uint64_t value)
-{
-    char buffer[24];
-    struct hs_text text;
-    hs_text__start(&text, buffer, sizeof buffer);
-    hs_text__add_number(&text, value);
-    add_pair(at, end, key, buffer);
-}
-
-static void add_device(uint8_t **at, const uint8_t *end)
-{
-    struct utsname names;
-    if (hs_config.device[0])
-        add_pair(at, end, "device", hs_config.device);
-    else if (HS_SYSTEM1(SYS_uname, &names) == 0)
-        add_pair(at, end, "device", names.nodename);
-}
-
-void hs_sender__describe_process(uint8_t **at, const uint8_t *end)
-{
-    static const char policies[][6] = {"block", "drop", "spill"};
-    char path[512];
-    long length = hs_system_executable(path, sizeof path - 1);
-    path[length > 0 ? length : 0] = 0;
-    add_pair(at, end, "executable", path);
-    add_number(at, end, "pid", hs_stream.process);
-    add_device(at, end);
-    add_pair(at, end, "labels", hs_config.labels);
-    add_number(at, end, "machine", HS_ARCH_ELF_MACHINE);
-    add_number(at, end, "since",
-               hs_wire__get(hs_stream.header + __builtin_offsetof(struct hs_file_header, start_realtime_ns), 8));
-    add_pair(at, end, "policy", policies[hs_config.policy]);
-    bool samples = hs_stream.header[__builtin_offsetof(struct hs_file_header, content)] == HS_CONTENT_DUMPS;
-    add_pair(at, end, "shim", samples ? "sampler" : "recorder");
-}
-
-const uint8_t *hs_sender__trace_id(void)
-{
-    return hs_stream.header + __builtin_offsetof(struct hs_file_header, trace_id);
-}
-
-uint32_t hs_sender__describe(uint8_t *payload)
-{
-    uint8_t *at = payload + HS_WIRE_STREAM_MIN;
-    __builtin_memcpy(payload, hs_sender__trace_id(), 16);
-    hs_wire__put(payload + 16, sender.tail, 8);
-    hs_wire__put(payload + 24, head(), 8);
-    hs_sender__describe_process(&at, payload + HS_WIRE_PAYLOAD_MAX);
-    return (uint32_t)(at - payload);
-}
-
-const char *hs_sender__want(struct hs_link *link, uint64_t offset)
-{
-    uint64_t now = hs_clock__monotonic_ns();
-    if (sender.owner && sender.owner != link && now - sender.owner->heard_ns < TAKE_OVER_NS / 2)
-        return "another host takes this stream";
-    if (offset < sender.tail || offset > head())
-        return "these bytes are no longer available";
-    if (sender.owner && sender.owner != link)
-        hs_link__close(sender.owner);
-    sender.owner = link;
-    link->wants = true;
-    link->sent = offset;
-    return NULL;
-}
-
-void hs_sender__acknowledged(const struct hs_link *link, uint64_t offset)
-{
-    if (link != sender.owner || offset <= sender.tail)
-        return;
-    sender.tail = offset;
-    sender.acknowledged_ns = hs_clock__monotonic_ns();
-    hs_stream__sent((uint32_t)offset);
-}
-
-uint32_t hs_sender__read(uint64_t offset, uint8_t *to, uint32_t length)
-{
-    const uint8_t *data;
-    uint32_t there = hs_stream_ring__peek(&hs_stream.ring, (uint32_t)offset, &data);
-    if (there < length)
-        length = there;
-    __builtin_memcpy(to, data, length);
-    return length;
-}
-
-bool hs_sender__ends_at(uint64_t offset)
-{
-    return hs_stream__is_complete() && offset == head();
-}
+// ---- the end --------------------------------------------------------------------------------------------------------
 
 static bool is_done(void)
 {
-    return hs_sender__ends_at(sender.tail);
-}
-
-void hs_sender__closed_by_host(const struct hs_link *link)
-{
-    sender.end_heard = sender.end_heard || (link->is_shut && is_done());
+    return hs_offer__ends_at(hs_offer.tail);
 }
 
 // The last byte may be acknowledged by a host that then loses its connection before it hears of the end: it has heard
 // when it answers the device's closing with its own.
 static bool end_is_heard(uint64_t now)
 {
-    if (sender.owner && sender.owner->end_told)
-        hs_link__shut(sender.owner);
+    if (hs_offer.owner && hs_offer.owner->end_told)
+        hs_link__shut(hs_offer.owner);
     bool holds_up_program = hs_stream.kind != HS_HIDDEN_PROCESS && !hs_stream.orphan;
-    return sender.end_heard || now > sender.acknowledged_ns + (holds_up_program ? END_PATIENCE : ORPHAN_PATIENCE);
+    return hs_offer.end_heard || now > hs_offer.acknowledged_ns + (holds_up_program ? END_PATIENCE : ORPHAN_PATIENCE);
 }
 
 // ---- a program that is gone -----------------------------------------------------------------------------------------
@@ -266,7 +156,7 @@ static void look_after_program(uint64_t now)
         return;
     if (!sender.gone && (atomic_load(&hs_stream.finishing) || program_is_gone(now))) {
         sender.gone = true;
-        sender.acknowledged_ns = now;
+        hs_offer.acknowledged_ns = now;
     }
     if (sender.gone)
         finish_for_program();
@@ -275,10 +165,11 @@ static void look_after_program(uint64_t now)
 // A process that outlives the program does not wait forever for a host, because it keeps the program's memory.
 static bool patience_has_ended(uint64_t now)
 {
-    if (sender.acknowledged_ns > now || sender.acknowledged_ns == 0 || !(atomic_load(&hs_stream.ended) || sender.gone))
-        sender.acknowledged_ns = now;
+    if (hs_offer.acknowledged_ns > now || hs_offer.acknowledged_ns == 0 ||
+        !(atomic_load(&hs_stream.ended) || sender.gone))
+        hs_offer.acknowledged_ns = now;
     uint64_t patience = hs_config.policy == HS_POLICY_DROP ? ORPHAN_PATIENCE : SPILL_PATIENCE;
-    return now - sender.acknowledged_ns > patience;
+    return now - hs_offer.acknowledged_ns > patience;
 }
 
 // ---- sockets --------------------------------------------------------------------------------------------------------
@@ -290,15 +181,15 @@ static long new_socket(unsigned family, int type)
 
 static void close_link(struct hs_link *link)
 {
-    if (sender.owner == link)
-        sender.owner = NULL;
+    if (hs_offer.owner == link)
+        hs_offer.owner = NULL;
     hs_link__close(link);
 }
 
 static void dial(uint64_t now)
 {
     struct hs_link *link = &sender.links[0];
-    if (link->state != HS_LINK_NONE || now < sender.next_dial_ns || sender.end_heard)
+    if (link->state != HS_LINK_NONE || now < sender.next_dial_ns || hs_offer.end_heard)
         return;
     sender.next_dial_ns = now + SECOND_NS;
     long socket = new_socket(sender.host.family, SOCK_STREAM);
@@ -409,7 +300,7 @@ static void turn_links(uint64_t now)
 
 static bool has_much_to_send(void)
 {
-    return sender.owner && (sender.owner->sent != head() || hs_sender__ends_at(sender.owner->sent));
+    return hs_offer.owner && (hs_offer.owner->sent != hs_offer__head() || hs_offer__ends_at(hs_offer.owner->sent));
 }
 
 // With a socket that is full it waits for the socket, with a ring that is full for what acknowledges, else for bytes;
@@ -424,12 +315,12 @@ static void rest(uint32_t head_seen)
         young |= link->state != HS_LINK_NONE && link->state != HS_LINK_OPEN;
         if (hs_link__is_full(link))
             files[count++] = (struct pollfd){.fd = link->socket, .events = POLLIN | POLLOUT};
-        else if (ring_is_full && link == sender.owner)
+        else if (ring_is_full && link == hs_offer.owner)
             files[count++] = (struct pollfd){.fd = link->socket, .events = POLLIN};
     }
     if (count)
         hs_system_poll(files, count, FULL_NS);
-    else if (has_much_to_send() && !hs_sender__ends_at(sender.owner->sent))
+    else if (has_much_to_send() && !hs_offer__ends_at(hs_offer.owner->sent))
         return;
     else
         hs_stream__sleep(head_seen, young || atomic_load(&hs_stream.ended) ? HANDSHAKE_NS : IDLE_NS);
@@ -465,7 +356,7 @@ static int open_pipe(struct hs_wire_packet *packet)
     if (fd < 0)
         hs_log(HS_LOG_ERROR, "nothing is streamed: this pipe cannot be opened: ", hs_config.connect, (int)-fd);
     *packet = (struct hs_wire_packet){.length = 0};
-    __builtin_memcpy(packet->trace_id, hs_sender__trace_id(), sizeof packet->trace_id);
+    __builtin_memcpy(packet->trace_id, hs_offer__trace_id(), sizeof packet->trace_id);
     hs_config__expand("%e", 0, packet->name, sizeof packet->name);
     return (int)fd;
 }
@@ -492,7 +383,7 @@ static void write_to_descriptor(int fd, struct hs_wire_packet *packet)
         uint32_t seen = hs_stream_ring__head(&hs_stream.ring);
         look_after_program(hs_clock__monotonic_ns());
         hs_stream__tend();
-        uint32_t length = hs_stream_ring__peek(&hs_stream.ring, (uint32_t)sender.tail, &data);
+        uint32_t length = hs_stream_ring__peek(&hs_stream.ring, (uint32_t)hs_offer.tail, &data);
         if (length == 0 && (is_done() || atomic_load(&hs_stream.quit)))
             return;
         if (length == 0) {
@@ -507,8 +398,8 @@ static void write_to_descriptor(int fd, struct hs_wire_packet *packet)
             hs_log(HS_LOG_ERROR, "the stream ends: its descriptor cannot be written", NULL, (int)-written);
             return;
         } else if (written > 0) {
-            sender.tail += (uint64_t)written;
-            hs_stream__sent((uint32_t)sender.tail);
+            hs_offer.tail += (uint64_t)written;
+            hs_stream__sent((uint32_t)hs_offer.tail);
         }
     }
 }
@@ -524,7 +415,7 @@ void hs_sender__main(void *unused)
     HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde");
     if (hs_stream.kind != HS_HIDDEN_SHARED_DESCRIPTORS)
         hs_hidden_thread__close_descriptors(fd, fd < 0 && hs_config.log_level != HS_LOG_OFF ? 2 : -1);
-    sender.acknowledged_ns = 0;
+    hs_offer.acknowledged_ns = 0;
     if (fd >= 0)
         write_to_descriptor(fd, packets);
     else if (!packets)
@@ -533,7 +424,7 @@ void hs_sender__main(void *unused)
         hs_system_close(fd);
     if (!atomic_load(&hs_stream.quit)) {
         atomic_store(&hs_stream.broken, 1);
-        hs_stream__sent((uint32_t)sender.tail);
+        hs_stream__sent((uint32_t)hs_offer.tail);
     }
     for (unsigned i = 0; i < LINKS; i++)
         if (sender.links[i].state != HS_LINK_NONE)

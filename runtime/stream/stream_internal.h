@@ -35,6 +35,13 @@ struct hs_stream {
 
 extern struct hs_stream hs_stream;
 
+enum { HS_STREAM_LEAST_KEPT = 4 << 20 };
+
+static inline uint32_t hs_stream__kept_limit(void)
+{
+    return hs_stream.ring.size > HS_STREAM_LEAST_KEPT ? hs_stream.ring.size : HS_STREAM_LEAST_KEPT;
+}
+
 // Called by the sender from time to time: adds kept chunks as far as there is room and, when `ended` is set, the end,
 // which is the live part of the header at that time.
 void hs_stream__tend(void);

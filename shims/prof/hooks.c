@@ -46,16 +46,11 @@ static void *refuse(size_t size)
 
 void *(*hs_prof_quick_malloc)(size_t size) = refuse;
 
-static bool stacks_of_frees_are_wanted(void)
-{
-    return atomic_load_explicit(&hs_events_want_free_stacks, memory_order_relaxed);
-}
-
 bool hs_prof__release(const struct hs_registers *caller, void *block)
 {
     if (hs_bootstrap__owns(block))
         return true;
-    hs_sampler__released_slowly(hs_sampler_self, stacks_of_frees_are_wanted() ? caller : NULL, (uintptr_t)block);
+    hs_sampler__released_slowly(hs_sampler_self, hs_records__are_wanted() ? caller : NULL, (uintptr_t)block);
     return false;
 }
 
@@ -65,7 +60,7 @@ void hs_prof__free_slowly(void *block)
         return;
     if (hs_filter__may_hold((uintptr_t)block)) {
         struct hs_registers caller = {0};
-        if (HS_UNLIKELY(stacks_of_frees_are_wanted()) && hs_sampler__self())
+        if (HS_UNLIKELY(hs_records__are_wanted()) && hs_sampler__self())
             HS_CAPTURE_CALLER(&caller);
         if (hs_prof__release(caller.pc ? &caller : NULL, block))
             return;

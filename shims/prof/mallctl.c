@@ -4,7 +4,6 @@
 // thing is done otherwise: a call that both reads and writes, and has no room for what it reads, changes nothing.
 #include "shims/prof/mallctl.h"
 
-#include "runtime/prof/events.h"
 #include "runtime/prof/options.h"
 #include "runtime/prof/sampler.h"
 #include "runtime/text.h"
@@ -38,26 +37,6 @@ static uint64_t load(const void *from, size_t size)
     }
     __builtin_memcpy(&wide, from, 8);
     return wide;
-}
-
-int hs_node__give(const struct hs_call *call, const void *value, size_t size)
-{
-    if (!call->old || !call->old_length)
-        return 0;
-    size_t room = *call->old_length;
-    size_t length = room < size ? room : size;
-    __builtin_memcpy(call->old, value, length);
-    *call->old_length = length;
-    return room == size ? 0 : EINVAL;
-}
-
-bool hs_node__has_room(const struct hs_call *call, size_t size)
-{
-    if (call->old && call->old_length && *call->old_length == size)
-        return true;
-    if (call->old_length)
-        *call->old_length = 0;
-    return false;
 }
 
 static int give_number(const struct hs_call *call, uint64_t number)
@@ -300,28 +279,6 @@ static const struct hs_next_ctl *next_for(const char *name)
 void hs_prof_ctl__is_alone(void)
 {
     atomic_store_explicit(&next_is_known, true, memory_order_release);
-}
-
-static void silence_jemalloc(void)
-{
-    const struct hs_next_ctl *jemalloc = hs_prof_ctl__next();
-    bool on = false, off = false;
-    size_t length = sizeof on;
-    if (!jemalloc || !hs_prof_options.prof || jemalloc->mallctl("opt.prof", &on, &length, NULL, 0) || !on)
-        return;
-    const char *nowhere = "";
-    jemalloc->mallctl("prof.active", NULL, NULL, &off, sizeof off);
-    jemalloc->mallctl("prof.prefix", NULL, NULL, &nowhere, sizeof nowhere);
-    jemalloc->mallctl("prof.log_stop", NULL, NULL, NULL, 0);
-    hs_prof_options_message(
-        "<jemalloc>: The allocator profiles itself; its own profiling is switched off in favour of heapsonde's.\n");
-}
-
-void hs_prof_ctl__start(void)
-{
-    hs_prof_statistics__start();
-    silence_jemalloc();
-    hs_events__start();
 }
 
 // ---- the functions --------------------------------------------------------------------------------------------------

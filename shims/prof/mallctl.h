@@ -31,7 +31,6 @@ void hs_prof_ctl__is_alone(void);
 
 // Once, when the options are known: comes to terms with an allocator that profiles itself.
 void hs_prof_ctl__start(void);
-void hs_prof_statistics__start(void);
 
 // At the end of the process: the statistics, when stats_print asks for them, and the log of allocations.
 void hs_prof_ctl__at_exit(void);

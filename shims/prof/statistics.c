@@ -426,12 +426,37 @@ static void print_at_interval(void)
     malloc_stats_print(NULL, NULL, hs_prof_options.stats_interval_letters);
 }
 
-void hs_prof_statistics__start(void)
+// ---- start and end of the process
+// --------------------------------------------------------------------------------------
+
+static void start_statistics(void)
 {
     hs_control_statistics = print_for_control;
     // jemalloc behind us has read the same options.
     if (!hs_prof_ctl__next())
         hs_events_print_statistics = print_at_interval;
+}
+
+static void silence_jemalloc(void)
+{
+    const struct hs_next_ctl *jemalloc = hs_prof_ctl__next();
+    bool on = false, off = false;
+    size_t length = sizeof on;
+    if (!jemalloc || !hs_prof_options.prof || jemalloc->mallctl("opt.prof", &on, &length, NULL, 0) || !on)
+        return;
+    const char *nowhere = "";
+    jemalloc->mallctl("prof.active", NULL, NULL, &off, sizeof off);
+    jemalloc->mallctl("prof.prefix", NULL, NULL, &nowhere, sizeof nowhere);
+    jemalloc->mallctl("prof.log_stop", NULL, NULL, NULL, 0);
+    hs_prof_options_message(
+        "<jemalloc>: The allocator profiles itself; its own profiling is switched off in favour of heapsonde's.\n");
+}
+
+void hs_prof_ctl__start(void)
+{
+    start_statistics();
+    silence_jemalloc();
+    hs_events__start();
 }
 
 void hs_prof_ctl__at_exit(void)

@@ -105,14 +105,6 @@ bool hs_real__same_module(const void *a, const void *b)
     return a == b;
 }
 
-void hs_events__start(void)
-{
-}
-
-void hs_prof_statistics__start(void)
-{
-}
-
 // ---- the target -----------------------------------------------------------------------------------------------------
 
 // Buffers of exactly the size that is said, so that the sanitizer sees every byte too many.

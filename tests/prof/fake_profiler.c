@@ -106,7 +106,7 @@ bool hs_streaming__replaces_files(void)
     return false;
 }
 
-bool hs_dump_pieces__is_sender(void)
+bool hs_streaming__is_sender(void)
 {
     return false;
 }
@@ -120,9 +120,9 @@ void hs_streaming__begin_if_due(void)
 {
 }
 
-bool hs_dump_pieces__begin(char kind)
+bool hs_dump_pieces__begin(char kind, bool may_wait)
 {
-    (void)kind;
+    (void)kind, (void)may_wait;
     return false;
 }
 

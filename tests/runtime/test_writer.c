@@ -101,13 +101,13 @@ START_TEST(sleeps_while_a_thread_waits_and_nothing_is_submitted)
 {
     pthread_t waiter;
     record_one();
-    ck_assert_uint_ne(hs_writer__thread(), 0);
+    ck_assert_uint_ne(hs_slot_source__writer_thread(), 0);
     take_every_slot();
     ck_assert_int_eq(pthread_create(&waiter, NULL, wait_for_slot, NULL), 0);
     while (!hs_slots__waited_for())
         usleep(1000);
     ck_assert(hs_writer__sync());
-    ck_assert_msg(comes_to_rest(hs_writer__thread()), "the writer goes round with nothing to do");
+    ck_assert_msg(comes_to_rest(hs_slot_source__writer_thread()), "the writer goes round with nothing to do");
     ck_assert(hs_slots__waited_for());
     hs_slots__give_back((struct hs_slot *)hs_slots__at(0));
     pthread_join(waiter, NULL);
@@ -122,7 +122,7 @@ START_TEST(adds_slots_only_where_one_is_missing)
     ck_assert(hs_writer__sync());
     ck_assert_uint_eq(hs_slots__total(), total);
     do // the writer may have given one back meanwhile
-        ck_assert_ptr_nonnull(hs_writer__take_slot(HS_SLOT_EVENTS, 1, 0));
+        ck_assert_ptr_nonnull(hs_slot_source__take(HS_SLOT_EVENTS, 1, 0));
     while (hs_slots__total() == total);
 }
 END_TEST
@@ -172,7 +172,7 @@ START_TEST(a_lone_sampled_thread_has_no_second_sealer)
     ck_assert_ptr_nonnull(slot);
     take_every_slot();
     hs_slots__submit(slot);
-    ck_assert_ptr_nonnull(hs_writer__take_slot(HS_SLOT_EVENTS, 1, 0));
+    ck_assert_ptr_nonnull(hs_slot_source__take(HS_SLOT_EVENTS, 1, 0));
     ck_assert(hs_writer__sync());
     ck_assert_uint_eq(tasks(), 2 + hs_perf__threads());
 }
