@@ -6,16 +6,7 @@
 #ifndef HEAPSONDE_ARCH_AARCH64_OTHER_STACK_H
 #define HEAPSONDE_ARCH_AARCH64_OTHER_STACK_H
 
-#include <stdint.h>
-
-// The instructions after the call, which of them calls, from 1 on, and the expression of the CFA with its length
-// before.
-struct hs_other_stack {
-    uint32_t instruction[8];
-    uint8_t count, branch;
-    uint8_t cfa[14];
-};
-
+// The instructions after the call, and the expressions of the CFA (struct hs_other_stack, unwind/other_stack.h).
 // mov x9, x0; ldr g, [sp]; bl save_g; ldr x5, [g, #8]; ldr x6, [sp, #8]; sub x5, x5, x6; mov x0, x9; mov sp, x5
 // CFA = [[sp] + 8] - [sp + 8] + 16
 // On the stack of the system already: ldr x2, [sp, #8]; mov sp, x2; str x0, [sp, #40]

@@ -6,16 +6,7 @@
 #ifndef HEAPSONDE_ARCH_ARM_OTHER_STACK_H
 #define HEAPSONDE_ARCH_ARM_OTHER_STACK_H
 
-#include <stdint.h>
-
-// The instructions after the call, which of them calls, from 1 on, and the expression of the CFA with its length
-// before.
-struct hs_other_stack {
-    uint32_t instruction[8];
-    uint8_t count, branch;
-    uint8_t cfa[14];
-};
-
+// The instructions after the call, and the expressions of the CFA (struct hs_other_stack, unwind/other_stack.h).
 // mov r5, r0; ldr r0, [sp, #20]; bl setg; ldr r1, [g, #4]; ldr r2, [sp, #16]; sub r1, r1, r2; mov r0, r5; mov sp, r1
 // CFA = [[sp + 20] + 4] - [sp + 16] + 4
 // On the stack of the system already: ldr r2, [sp, #16]; mov sp, r2; str r0, [sp, #16]

@@ -6,16 +6,7 @@
 #ifndef HEAPSONDE_ARCH_MIPS64_OTHER_STACK_H
 #define HEAPSONDE_ARCH_MIPS64_OTHER_STACK_H
 
-#include <stdint.h>
-
-// The instructions after the call, which of them calls, from 1 on, and the expression of the CFA with its length
-// before.
-struct hs_other_stack {
-    uint32_t instruction[8];
-    uint8_t count, branch;
-    uint8_t cfa[14];
-};
-
+// The instructions after the call, and the expressions of the CFA (struct hs_other_stack, unwind/other_stack.h).
 // ld g, 0(sp); jal save_g; nop; ld a1, 8(g); ld a2, 8(sp); dsubu a1, a1, a2; or sp, zero, a1
 // CFA = [[sp] + 8] - [sp + 8] + 8
 #define HS_OTHER_STACKS                                                                                                \
