@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Which unit includes which: no circles, and no arrow against docs/architecture.md.
 
-A unit is a source and the header of the same name. What is wrong today is in known_includes.txt, which only shrinks: an entry
-that is no longer needed fails, too. With --write, such entries are taken out."""
+A unit is a source and the header of the same name."""
 import os
 import re
 import sys
 
-from sources import known, read, sources, write_known
+from sources import read, sources
 
 # From the bottom to the top: a folder includes what stands before it. What is on one line are parts of one thing.
 LAYERS = {
@@ -93,32 +92,14 @@ def circles(edges):
     return sorted(found)
 
 
-def check(edges, list_of_known):
-    """(what is wrong, the list as it is still needed)."""
-    wrong, needed = [], []
-    listed = {line: set(line.removeprefix('circle: ').split()) for line in list_of_known if line.startswith('circle: ')}
-    for circle in circles(edges):
-        line = 'circle: ' + ' '.join(circle)
-        if not any(set(circle) <= units for units in listed.values()):
-            wrong.append(f'units include one another: {" ".join(circle)}')
-        needed.append(line)
-    for arrow, why in against(edges):
-        line = 'arrow: ' + arrow
-        if line not in list_of_known:
-            wrong.append(f'{arrow}: {why}')
-        needed.append(line)
-    wrong += [f'no longer needed in known_includes.txt: {line}' for line in list_of_known if line not in needed]
-    return wrong, needed
+def check(edges):
+    """What is wrong."""
+    return ([f'units include one another: {" ".join(circle)}' for circle in circles(edges)] +
+            [f'{arrow}: {why}' for arrow, why in against(edges)])
 
 
 def main():
-    edges = list(includes(sources(('.c', '.h', '.S'))))
-    listed = known('known_includes.txt')
-    wrong, needed = check(edges, listed)
-    if '--write' in sys.argv:
-        before = [set(line.split()) for line in listed]
-        write_known('known_includes.txt', [line for line in needed if any(set(line.split()) <= units for units in before)])
-        return 0
+    wrong = check(list(includes(sources(('.c', '.h', '.S')))))
     print('\n'.join(wrong))
     return 1 if wrong else 0
 
