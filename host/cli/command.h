@@ -67,6 +67,8 @@ struct hs_command {
     int least_operands;
     int most_operands; // -1: any
     const struct hs_option *options;
+    // NULL: all. The others are refused with a reason, and are not in the help, the manual and the completion.
+    bool (*takes)(const struct hs_option *option);
     int (*run)(const struct hs_arguments *arguments); // returns the exit status
 };
 
@@ -81,6 +83,9 @@ struct hs_command {
 
 extern const struct hs_command *const hs_commands[]; // NULL ends it
 const struct hs_command *hs_command__find(const char *name);
+
+// Walks through the options that the command takes: the one after `option`, or the first one after NULL. NULL: no more.
+const struct hs_option *hs_command__next(const struct hs_command *command, const struct hs_option *option);
 
 // Says that there is no such command, and which one may have been meant. `command`: who says it, or NULL.
 void hs_command__complain_unknown(const struct hs_command *command, const char *name);

@@ -34,6 +34,14 @@ const struct hs_command *const hs_commands[] = {
 };
 // clang-format on
 
+const struct hs_option *hs_command__next(const struct hs_command *command, const struct hs_option *option)
+{
+    option = option ? option + 1 : command->options;
+    while (option->name && command->takes && !command->takes(option))
+        option++;
+    return option->name ? option : NULL;
+}
+
 const struct hs_command *hs_command__find(const char *name)
 {
     for (size_t i = 0; hs_commands[i]; i++) {

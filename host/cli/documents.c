@@ -82,7 +82,7 @@ static void print_option(FILE *out, char letter, const char *name, bool optional
 
 static bool takes_filters(const struct hs_command *command)
 {
-    for (const struct hs_option *option = command->options; option->name; option++) {
+    for (const struct hs_option *option = NULL; (option = hs_command__next(command, option));) {
         if (option->kind == HS_OPTION_FILTER)
             return true;
     }
@@ -91,7 +91,7 @@ static bool takes_filters(const struct hs_command *command)
 
 static void print_options(FILE *out, const struct hs_command *command, bool filters)
 {
-    for (const struct hs_option *option = command->options; option->name; option++) {
+    for (const struct hs_option *option = NULL; (option = hs_command__next(command, option));) {
         if ((option->kind == HS_OPTION_FILTER) == filters)
             print_option(out, option->letter, option->name, option->optional, option->argument, option->help,
                          option->choices, option->repeatable);
@@ -212,10 +212,23 @@ static void man_option(FILE *out, const struct hs_option *option)
 
 static void man_options(FILE *out, const struct hs_command *command, bool filters)
 {
-    for (const struct hs_option *option = command->options; option->name; option++) {
+    for (const struct hs_option *option = NULL; (option = hs_command__next(command, option));) {
         if ((option->kind == HS_OPTION_FILTER) == filters)
             man_option(out, option);
     }
+}
+
+static void man_some_filters(FILE *out, const struct hs_command *command)
+{
+    const char *before = ".PP\nIt also takes these of FILTERS: ";
+    for (const struct hs_option *option = NULL; (option = hs_command__next(command, option));) {
+        if (option->kind != HS_OPTION_FILTER)
+            continue;
+        fprintf(out, "%s\\-\\-", before);
+        roff(out, option->name);
+        before = ", ";
+    }
+    fputs(".\n", out);
 }
 
 static void man_command(FILE *out, const struct hs_command *command)
@@ -226,15 +239,17 @@ static void man_command(FILE *out, const struct hs_command *command)
     roff(out, command->description);
     fputc('\n', out);
     man_options(out, command, false);
-    if (takes_filters(command))
+    if (takes_filters(command) && !command->takes)
         fputs(".PP\nIt also takes the options of FILTERS.\n", out);
+    else if (takes_filters(command))
+        man_some_filters(out, command);
 }
 
-// All commands that take filters take the same.
+// All commands that take all filters take the same.
 static void man_filters(FILE *out)
 {
     size_t i = 0;
-    while (hs_commands[i] && !takes_filters(hs_commands[i]))
+    while (hs_commands[i] && (hs_commands[i]->takes || !takes_filters(hs_commands[i])))
         i++;
     if (!hs_commands[i])
         return;
@@ -326,10 +341,10 @@ static void completion_operands(FILE *out, const struct hs_command *command)
 static void completion_command(FILE *out, const struct hs_command *command)
 {
     fprintf(out, "    %s)\n        case $previous in\n", command->name);
-    for (const struct hs_option *option = command->options; option->name; option++)
+    for (const struct hs_option *option = NULL; (option = hs_command__next(command, option));)
         completion_values(out, option);
     fputs("        esac\n        if [[ $word == -* ]]; then\n            COMPREPLY=($(compgen -W '", out);
-    for (const struct hs_option *option = command->options; option->name; option++)
+    for (const struct hs_option *option = NULL; (option = hs_command__next(command, option));)
         fprintf(out, "--%s ", option->name);
     fputs("--help' -- \"$word\"))\n            return\n        fi\n", out);
     completion_operands(out, command);

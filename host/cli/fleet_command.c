@@ -615,6 +615,13 @@ static const struct hs_option options[] = {
     {0},
 };
 
+// Of a lifetime, some values.
+static bool takes(const struct hs_option *option)
+{
+    return option->kind != HS_OPTION_FILTER ||
+           hs_fleet_conditions__takes((enum hs_parameter_id)(hs_parameter__find(option->parameter) - hs_parameters));
+}
+
 const struct hs_command hs_command_fleet = {
     .name = "fleet",
     .synopsis = "[OPTIONS] ACTION clickhouse://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE [OPERAND ...]",
@@ -630,12 +637,12 @@ const struct hs_command hs_command_fleet = {
         "in standard deviations. sessions lists the recorded processes of devices, firmwares the percentiles of "
         "each firmware, stacks what is in use now, and stack NUMBER the devices that have a stack. flame writes "
         "what is in use now as a flame graph or in another format. sql QUESTION prints the statement of a question. "
-        "--app, --firmware and --device narrow a question. So do the filters that sums of stacks can answer: those "
-        "about functions, source files, libraries and depths, --alive-at, the numbers of a group's allocations, and "
-        "--where.",
+        "--app, --firmware and --device narrow a question. So do the filters below, "
+        "which sums of stacks can answer; others are refused with the reason.",
     .operand = HS_OPERAND_ACTION,
     .least_operands = 2,
     .most_operands = -1,
     .options = options,
+    .takes = takes,
     .run = run,
 };

@@ -99,7 +99,7 @@ void hs_documents__zsh_completion(FILE *out)
           out);
     for (size_t i = 0; hs_commands[i]; i++) {
         fprintf(out, "    %s)\n        _arguments -s -S \\\n", hs_commands[i]->name);
-        for (const struct hs_option *option = hs_commands[i]->options; option->name; option++)
+        for (const struct hs_option *option = NULL; (option = hs_command__next(hs_commands[i], option));)
             zsh_option(out, option);
         fputs("        '(-h --help)'{-h,--help}'[show the help]' \\\n", out);
         zsh_operands(out, hs_commands[i]);
@@ -173,7 +173,7 @@ void hs_documents__fish_completion(FILE *out)
         fputs("'\n", out);
     }
     for (size_t i = 0; hs_commands[i]; i++) {
-        for (const struct hs_option *option = hs_commands[i]->options; option->name; option++)
+        for (const struct hs_option *option = NULL; (option = hs_command__next(hs_commands[i], option));)
             fish_option(out, hs_commands[i], option);
         fish_operands(out, hs_commands[i]);
     }

@@ -44,7 +44,7 @@ START_TEST(test_every_option_is_everywhere)
         expect_word("the overview", overview.output, text("  %s ", command->name));
         expect_word("the manual", manual.output, text(".SS heapsonde %s ", command->name));
         expect_word("the completion", completion.output, text("    %s)\n", command->name));
-        for (const struct hs_option *option = command->options; option->name; option++) {
+        for (const struct hs_option *option = NULL; (option = hs_command__next(command, option));) {
             expect_word("the help", help.output, text("--%s", option->name));
             expect_word("the manual", manual.output, roff_option(option->name));
             expect_word("the completion", completion.output, text("--%s ", option->name));
@@ -61,7 +61,7 @@ static bool is_known(const struct hs_command *command, const char *word, size_t 
 {
     if (length == 4 && !strncmp(word, "help", 4))
         return true;
-    for (const struct hs_option *option = command->options; option->name; option++) {
+    for (const struct hs_option *option = NULL; (option = hs_command__next(command, option));) {
         if (strlen(option->name) == length && !strncmp(option->name, word, length))
             return true;
     }
@@ -81,6 +81,20 @@ START_TEST(test_help_invents_nothing)
         }
         free_outcome(&help);
     }
+}
+END_TEST
+
+// The database of the fleet has sums: it refuses filters of single blocks.
+START_TEST(test_refused_filters_are_not_offered)
+{
+    struct outcome help = run("$HEAPSONDE help fleet");
+    struct outcome refused = run("$HEAPSONDE fleet --size-min 1 growth clickhouse://localhost/none");
+    ck_assert_int_eq(refused.status, 2);
+    expect_word("the message", refused.errors, "size-min");
+    ck_assert_ptr_null(strstr(help.output, "--size-min"));
+    expect_word("the help", help.output, "--function-regex");
+    free_outcome(&help);
+    free_outcome(&refused);
 }
 END_TEST
 
@@ -257,6 +271,7 @@ int main(void)
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_test(tests, test_every_option_is_everywhere);
     tcase_add_test(tests, test_help_invents_nothing);
+    tcase_add_test(tests, test_refused_filters_are_not_offered);
     tcase_add_test(tests, test_every_option_is_parsed);
     tcase_add_test(tests, test_formats);
     tcase_add_test(tests, test_completion);
