@@ -57,7 +57,6 @@ extern const struct hs_rest_parameter hs_timeline_by_parameters[];
 hs_prepare_function hs_prepare__timeline_by;
 hs_answer_function hs_answer__timeline_by;
 // stacks.c
-extern const struct hs_rest_parameter hs_part_parameters[];
 extern const struct hs_rest_parameter hs_ascii_tree_parameters[];
 hs_prepare_function hs_prepare__stacks;
 hs_answer_function hs_answer__stacks;

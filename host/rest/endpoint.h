@@ -93,11 +93,11 @@ static inline const char *hs_endpoint__method(const struct hs_endpoint *endpoint
 {
     return endpoint->changes ? "POST" : "GET";
 }
-extern const struct hs_rest_parameter hs_at_parameters[], hs_page_parameters[], hs_strip_parameters[],
-    hs_frames_parameters[], hs_events_parameters[], hs_explain_parameters[];
+extern const struct hs_rest_parameter hs_at_parameters[], hs_order_parameters[], hs_part_parameters[],
+    hs_strip_parameters[], hs_frames_parameters[], hs_events_parameters[], hs_explain_parameters[];
 
 // The arrays of parameters of an endpoint, without those of the filter. Returns their number.
-enum { HS_PARAMETER_ARRAYS = 7 };
+enum { HS_PARAMETER_ARRAYS = 8 };
 size_t hs_endpoint__parameters(const struct hs_endpoint *endpoint,
                                const struct hs_rest_parameter *arrays[HS_PARAMETER_ARRAYS]);
 

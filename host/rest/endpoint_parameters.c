@@ -9,12 +9,16 @@ const struct hs_rest_parameter hs_at_parameters[] = {
     {0},
 };
 
-const struct hs_rest_parameter hs_page_parameters[] = {
+const struct hs_rest_parameter hs_order_parameters[] = {
     {.name = "order",
      .kind = HS_REST_CHOICE,
      .choices = "asc dsc",
      .default_value = "asc",
      .help = "ascending (asc) or descending (dsc)"},
+    {0},
+};
+
+const struct hs_rest_parameter hs_part_parameters[] = {
     {.name = "count",
      .kind = HS_REST_NUMBER,
      .help = "at most this many entries; default as many as fit into 4 MiB; next_skip is the skip of the next page"},
@@ -67,8 +71,10 @@ size_t hs_endpoint__parameters(const struct hs_endpoint *endpoint,
     size_t count = 0;
     if (endpoint->parameters)
         arrays[count++] = endpoint->parameters;
-    if (endpoint->takes & HS_TAKES_PAGE)
-        arrays[count++] = hs_page_parameters;
+    if (endpoint->takes & HS_TAKES_PAGE) {
+        arrays[count++] = hs_order_parameters;
+        arrays[count++] = hs_part_parameters;
+    }
     if (endpoint->takes & HS_TAKES_STRIP)
         arrays[count++] = hs_strip_parameters;
     if (endpoint->takes & HS_TAKES_FRAMES)

@@ -6,17 +6,6 @@
 // Room for one more entry and for what follows the list.
 #define ROOM ((uint64_t)256 << 10)
 
-const struct hs_rest_parameter hs_part_parameters[] = {
-    {.name = "count",
-     .kind = HS_REST_NUMBER,
-     .help = "at most this many entries; default as many as fit into 4 MiB; next_skip is the skip of the next page"},
-    {.name = "skip",
-     .kind = HS_REST_NUMBER,
-     .default_value = "0",
-     .help = "leave out this many entries at the beginning"},
-    {0},
-};
-
 struct hs_paging hs_paging__start(const struct hs_question *question, FILE *out, uint64_t total)
 {
     const uint64_t skip = hs_question__number(question, "skip", 0);

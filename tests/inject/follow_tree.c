@@ -97,6 +97,14 @@ static void vforked(void)
     say("vfork, exec", wait_for(pid, 0));
 }
 
+static void run_in_thread(void *(*run)(void *unused))
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, run, NULL))
+        abort();
+    pthread_join(thread, NULL);
+}
+
 static void *execute_in_thread(void *unused)
 {
     char *none[] = {NULL};
@@ -109,11 +117,8 @@ static void executed_by_thread(void)
 {
     pid_t pid = fork();
     if (pid == 0) {
-        pthread_t thread;
-        if (pthread_create(&thread, NULL, execute_in_thread, NULL))
-            _exit(98);
-        for (;;)
-            pause();
+        run_in_thread(execute_in_thread);
+        _exit(98);
     }
     say("exec of a thread", wait_for(pid, 0));
 }
@@ -127,10 +132,7 @@ static void *fork_in_thread(void *unused)
 
 static void forked_by_thread(void)
 {
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, fork_in_thread, NULL))
-        abort();
-    pthread_join(thread, NULL);
+    run_in_thread(fork_in_thread);
 }
 
 static void killed(int number)
