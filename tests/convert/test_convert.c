@@ -262,6 +262,13 @@ START_TEST(test_recording_damage)
     ck_assert_int_eq(outcome.status, 1);
     ck_assert_ptr_nonnull(strstr(outcome.errors, "no recording of heaptrack"));
     free_outcome(&outcome);
+    make_recording("bomb");
+    outcome = run("test $(stat -c %%s bomb.dat) -lt 200000 && $HEAPSONDE report bomb.dat");
+    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_msg(strstr(outcome.errors, "unpacks to far more than files of its size do; --memory 512M is enough"),
+                  "%s", outcome.errors);
+    free_outcome(&outcome);
+    shell("$HEAPSONDE report --memory 512M bomb.dat");
     outcome = run("$HEAPSONDE import plain.dat");
     ck_assert_int_eq(outcome.status, 2);
     free_outcome(&outcome);

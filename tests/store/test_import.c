@@ -608,6 +608,38 @@ START_TEST(most_live_blocks_are_counted)
 }
 END_TEST
 
+// Deep recursion packs to next to nothing. Not all nodes are kept then, and the trace counts as damaged.
+START_TEST(nodes_are_as_many_as_files_have)
+{
+    enum { LENGTH = 32 << 10, LIMIT = 4 << 20 };
+    static uint8_t bytes[LENGTH];
+    struct hs_meta_writer meta;
+    struct trace_writer writer;
+    const struct hs_import_options options = {.temporary = true};
+    trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    writer.pack_meta = true;
+    for (uint32_t id = 1; id < LIMIT + 20000;) {
+        hs_meta_begin(&meta, bytes, LENGTH);
+        const uint64_t pc = 0x400000 + 16 * (uint64_t)id;
+        hs_meta_node(&meta, id++, 0, pc);
+        while ((size_t)(meta.at - bytes) < LENGTH - 32) {
+            hs_meta_node(&meta, id, id - 1, pc);
+            id++;
+        }
+        trace_writer__meta(&writer, bytes, (size_t)(meta.at - bytes), false);
+    }
+    trace_writer__close(&writer, true, 100);
+    struct hs_store *store = open_trace(&options);
+    const struct hs_summary *summary = hs_store__summary(store);
+    ck_assert_uint_lt(summary->file_size, LIMIT / 8);
+    size_t count;
+    hs_store__nodes(store, &count);
+    ck_assert_uint_eq(count, LIMIT);
+    ck_assert_uint_gt(summary->damaged_chunks, 0);
+    hs_store__close(store);
+}
+END_TEST
+
 // Two libraries were at one place, one after the other.
 START_TEST(nodes_know_their_time)
 {
@@ -661,6 +693,7 @@ int main(void)
     tcase_add_test(tests, odd_numbers_come_back);
     tcase_add_test(tests, sums_of_huge_numbers_do_not_wrap);
     tcase_add_test(tests, most_live_blocks_are_counted);
+    tcase_add_test(tests, nodes_are_as_many_as_files_have);
     tcase_add_test(tests, nodes_know_their_time);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
