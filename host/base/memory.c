@@ -9,7 +9,7 @@
 #define LITTLE      ((uint64_t)4 << 20)
 #define LITTLE_TEXT ((uint64_t)16 << 20)
 #define LIVE_LEAST  ((uint64_t)12 << 20)
-#define LIVE_TIMES  16 // recordings of programs have less than one for each byte
+#define LIVE_TIMES  16  // recordings of programs have less than one for each byte
 #define ANYWAY      128 // MiB that a command takes for threads, buffers and libraries
 #define STEP        64  // MiB: advice is rounded up to a multiple
 

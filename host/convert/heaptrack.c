@@ -28,7 +28,7 @@
 #define TABLES_TIMES 256                   // what they may take for each byte of it: lines of one kind pack well
 #define LINES_LEAST  ((uint64_t)256 << 20) // bytes of lines, and what each byte of the file may unpack to
 #define LINES_TIMES  1000
-#define COUNTED_MOST 8 // times the lines that are read, to say what would be enough for them
+#define COUNTED_MOST 8  // times the lines that are read, to say what would be enough for them
 #define LINE_TABLES  64 // bytes of the tables that a line takes at most, and how many more for each of its own bytes
 #define LINE_TIMES   6
 #define TABLES_GROW  3 // times what tables hold: an array is moved to twice its room

@@ -18,8 +18,8 @@ struct hs_recorder_stream {
     size_t at, length;
     uint64_t plain_bytes, most; // of the frames that were read; what they may have
     bool is_refused;            // they have more, so it ended
-    bool ended; // the file ended, or makes no sense from here on
-    bool cut;   // it did so within a frame, or was damaged there
+    bool ended;                 // the file ended, or makes no sense from here on
+    bool cut;                   // it did so within a frame, or was damaged there
 };
 
 int hs_recorder_stream__start(struct hs_recorder_stream *stream, FILE *in, uint64_t most); // 0 or -ENOMEM

@@ -16,7 +16,7 @@
 #define LARGEST_UNPACKED ((size_t)1 << 30)
 #define LARGEST_PIPED    ((size_t)1 << 30)
 #define SNIFFED          4096
-#define TIMES_UNPACKED   32 // most of what programs write stays below twenty
+#define TIMES_UNPACKED   32  // most of what programs write stays below twenty
 #define TIMES_TAKEN      200 // bytes of memory for each byte of a text or profile, at most; mostly below 25
 
 // ---- contents ------------------------------------------------------------------------------------------------------
@@ -119,8 +119,8 @@ static int refuse_unpacked(const struct hs_dump *dump, const uint8_t *packed, si
 {
     uint64_t count = count_unpacked(packed, length, (uint64_t)largest + 1);
     if (count > largest)
-        return hs_error__set(error, EFBIG, "%s: unpacks to more than %zu MiB, which heapsonde reads at most", dump->name,
-                             largest >> 20);
+        return hs_error__set(error, EFBIG, "%s: unpacks to more than %zu MiB, which heapsonde reads at most",
+                             dump->name, largest >> 20);
     return hs_error__set(error, EFBIG, "%s: unpacks to %" PRIu64 " MiB, far more than files of its size do; %s",
                          dump->name, count >> 20, hs_memory__advice(count * TIMES_TAKEN).text);
 }

@@ -14,8 +14,7 @@ struct most_live_counting {
 static bool begins_one(const struct hs_step *step)
 {
     return step->address && step->phase == HS_PHASE_END &&
-           ((step->kind >= HS_EVENT_MALLOC && step->kind <= HS_EVENT_REALLOC) ||
-            step->kind == HS_EVENT_POOL_ALLOC);
+           ((step->kind >= HS_EVENT_MALLOC && step->kind <= HS_EVENT_REALLOC) || step->kind == HS_EVENT_POOL_ALLOC);
 }
 
 static bool ends_one(const struct hs_step *step)

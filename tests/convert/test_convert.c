@@ -143,18 +143,19 @@ START_TEST(test_heaptrack_bombs)
 {
     static const struct {
         const char *make, *error;
-    } cases[] = {{"head -c 67108864 /dev/zero", "line 2 of the heaptrack file: longer than 1 MiB"},
-                 {"yes 'a 0 0' | head -n 6000000", "names far more than files of its size do; --memory 1088M is enough"},
-                 {"yes 's 0 ' | head -n 10000000", "names far more than files of its size do; --memory 960M is enough"},
-                 {"yes 'i 1 0 0 0' | head -n 3000000", "names far more than files of its size do; --memory 1088M is"},
-                 {"(echo 'i 1 0'; yes 't 1 0' | head -n 2000000)", "names far more than files of its size do; "},
-                 {"(printf 's 1 f\\ni 1000 1'; yes ' 1 1 1' | head -n 1000 | tr -d '\\n'; echo; yes 't 1 0' | "
-                  "head -n 20000)",
-                  "line 5120 of the heaptrack file: it names far more than files of its size do; --memory 1088M is"},
-                 {"(echo 'a 8 0'; yes '+ 0' | head -n 17000000)",
-                  "far more live blocks than files of its size do; --memory 1920M is enough"},
-                 {"(yes \"#$(printf '%0100000d' 0)\" | head -n 4200)",
-                  "unpacks to far more than files of its size do; --memory 576M is enough"}};
+    } cases[] = {
+        {"head -c 67108864 /dev/zero", "line 2 of the heaptrack file: longer than 1 MiB"},
+        {"yes 'a 0 0' | head -n 6000000", "names far more than files of its size do; --memory 1088M is enough"},
+        {"yes 's 0 ' | head -n 10000000", "names far more than files of its size do; --memory 960M is enough"},
+        {"yes 'i 1 0 0 0' | head -n 3000000", "names far more than files of its size do; --memory 1088M is"},
+        {"(echo 'i 1 0'; yes 't 1 0' | head -n 2000000)", "names far more than files of its size do; "},
+        {"(printf 's 1 f\\ni 1000 1'; yes ' 1 1 1' | head -n 1000 | tr -d '\\n'; echo; yes 't 1 0' | "
+         "head -n 20000)",
+         "line 5120 of the heaptrack file: it names far more than files of its size do; --memory 1088M is"},
+        {"(echo 'a 8 0'; yes '+ 0' | head -n 17000000)",
+         "far more live blocks than files of its size do; --memory 1920M is enough"},
+        {"(yes \"#$(printf '%0100000d' 0)\" | head -n 4200)",
+         "unpacks to far more than files of its size do; --memory 576M is enough"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         shell("(echo 'v 10400 3'; %s) | zstd -q -f -o bomb.zst && test $(stat -c %%s bomb.zst) -lt 200000",
               cases[i].make);
