@@ -14,8 +14,8 @@ static void name_limit(struct hs_error *error)
 {
     size_t used = strlen(error->message);
     if (hs_memory__most())
-        snprintf(error->message + used, sizeof(error->message) - used,
-                 "; heapsonde takes %" PRIu64 " MiB at most, --memory SIZE allows more", hs_memory__most() >> 20);
+        snprintf(error->message + used, sizeof(error->message) - used, "; heapsonde takes %" PRIu64 " MiB at most, %s",
+                 hs_memory__most() >> 20, hs_memory__advice(0).text);
 }
 
 int hs_error__set(struct hs_error *error, int code, const char *format, ...)

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/base/memory.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #define LITTLE      ((uint64_t)4 << 20)
 #define LITTLE_TEXT ((uint64_t)16 << 20)
 #define LIVE_LEAST  ((uint64_t)12 << 20)
-#define LIVE_TIMES  16 // recordings of programs have less than one for each byte
+#define LIVE_TIMES  16  // recordings of programs have less than one for each byte
+#define ANYWAY      128 // MiB that a command takes for threads, buffers and libraries
+#define STEP        64  // MiB: advice is rounded up to a multiple
 
 static uint64_t most;
 static bool given;
@@ -57,4 +61,13 @@ uint64_t hs_memory__live_blocks(uint64_t packed)
 {
     uint64_t blocks = hs_memory__unpacked(packed, LIVE_TIMES);
     return blocks < UINT64_MAX - LIVE_LEAST ? blocks + LIVE_LEAST : UINT64_MAX;
+}
+
+struct hs_memory_advice hs_memory__advice(uint64_t bytes)
+{
+    struct hs_memory_advice advice = {"--memory SIZE allows more"};
+    uint64_t steps = ((bytes >> 20) + ANYWAY) / STEP + 1;
+    if (bytes)
+        snprintf(advice.text, sizeof(advice.text), "--memory %" PRIu64 "M is enough", steps * STEP);
+    return advice;
 }

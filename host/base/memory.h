@@ -30,7 +30,16 @@ uint64_t hs_memory__unpacked(uint64_t packed, unsigned times);
 // The same for texts, of which much is repeated: at least 16 MiB.
 uint64_t hs_memory__unpacked_text(uint64_t packed, unsigned times);
 
-// The number of blocks that may be live at once in a recording of so many bytes. Each takes 50 to 90 bytes.
+// The number of blocks that may be live at once in a recording of so many bytes. Each takes at most HS_MEMORY_BLOCK
+// bytes: 96 in the map of live blocks while it doubles, 12 in the row.
+#define HS_MEMORY_BLOCK 108
 uint64_t hs_memory__live_blocks(uint64_t packed);
+
+// How a message of a refusal ends: "--memory 1856M is enough" for a command that takes so many bytes beside the memory
+// that each command takes; "--memory SIZE allows more" for 0, when it is not known how much it takes.
+struct hs_memory_advice {
+    char text[48];
+};
+struct hs_memory_advice hs_memory__advice(uint64_t bytes);
 
 #endif

@@ -8,6 +8,7 @@
 #include "host/import/import.h"
 #include "host/report/text.h"
 #include "host/report/unseen.h"
+#include "host/shims/shims.h"
 #include "host/symbols/own_allocator.h"
 
 #include <ctype.h>
@@ -86,6 +87,16 @@ static bool left_quietly(const struct hs_recording *recording, const struct hs_s
     return summary->state == HS_STATE_RECORDING && WIFEXITED(recording->status);
 }
 
+// Whether the program was also sampled, with a dump at its end. The last of several options counts.
+static bool wanted_final_dump(void)
+{
+    static const char option[] = "prof_final:";
+    const char *preloaded = getenv("LD_PRELOAD"), *options = getenv("MALLOC_CONF"), *last = NULL;
+    while (options && (options = strstr(options, option)))
+        last = options += sizeof(option) - 1;
+    return last && !strncmp(last, "true", 4) && preloaded && strstr(preloaded, hs_shim_name(HS_SHIM_PROF));
+}
+
 static void add_ending(FILE *note, const struct hs_recording *recording, const struct hs_summary *summary)
 {
     uint64_t dropped = 0;
@@ -124,7 +135,8 @@ static void add_others(FILE *note, const struct hs_recording *recording, const s
               "its process id in the name",
               note);
     else if (left_quietly(recording, summary))
-        fputs("; it ended by calling the kernel directly; the trace is complete", note);
+        fprintf(note, "; it ended by calling the kernel directly; the trace is complete%s",
+                wanted_final_dump() ? ", but no final dump (prof_final) was written" : "");
 }
 
 static void add_unrecorded(FILE *note, const struct hs_summary *summary)

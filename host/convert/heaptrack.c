@@ -24,9 +24,14 @@
 #define LONGEST_LINE ((size_t)1 << 20)
 #define TABLES_LEAST ((uint64_t)64 << 20)  // bytes of the tables, whatever the size of the file
 #define NODE_BYTES   64                    // of a stack's node, in what is made of the tables
+#define NAME_BYTES   16                    // of one of its names, on disk and in what is made of them
 #define TABLES_TIMES 256                   // what they may take for each byte of it: lines of one kind pack well
 #define LINES_LEAST  ((uint64_t)256 << 20) // bytes of lines, and what each byte of the file may unpack to
 #define LINES_TIMES  1000
+#define COUNTED_MOST 8  // times the lines that are read, to say what would be enough for them
+#define LINE_TABLES  64 // bytes of the tables that a line takes at most, and how many more for each of its own bytes
+#define LINE_TIMES   6
+#define TABLES_GROW  3 // times what tables hold: an array is moved to twice its room
 
 struct pointer {
     uint64_t pc;
@@ -44,6 +49,12 @@ struct convert_heaptrack_kind {
     uint32_t youngest; // block + 1, 0: none is live
 };
 
+// What the whole file takes, which is counted from the line on where it is refused.
+struct heaptrack_refusal {
+    const char *what; // NULL: it is not refused
+    uint64_t line, tables, live, most_live;
+};
+
 struct heaptrack_reading {
     const char *path;
     struct hs_trace_file file;
@@ -56,12 +67,15 @@ struct heaptrack_reading {
     size_t strings_count, strings_room, pointers, pointers_room, frames, frames_room, kinds, kinds_room;
     size_t blocks, blocks_room;
     uint32_t spare; // block + 1
+    uint64_t live;
     uint32_t traces;
+    uint64_t names; // of all traces: each has all those of its pointer
     unsigned version;
     uint64_t line, time, last_time; // time: of the file, in ns
     uint64_t tables_max;            // bytes
     uint64_t blocks_max, lines_max; // live blocks; bytes of lines
     uint64_t lines_bytes;
+    struct heaptrack_refusal refusal;
     struct hs_error *error;
 };
 
@@ -76,13 +90,61 @@ static int no_memory(const struct heaptrack_reading *reading)
     return hs_error__set(reading->error, ENOMEM, "%s: out of memory", reading->path);
 }
 
-// Some bytes of a compressed file can be gigabytes of lines, all well formed.
-static int too_much(const struct heaptrack_reading *reading, const char *what)
+// ---- files that are refused -----------------------------------------------------------------------------------------
+
+static uint64_t tables_size(const struct heaptrack_reading *reading)
 {
+    return reading->strings_room * sizeof(*reading->string) + reading->pointers_room * sizeof(*reading->pointer) +
+           reading->frames_room * sizeof(*reading->frame) + reading->kinds_room * sizeof(*reading->kind) +
+           (uint64_t)reading->traces * NODE_BYTES + reading->names * NAME_BYTES + hs_strings__size(reading->strings);
+}
+
+// Some bytes of a compressed file can be gigabytes of lines, all well formed.
+static int refuse(struct heaptrack_reading *reading, const char *what)
+{
+    reading->refusal = (struct heaptrack_refusal){.what = what,
+                                                  .line = reading->line,
+                                                  .tables = tables_size(reading),
+                                                  .live = reading->live,
+                                                  .most_live = reading->live};
+    return -EFBIG;
+}
+
+// Those of the trace on a line 't'.
+static uint64_t names_on(const struct heaptrack_reading *reading, const char *line)
+{
+    uint64_t number = strtoull(line + 1, NULL, 16);
+    return number && number <= reading->pointers ? reading->pointer[number - 1].count : 0;
+}
+
+static void count_line(struct heaptrack_reading *reading, const char *line, size_t length)
+{
+    struct heaptrack_refusal *refusal = &reading->refusal;
+    if (strchr("sita", *line))
+        refusal->tables += LINE_TABLES + LINE_TIMES * length;
+    if (*line == 't')
+        refusal->tables += names_on(reading, line) * NAME_BYTES;
+    if (*line == '+')
+        refusal->live++;
+    else if (*line == '-' && refusal->live)
+        refusal->live--;
+    refusal->most_live = refusal->live > refusal->most_live ? refusal->live : refusal->most_live;
+}
+
+static bool is_beyond_counting(const struct heaptrack_reading *reading)
+{
+    return reading->lines_bytes / COUNTED_MOST > reading->lines_max;
+}
+
+// Lines take no memory, but as much has to be allowed.
+static int say_refusal(const struct heaptrack_reading *reading)
+{
+    const struct heaptrack_refusal *refusal = &reading->refusal;
+    uint64_t bytes = refusal->most_live * HS_MEMORY_BLOCK + refusal->tables * TABLES_GROW;
+    bytes = bytes > reading->lines_bytes ? bytes : reading->lines_bytes;
     return hs_error__set(reading->error, EFBIG,
-                         "%s: line %" PRIu64 " of the heaptrack file: %s than files of its size do; "
-                         "--memory SIZE allows more",
-                         reading->path, reading->line, what);
+                         "%s: line %" PRIu64 " of the heaptrack file: %s than files of its size do; %s", reading->path,
+                         refusal->line, refusal->what, hs_memory__advice(is_beyond_counting(reading) ? 0 : bytes).text);
 }
 
 // ---- the parts of a line -------------------------------------------------------------------------------------------
@@ -182,6 +244,7 @@ static int add_trace(struct heaptrack_reading *reading, const char *text)
     uint64_t pc = pointer->pc >= LEAST_PC ? pointer->pc : LEAST_PC + number[0];
     hs_trace_file__node(&reading->file, node, (uint32_t)number[1], pc);
     write_names(reading, node, pointer);
+    reading->names += pointer->count;
     return 0;
 }
 
@@ -215,7 +278,7 @@ static int take_block(struct heaptrack_reading *reading, uint32_t *block)
     if (reading->blocks == UINT32_MAX - 1)
         return wrong(reading, "too many blocks are live");
     if (reading->blocks >= reading->blocks_max)
-        return too_much(reading, "it has far more live blocks");
+        return refuse(reading, "it has far more live blocks");
     if (!HS_ARRAY_HAS_ROOM(reading->older, reading->blocks, reading->blocks_room))
         return no_memory(reading);
     *block = (uint32_t)reading->blocks++;
@@ -237,12 +300,14 @@ static int add_event(struct heaptrack_reading *reading, const char *text, bool i
         kind->youngest = reading->older[block];
         reading->older[block] = reading->spare;
         reading->spare = block + 1;
+        reading->live--;
     } else {
         int result = take_block(reading, &block);
         if (result)
             return result;
         reading->older[block] = kind->youngest;
         kind->youngest = block + 1;
+        reading->live++;
         event.size = event.usable = kind->size;
         event.stack = kind->trace;
     }
@@ -311,18 +376,11 @@ static int read_line(struct heaptrack_reading *reading, char *line, size_t lengt
     }
 }
 
-static uint64_t tables_size(const struct heaptrack_reading *reading)
-{
-    return reading->strings_room * sizeof(*reading->string) + reading->pointers_room * sizeof(*reading->pointer) +
-           reading->frames_room * sizeof(*reading->frame) + reading->kinds_room * sizeof(*reading->kind) +
-           (uint64_t)reading->traces * NODE_BYTES + hs_strings__size(reading->strings);
-}
-
-static int check_size(const struct heaptrack_reading *reading)
+static int check_size(struct heaptrack_reading *reading)
 {
     if (tables_size(reading) > reading->tables_max)
-        return too_much(reading, "it names far more");
-    return reading->lines_bytes > reading->lines_max ? too_much(reading, "it unpacks to far more") : 0;
+        return refuse(reading, "it names far more");
+    return reading->lines_bytes > reading->lines_max ? refuse(reading, "it unpacks to far more") : 0;
 }
 
 // Like getline(), with an end at LONGEST_LINE: returns 0 at the end of the file.
@@ -334,6 +392,18 @@ static size_t next_line(FILE *in, char *line)
         line[length++] = (char)c;
     line[length] = '\0';
     return length;
+}
+
+static int read_or_count(struct heaptrack_reading *reading, char *line, size_t length)
+{
+    if (reading->refusal.what) {
+        count_line(reading, line, length);
+        return is_beyond_counting(reading) ? -EFBIG : 0;
+    }
+    int result = read_line(reading, line, length);
+    if (!result && reading->line % 1024 == 0)
+        result = check_size(reading);
+    return reading->refusal.what ? 0 : result;
 }
 
 static int read_lines(struct heaptrack_reading *reading, FILE *in)
@@ -351,11 +421,11 @@ static int read_lines(struct heaptrack_reading *reading, FILE *in)
             result = wrong(reading, "longer than 1 MiB");
         if (cut)
             break;
-        result = read_line(reading, line, length);
-        if (!result && reading->line % 1024 == 0)
-            result = check_size(reading);
+        result = read_or_count(reading, line, length);
     }
     free(line);
+    if (reading->refusal.what)
+        return say_refusal(reading);
     if (cut || ferror(in))
         hs_trace_file__incomplete(&reading->file, "the heaptrack file ends, or is damaged, after line %" PRIu64,
                                   reading->line - cut);

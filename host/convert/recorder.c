@@ -5,6 +5,7 @@
 // that were post-processed have names, others the program's files.
 #include "host/base/array.h"
 #include "host/base/id_map.h"
+#include "host/base/memory.h"
 #include "host/convert/convert.h"
 #include "host/convert/recorder_stream.h"
 #include "host/convert/stack_builder.h"
@@ -14,6 +15,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum tag {
     TAG_HEADER,
@@ -50,10 +52,14 @@ enum tag {
 #define FRAMES_MAX   65536u
 #define TEXT_MAX     65536u
 #define CONTENTS_MAX (60u << 20)
+#define TIMES_PACKED 32 // what is recorded stays below fifteen
+#define TIMES_TAKEN  16 // bytes of memory for each plain byte, at most: a mark has 8
 
 struct thread {
     uint64_t *frame; // of its last backtrace, outermost first
     size_t count, room;
+    uint32_t *node; // of the first `nodes` frames
+    size_t nodes, nodes_room;
 };
 
 struct decoded_frame {
@@ -170,14 +176,24 @@ static int take_frames(struct recorder_reading *reading, struct thread *stack, u
     return 0;
 }
 
-static int keep_backtrace(struct recorder_reading *reading, uint64_t id, const struct thread *stack)
+// Nodes of frames that a thread's last backtrace had, too, are not looked up again: that may be 65,536 for each event.
+static int keep_backtrace(struct recorder_reading *reading, uint64_t id, struct thread *stack)
 {
-    uint32_t node = 0;
-    for (size_t i = 0; i < stack->count; i++) {
-        int result = hs_stack_builder__child(&reading->stacks, &reading->file, node, stack->frame[i], &node);
+    if (stack->count > stack->nodes_room) {
+        uint32_t *bigger = reallocarray(stack->node, stack->room, sizeof(*bigger));
+        if (!bigger)
+            return -ENOMEM;
+        stack->node = bigger;
+        stack->nodes_room = stack->room;
+    }
+    for (size_t i = stack->nodes; i < stack->count; i++) {
+        int result = hs_stack_builder__child(&reading->stacks, &reading->file, i ? stack->node[i - 1] : 0,
+                                             stack->frame[i], &stack->node[i]);
         if (result)
             return result;
+        stack->nodes = i + 1;
     }
+    uint32_t node = stack->count ? stack->node[stack->count - 1] : 0;
     return reading->in.ended ? 0 : hs_id_map__set(&reading->backtraces, id, node);
 }
 
@@ -189,6 +205,7 @@ static int read_backtrace(struct recorder_reading *reading, unsigned bytes)
     if (!result)
         result = keep_backtrace(reading, id, &whole);
     free(whole.frame);
+    free(whole.node);
     return result;
 }
 
@@ -202,6 +219,7 @@ static int read_partial(struct recorder_reading *reading, unsigned bytes)
     struct thread *thread = &reading->thread[stream];
     uint32_t gone = u32(reading);
     thread->count = gone == ALL_FRAMES || gone > thread->count ? 0 : thread->count - gone;
+    thread->nodes = thread->nodes < thread->count ? thread->nodes : thread->count;
     result = take_frames(reading, thread, bytes);
     return result ? result : keep_backtrace(reading, id, thread);
 }
@@ -632,7 +650,7 @@ bool hs_convert__is_recorder(FILE *in)
     uint8_t header[5];
     bool frame = fread(header, 1, sizeof(header), in) == sizeof(header) && (header[0] == 1 || header[0] == 2);
     rewind(in);
-    if (!frame || hs_recorder_stream__start(&stream, in))
+    if (!frame || hs_recorder_stream__start(&stream, in, UINT64_MAX))
         return false;
     // A header and what its fields look like.
     bool is = hs_recorder_stream__number(&stream, 4) == TAG_HEADER && hs_recorder_stream__take(&stream, NULL, 52);
@@ -655,8 +673,10 @@ static void free_reading(struct recorder_reading *reading)
     hs_stack_builder__free(&reading->stacks);
     hs_id_map__free(&reading->backtraces);
     hs_id_map__free(&reading->streams);
-    for (size_t i = 0; i < reading->threads; i++)
+    for (size_t i = 0; i < reading->threads; i++) {
         free(reading->thread[i].frame);
+        free(reading->thread[i].node);
+    }
     for (size_t i = 0; i < reading->strings; i++)
         free(reading->string[i]);
     free(reading->thread);
@@ -666,10 +686,21 @@ static void free_reading(struct recorder_reading *reading)
     free(reading->maps);
 }
 
+static int refuse_packed(struct recorder_reading *reading, struct hs_error *error)
+{
+    uint64_t bytes = hs_recorder_stream__count_rest(&reading->in) * TIMES_TAKEN;
+    free_reading(reading);
+    return hs_error__set(error, EFBIG, "%s: it unpacks to far more than files of its size do; %s", reading->path,
+                         hs_memory__advice(bytes).text);
+}
+
 int hs_convert__recorder(const char *path, FILE *in, FILE *out, struct hs_error *error)
 {
     struct recorder_reading reading = {.path = path};
-    int result = hs_recorder_stream__start(&reading.in, in);
+    struct stat status = {0};
+    stat(path, &status);
+    const uint64_t most = hs_memory__unpacked_text((uint64_t)status.st_size, TIMES_PACKED);
+    int result = hs_recorder_stream__start(&reading.in, in, most);
     if (!result && u32(&reading) != TAG_HEADER)
         result = -EBADMSG;
     if (!result)
@@ -681,6 +712,8 @@ int hs_convert__recorder(const char *path, FILE *in, FILE *out, struct hs_error 
         if (within)
             result = read_event(&reading, tag);
     }
+    if (!result && reading.in.is_refused)
+        return refuse_packed(&reading, error);
     if (within || reading.in.cut)
         hs_trace_file__incomplete(&reading.file, "the recording cannot be read on before its end");
     if (!result)

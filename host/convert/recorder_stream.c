@@ -7,9 +7,9 @@
 
 enum { FRAME_LZ4 = 1, FRAME_PLAIN = 2, FRAME_HEADER = 5 };
 
-int hs_recorder_stream__start(struct hs_recorder_stream *stream, FILE *in)
+int hs_recorder_stream__start(struct hs_recorder_stream *stream, FILE *in, uint64_t most)
 {
-    *stream = (struct hs_recorder_stream){.in = in};
+    *stream = (struct hs_recorder_stream){.in = in, .most = most};
     stream->packed = malloc(HS_RECORDER_FRAME_MAX);
     stream->plain = malloc(HS_RECORDER_FRAME_MAX);
     return stream->packed && stream->plain ? 0 : -ENOMEM;
@@ -72,7 +72,7 @@ size_t hs_lz4_decode(const uint8_t *from, size_t length, uint8_t *to, size_t mos
 
 // ---- the stream ----------------------------------------------------------------------------------------------------
 
-static bool next_frame(struct hs_recorder_stream *stream)
+static bool unpack_frame(struct hs_recorder_stream *stream)
 {
     uint8_t header[FRAME_HEADER];
     size_t got = stream->ended ? 0 : fread(header, 1, sizeof(header), stream->in);
@@ -95,6 +95,24 @@ static bool next_frame(struct hs_recorder_stream *stream)
         header[0] == FRAME_LZ4 ? hs_lz4_decode(stream->packed, length, stream->plain, HS_RECORDER_FRAME_MAX) : SIZE_MAX;
     stream->cut = stream->length == SIZE_MAX;
     return !stream->cut;
+}
+
+static bool next_frame(struct hs_recorder_stream *stream)
+{
+    if (!unpack_frame(stream))
+        return false;
+    stream->plain_bytes += stream->length;
+    stream->is_refused |= stream->plain_bytes > stream->most;
+    return !stream->is_refused;
+}
+
+uint64_t hs_recorder_stream__count_rest(struct hs_recorder_stream *stream)
+{
+    stream->ended = false;
+    while (unpack_frame(stream))
+        stream->plain_bytes += stream->length;
+    stream->ended = true;
+    return stream->plain_bytes;
 }
 
 bool hs_recorder_stream__take(struct hs_recorder_stream *stream, void *to, uint64_t length)

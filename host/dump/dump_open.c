@@ -6,6 +6,7 @@
 #include "host/symbols/strings.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,7 +16,8 @@
 #define LARGEST_UNPACKED ((size_t)1 << 30)
 #define LARGEST_PIPED    ((size_t)1 << 30)
 #define SNIFFED          4096
-#define TIMES_UNPACKED   32 // most of what programs write stays below twenty
+#define TIMES_UNPACKED   32  // most of what programs write stays below twenty
+#define TIMES_TAKEN      200 // bytes of memory for each byte of a text or profile, at most; mostly below 25
 
 // ---- contents ------------------------------------------------------------------------------------------------------
 
@@ -84,6 +86,43 @@ static int unpack(const uint8_t *from, size_t length, size_t largest, uint8_t **
     if (ready)
         inflateEnd(&stream);
     return status == Z_MEM_ERROR ? -ENOMEM : too_large ? -EFBIG : 0;
+}
+
+// How much there is when it is unpacked; `enough` if that is not less.
+static uint64_t count_unpacked(const uint8_t *from, size_t length, uint64_t enough)
+{
+    uint8_t bytes[1 << 14];
+    z_stream stream = {.next_in = (Bytef *)(uintptr_t)from};
+    uint64_t count = 0;
+    bool cut = false;
+    int status = inflateInit2(&stream, 15 + 16);
+    if (status != Z_OK)
+        return 0;
+    while (status == Z_OK && count < enough) {
+        if (!stream.avail_in) {
+            stream.avail_in = length < 1u << 30 ? (uInt)length : 1u << 30;
+            length -= stream.avail_in;
+        }
+        stream.next_out = bytes;
+        stream.avail_out = sizeof(bytes);
+        status = inflate(&stream, Z_NO_FLUSH);
+        count += sizeof(bytes) - stream.avail_out;
+        if (status == Z_STREAM_END && has_member(&stream, length, &cut))
+            status = inflateReset(&stream);
+    }
+    inflateEnd(&stream);
+    return count < enough ? count : enough;
+}
+
+static int refuse_unpacked(const struct hs_dump *dump, const uint8_t *packed, size_t length, size_t largest,
+                           struct hs_error *error)
+{
+    uint64_t count = count_unpacked(packed, length, (uint64_t)largest + 1);
+    if (count > largest)
+        return hs_error__set(error, EFBIG, "%s: unpacks to more than %zu MiB, which heapsonde reads at most",
+                             dump->name, largest >> 20);
+    return hs_error__set(error, EFBIG, "%s: unpacks to %" PRIu64 " MiB, far more than files of its size do; %s",
+                         dump->name, count >> 20, hs_memory__advice(count * TIMES_TAKEN).text);
 }
 
 enum content {
@@ -177,6 +216,10 @@ static int read_contents(struct hs_dump_builder *builder, const uint8_t *bytes, 
         size_t count = 0;
         uint64_t sane = hs_memory__unpacked_text(length, TIMES_UNPACKED);
         int result = unpack(bytes, length, sane < largest ? (size_t)sane : largest, &unpacked, &count, &cut);
+        if (result == -EFBIG)
+            result = refuse_unpacked(dump, bytes, length, largest, error);
+        else if (result)
+            hs_error__set(error, -result, "%s: out of memory", dump->name);
         if (dump->bytes && dump->mapped)
             munmap(dump->bytes, dump->byte_count);
         else
@@ -184,9 +227,7 @@ static int read_contents(struct hs_dump_builder *builder, const uint8_t *bytes, 
         dump->bytes = unpacked;
         dump->mapped = false;
         if (result)
-            return hs_error__set(error, -result, "%s: %s", dump->name,
-                                 result == -EFBIG ? "unpacks to more than heapsonde reads; --memory SIZE allows more"
-                                                  : "out of memory");
+            return result;
         bytes = unpacked;
         length = count;
     }
@@ -272,7 +313,9 @@ static int read_pipe(struct hs_dump *dump, int fd)
     for (;;) {
         if (dump->byte_count == room) {
             room = room ? room * 2 : 1u << 16;
-            void *bigger = room <= LARGEST_PIPED ? realloc(dump->bytes, room) : NULL;
+            if (room > LARGEST_PIPED)
+                return -EFBIG;
+            void *bigger = realloc(dump->bytes, room);
             if (!bigger)
                 return -ENOMEM;
             dump->bytes = bigger;

@@ -682,7 +682,7 @@ static int make_live_room(struct hs_builder *builder, size_t count)
 {
     while (!hs_live_map__has_room(&builder->live, 2 * count)) {
         if (builder->live.count + 2 * count >= builder->live_most)
-            return -EFBIG;
+            return -E2BIG;
         if (hs_live_map__grow(&builder->live))
             return -ENOMEM;
     }

@@ -74,7 +74,7 @@ struct hs_builder {
     // For steps with events of mappings; set by the caller: hs_builder__map_event (mappings.c).
     int (*map_event)(struct hs_builder *builder, const struct hs_step *step);
     struct hs_live_map live;
-    uint64_t live_most;       // blocks; beyond them -EFBIG; set after hs_builder__create
+    uint64_t live_most;       // blocks; beyond them -E2BIG; set after hs_builder__create
     struct hs_array streams;  // struct hs_stream_state, by stream
     struct hs_array zones;    // struct hs_zone; until all rows are written, only the writing thread uses it
     struct hs_array links;    // struct hs_chain_link, in the order of their creation

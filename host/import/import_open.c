@@ -2,8 +2,10 @@
 //
 // Finds or creates the store of a trace. A new store has a temporary name and is renamed atomically, so that others see
 // a complete store or none.
+#include "host/base/memory.h"
 #include "host/base/path.h"
 #include "host/import/left_over.h"
+#include "host/import/most_live.h"
 #include "host/import/resume.h"
 #include "host/import/run.h"
 #include "host/import/snapshots.h"
@@ -337,13 +339,22 @@ static const char *describe(int failed)
     switch (failed) {
     case -EOVERFLOW:
         return "more than 4294967295 allocations: too many for one store";
-    case -EFBIG:
-        return "it has far more live blocks than files of its size have; --memory SIZE allows more";
     case -ECANCELED:
         return "cancelled";
     default:
         return strerror(-failed);
     }
+}
+
+static int refuse(const char *path, const struct hs_trace *trace, const struct hs_import_options *options, int failed,
+                  struct hs_error *error)
+{
+    if (failed != -E2BIG)
+        return hs_error__set(error, -failed, "%s: cannot be imported: %s", path, describe(failed));
+    uint64_t blocks = hs_trace__most_live(trace, options ? options->cancel : NULL);
+    return hs_error__set(error, E2BIG,
+                         "%s: cannot be imported: it has far more live blocks than files of its size have; %s", path,
+                         hs_memory__advice(blocks * HS_MEMORY_BLOCK).text);
 }
 
 int hs_import__open(const char *path, const struct hs_import_options *options, struct hs_store **store,
@@ -358,8 +369,9 @@ int hs_import__open(const char *path, const struct hs_import_options *options, s
         return failed;
     failed = find_or_make(path, trace, options, store, error);
     if (failed) {
+        failed = refuse(path, trace, options, failed, error);
         hs_trace__close(trace);
-        return hs_error__set(error, -failed, "%s: cannot be imported: %s", path, describe(failed));
+        return failed;
     }
     hs_store__attach(*store, read_embedded, close_trace, trace);
     return 0;

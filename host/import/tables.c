@@ -2,6 +2,7 @@
 #include "host/import/tables.h"
 
 #include "format/meta.h"
+#include "host/base/memory.h"
 #include "host/import/finish.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 
 #define STRINGS_LIMIT (1u << 30)
 #define NO_MODULE     (UINT32_MAX - 1)
+#define NODES_PACKED  8 // for each byte of the file: real ones have less than one, and one that is made has thousands
 
 int hs_import_tables__create(struct hs_import_tables *tables, int directory_fd)
 {
@@ -90,10 +92,11 @@ const char *hs_import_tables__info(const struct hs_import_tables *tables, const 
 
 static int add_nodes(struct hs_import_tables *tables, uint32_t first, const struct hs_meta_node *nodes, size_t count)
 {
-    if (first >= tables->node_limit)
+    const size_t room = first < tables->node_limit ? tables->node_limit - first : 0;
+    tables->nodes_left_out |= count > room;
+    if (!room)
         return 0;
-    if (count > tables->node_limit - first)
-        count = tables->node_limit - first;
+    count = count < room ? count : room;
     uint32_t end = first + (uint32_t)count;
     int failed = hs_column_file__reserve(&tables->nodes, end);
     if (!failed)
@@ -343,8 +346,9 @@ static int load_meta(struct hs_import_tables *tables, const struct hs_trace *tra
     }
     struct hs_meta_reader reader;
     hs_meta_open(&reader, payload + skip, length > skip ? length - skip : 0);
+    tables->nodes_left_out = false;
     int more = add_records(tables, &reader, &failed);
-    if (!failed && more < 0)
+    if (!failed && (more < 0 || tables->nodes_left_out))
         count_damage(tables, HS_DAMAGE_META, chunk);
     free(payload);
     return failed;
@@ -398,7 +402,8 @@ int hs_import_tables__load(struct hs_import_tables *tables, const struct hs_trac
         bytes += chunks[i].plain_length;
     }
     // A node takes three plain bytes; lost chunks may leave gaps. What is far beyond that is damage.
-    uint64_t limit = 65536 + 2 * bytes;
+    uint64_t limit = 65536 + 2 * bytes, packed = hs_memory__unpacked(hs_trace__info(trace)->file_size, NODES_PACKED);
+    limit = limit < packed ? limit : packed;
     tables->node_limit = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX;
     qsort(order, metas, sizeof *order, compare_order);
     int failed = 0;

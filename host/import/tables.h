@@ -22,6 +22,7 @@ struct hs_import_tables {
     struct hs_same_stacks same;
     uint32_t node_count;
     uint32_t node_limit;
+    bool nodes_left_out;        // of the chunk that is read: they are beyond the limit
     struct hs_array strings;    // char
     struct hs_array modules;    // struct hs_stored_module
     struct hs_array threads;    // struct hs_stored_thread

@@ -85,7 +85,8 @@ static uint32_t sum_of(const char *name, const uint8_t *bytes, size_t size)
     return hs_crc32c(crc, bytes + size - END, END);
 }
 
-static int describe(int directory_fd, const char *name, bool flush, struct sealed_file *file)
+// `size`: the only one that is right, so that no other file is read; UINT64_MAX: any.
+static int describe(int directory_fd, const char *name, bool flush, uint64_t size, struct sealed_file *file)
 {
     struct stat status;
     int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -93,6 +94,8 @@ static int describe(int directory_fd, const char *name, bool flush, struct seale
         return -errno;
     int failed = fstat(fd, &status) ? -errno : S_ISREG(status.st_mode) ? 0 : -EBADMSG;
     void *bytes = NULL;
+    if (!failed && size != UINT64_MAX && (uint64_t)status.st_size != size)
+        failed = -EBADMSG;
     if (!failed && status.st_size)
         bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (bytes == MAP_FAILED)
@@ -141,7 +144,7 @@ static int describe_all(int directory_fd, bool flush, struct seal *seal)
             continue;
         failed = seal->count == FILES_MAX || strlen(entry->d_name) >= sizeof seal->file->name
                      ? -EOVERFLOW
-                     : describe(directory_fd, entry->d_name, flush, &seal->file[seal->count++]);
+                     : describe(directory_fd, entry->d_name, flush, UINT64_MAX, &seal->file[seal->count++]);
     }
     closedir(directory);
     return failed;
@@ -213,8 +216,8 @@ int hs_seal__check(int directory_fd)
     int failed = seal ? take(directory_fd, seal) : -ENOMEM;
     for (uint32_t i = 0; !failed && i < seal->count; i++) {
         const struct sealed_file *file = &seal->file[i];
-        if (!memchr(file->name, 0, sizeof file->name) || describe(directory_fd, file->name, false, &now) ||
-            now.size != file->size || now.crc != file->crc)
+        if (!memchr(file->name, 0, sizeof file->name) || describe(directory_fd, file->name, false, file->size, &now) ||
+            now.crc != file->crc)
             failed = -EBADMSG;
     }
     free(seal);

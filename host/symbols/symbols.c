@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MIPS_SLOT 4 // bytes of the instruction between a call and the place to which it returns
+
 struct hs_symbols *hs_symbols__create(const struct hs_symbols_options *options)
 {
     struct hs_symbols *self = calloc(1, sizeof(*self));
@@ -178,12 +180,29 @@ static struct hs_frames *single_frame(struct hs_symbols *self, const char *name,
 // looked up lies within the call. On MIPS an instruction of any line and function stands between the two.
 unsigned hs_call_length(uint16_t machine)
 {
-    return machine == EM_MIPS ? 5 : 1;
+    return machine == EM_MIPS ? MIPS_SLOT + 1 : 1;
 }
 
-static uint64_t call_address(const struct hs_symbols *self, const struct hs_module_symbols *module, uint64_t address)
+static const char *outermost(const struct hs_dwarf_frame *frames, uint32_t count)
 {
-    return address - module->description.bias - hs_call_length(self->options.machine);
+    return count && frames[count - 1].function ? frames[count - 1].function : "";
+}
+
+// Fills `found`. The root of a goroutine is entered by a return to its second instruction, with no call before it: on
+// MIPS, the place of the call is in another function then.
+static uint32_t find_frames(const struct hs_symbols *self, struct hs_module_symbols *module, uint64_t address,
+                            struct hs_dwarf_frame *found)
+{
+    const uint64_t behind = address - module->description.bias, call = behind - hs_call_length(self->options.machine);
+    uint32_t count = hs_module_symbols__frames(module, call, found);
+    if (self->options.machine != EM_MIPS)
+        return count;
+    struct hs_dwarf_frame slot[HS_DWARF_MOST_FRAMES];
+    uint32_t slots = hs_module_symbols__frames(module, behind - MIPS_SLOT, slot);
+    if (!slots || !strcmp(outermost(slot, slots), outermost(found, count)))
+        return count;
+    memcpy(found, slot, slots * sizeof(*slot));
+    return slots;
 }
 
 static const char *source_file(struct hs_symbols *self, const struct hs_dwarf_frame *found)
@@ -204,7 +223,7 @@ static struct hs_frames *module_frames(struct hs_symbols *self, struct hs_module
     struct hs_dwarf_frame found[HS_DWARF_MOST_FRAMES];
     const char *path = module->description.path;
     hs_module_symbols__open(module);
-    uint32_t count = hs_module_symbols__frames(module, call_address(self, module, address), found);
+    uint32_t count = find_frames(self, module, address, found);
     if (!count)
         return single_frame(self, offset_name(self, module, address), HS_FRAME_OFFSET, path, address);
     struct hs_frames *frames = new_frames(self, count);

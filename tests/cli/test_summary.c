@@ -242,6 +242,17 @@ START_TEST(test_who_ends_by_the_system_call_does_not_go_on)
     expect_none(&outcome, "background");
     expect(&outcome, "; it ended by calling the kernel directly; the trace is complete;");
     free_outcome(&outcome);
+    // With the sampler, which does not see the end either.
+    outcome =
+        run("LD_PRELOAD=" PATH_SAMPLER " MALLOC_CONF=prof:true,prof_final:false,prof_final:true $HEAPSONDE run -o "
+            "u.dat -- ./calling");
+    expect(&outcome, "the trace is complete, but no final dump (prof_final) was written;");
+    free_outcome(&outcome);
+    outcome =
+        run("LD_PRELOAD=" PATH_SAMPLER " MALLOC_CONF=prof:true,prof_final:true,prof_final:false $HEAPSONDE run -o "
+            "v.dat -- ./calling");
+    expect_none(&outcome, "prof_final");
+    free_outcome(&outcome);
 }
 END_TEST
 

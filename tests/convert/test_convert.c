@@ -143,13 +143,19 @@ START_TEST(test_heaptrack_bombs)
 {
     static const struct {
         const char *make, *error;
-    } cases[] = {{"head -c 67108864 /dev/zero", "line 2 of the heaptrack file: longer than 1 MiB"},
-                 {"yes 'a 0 0' | head -n 6000000", "names far more than files of its size do; --memory SIZE allows"},
-                 {"yes 's 0 ' | head -n 10000000", "names far more than files of its size do; --memory SIZE allows"},
-                 {"yes 'i 1 0 0 0' | head -n 3000000", "names far more than files of its size do; --memory SIZE"},
-                 {"(echo 'i 1 0'; yes 't 1 0' | head -n 2000000)", "names far more than files of its size do; "},
-                 {"(echo 'a 8 0'; yes '+ 0' | head -n 17000000)", "far more live blocks than files of its size do; "},
-                 {"(yes \"#$(printf '%0100000d' 0)\" | head -n 4200)", "unpacks to far more than files of its"}};
+    } cases[] = {
+        {"head -c 67108864 /dev/zero", "line 2 of the heaptrack file: longer than 1 MiB"},
+        {"yes 'a 0 0' | head -n 6000000", "names far more than files of its size do; --memory 1088M is enough"},
+        {"yes 's 0 ' | head -n 10000000", "names far more than files of its size do; --memory 960M is enough"},
+        {"yes 'i 1 0 0 0' | head -n 3000000", "names far more than files of its size do; --memory 1088M is"},
+        {"(echo 'i 1 0'; yes 't 1 0' | head -n 2000000)", "names far more than files of its size do; "},
+        {"(printf 's 1 f\\ni 1000 1'; yes ' 1 1 1' | head -n 1000 | tr -d '\\n'; echo; yes 't 1 0' | "
+         "head -n 20000)",
+         "line 5120 of the heaptrack file: it names far more than files of its size do; --memory 1088M is"},
+        {"(echo 'a 8 0'; yes '+ 0' | head -n 17000000)",
+         "far more live blocks than files of its size do; --memory 1920M is enough"},
+        {"(yes \"#$(printf '%0100000d' 0)\" | head -n 4200)",
+         "unpacks to far more than files of its size do; --memory 576M is enough"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         shell("(echo 'v 10400 3'; %s) | zstd -q -f -o bomb.zst && test $(stat -c %%s bomb.zst) -lt 200000",
               cases[i].make);
@@ -158,10 +164,10 @@ START_TEST(test_heaptrack_bombs)
         ck_assert_msg(strstr(outcome.errors, cases[i].error), "%s: %s", cases[i].make, outcome.errors);
         free_outcome(&outcome);
     }
-    // Events of one kind are as many as there are, and what the user allows is taken.
+    // Events of one kind are as many as there are, and what the message asks for is enough.
     shell("(printf 'v 10400 3\\na 8 0\\n'; yes '+ 0' | head -n 2000000 | sed 'p;s/+/-/') | zstd -q -o loop.zst && "
           "(echo 'v 10400 3'; yes 'a 0 0' | head -n 6000000) | zstd -q -o kinds.zst && "
-          "$HEAPSONDE report --memory 2G kinds.zst >out");
+          "$HEAPSONDE report --memory 1088M kinds.zst >out");
     expect_report("loop.zst", "allocations", 2000000);
 }
 END_TEST
@@ -257,6 +263,13 @@ START_TEST(test_recording_damage)
     ck_assert_int_eq(outcome.status, 1);
     ck_assert_ptr_nonnull(strstr(outcome.errors, "no recording of heaptrack"));
     free_outcome(&outcome);
+    make_recording("bomb");
+    outcome = run("test $(stat -c %%s bomb.dat) -lt 200000 && $HEAPSONDE report bomb.dat");
+    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_msg(strstr(outcome.errors, "unpacks to far more than files of its size do; --memory 512M is enough"),
+                  "%s", outcome.errors);
+    free_outcome(&outcome);
+    shell("$HEAPSONDE report --memory 512M bomb.dat");
     outcome = run("$HEAPSONDE import plain.dat");
     ck_assert_int_eq(outcome.status, 2);
     free_outcome(&outcome);

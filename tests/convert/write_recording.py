@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Writes a file as memory-profiler does, after the description of its format. Arguments: the file; how: plain, packed
-# (LZ4), decoded (names instead of addresses), arm (32 bits), huge (blocks of 2^62 bytes), culled (statistics of 2^63
+# (LZ4), decoded (names instead of addresses), bomb (marks that pack well), arm (32 bits), huge (blocks of 2^62 bytes), culled (statistics of 2^63
 # bytes); a program whose code the addresses lie in.
 import struct
 import sys
@@ -133,7 +133,7 @@ if how == "huge":
     for i in range(2):
         event(1, us(6500), body(heap + 0x7000 + i, 1 << 62, 3, WORK))
 event(1, us(7000), body(heap + 0x5000, 1000, 3, WORK, 24))                     # main: kept, the last one
-if how != "packed":
+if how not in ("packed", "bomb"):
     event(99, b"what nobody knows")
     event(1, us(8000), body(heap + 0x6000, 1000, 3, WORK))                     # cannot be read
 
@@ -143,3 +143,6 @@ with open(path, "wb") as file:
         plain = bytes(stream[start:start + part])
         stored = plain if how == "plain" else lz4(plain)
         file.write(u8(2 if how == "plain" else 1) + u32(len(stored)) + stored)
+    if how == "bomb":
+        stored = lz4((u32(7) + u32(42)) * (1 << 17))
+        file.write(20 * (u8(1) + u32(len(stored)) + stored))

@@ -2,6 +2,7 @@
 //
 // The importer against a model that keeps every block in a list and looks through all of it each time.
 #include "host/import/import.h"
+#include "host/import/most_live.h"
 #include "host/import/row_ends.h"
 #include "host/query/query.h"
 #include "tests/format/check_random.h"
@@ -579,6 +580,66 @@ START_TEST(sums_of_huge_numbers_do_not_wrap)
 }
 END_TEST
 
+// Blocks of the heap and of pools, not mappings.
+START_TEST(most_live_blocks_are_counted)
+{
+    static const struct hs_event events[] = {
+        {.kind = HS_EVENT_FREE, .time = 1, .address = 0x9000}, // nothing is live yet
+        {.kind = HS_EVENT_MALLOC, .time = 2, .address = 0x1000, .size = 8, .usable = 8},
+        {.kind = HS_EVENT_CALLOC, .time = 3, .address = 0x2000, .size = 8, .usable = 8},
+        {.kind = HS_EVENT_REALLOC, .begin_time = 4, .time = 5, .old_address = 0x2000, .address = 0x3000, .size = 9},
+        {.kind = HS_EVENT_REALLOC, .begin_time = 6, .time = 7, .address = 0x4000, .size = 9},
+        {.kind = HS_EVENT_MMAP, .time = 8, .address = 0x10000, .size = 0x8000, .fd = -1},
+        {.kind = HS_EVENT_POOL_ALLOC, .time = 9, .pool = 77, .address = 0x1000, .size = 100, .usable = 100},
+        {.kind = HS_EVENT_POOL_FREE, .time = 10, .pool = 77, .address = 0x1000},
+        {.kind = HS_EVENT_FREE, .time = 11, .address = 0x1000},
+        {.kind = HS_EVENT_ALIGNED, .time = 12, .address = 0x5000, .size = 8, .usable = 8},
+    };
+    struct trace_writer writer;
+    struct hs_trace *trace;
+    static const int cancelled = 1;
+    trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    trace_writer__events(&writer, 0, events, sizeof events / sizeof *events, false);
+    trace_writer__close(&writer, true, 100);
+    ck_assert_int_eq(hs_trace__open(path, &trace, NULL), 0);
+    ck_assert_uint_eq(hs_trace__most_live(trace, NULL), 4);
+    ck_assert_uint_eq(hs_trace__most_live(trace, &cancelled), 0);
+    hs_trace__close(trace);
+}
+END_TEST
+
+// Deep recursion packs to next to nothing. Not all nodes are kept then, and the trace counts as damaged.
+START_TEST(nodes_are_as_many_as_files_have)
+{
+    enum { LENGTH = 32 << 10, LIMIT = 4 << 20 };
+    static uint8_t bytes[LENGTH];
+    struct hs_meta_writer meta;
+    struct trace_writer writer;
+    const struct hs_import_options options = {.temporary = true};
+    trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    writer.pack_meta = true;
+    for (uint32_t id = 1; id < LIMIT + 20000;) {
+        hs_meta_begin(&meta, bytes, LENGTH);
+        const uint64_t pc = 0x400000 + 16 * (uint64_t)id;
+        hs_meta_node(&meta, id++, 0, pc);
+        while ((size_t)(meta.at - bytes) < LENGTH - 32) {
+            hs_meta_node(&meta, id, id - 1, pc);
+            id++;
+        }
+        trace_writer__meta(&writer, bytes, (size_t)(meta.at - bytes), false);
+    }
+    trace_writer__close(&writer, true, 100);
+    struct hs_store *store = open_trace(&options);
+    const struct hs_summary *summary = hs_store__summary(store);
+    ck_assert_uint_lt(summary->file_size, LIMIT / 8);
+    size_t count;
+    hs_store__nodes(store, &count);
+    ck_assert_uint_eq(count, LIMIT);
+    ck_assert_uint_gt(summary->damaged_chunks, 0);
+    hs_store__close(store);
+}
+END_TEST
+
 // Two libraries were at one place, one after the other.
 START_TEST(nodes_know_their_time)
 {
@@ -631,6 +692,8 @@ int main(void)
     tcase_add_test(tests, mappings_split_and_move);
     tcase_add_test(tests, odd_numbers_come_back);
     tcase_add_test(tests, sums_of_huge_numbers_do_not_wrap);
+    tcase_add_test(tests, most_live_blocks_are_counted);
+    tcase_add_test(tests, nodes_are_as_many_as_files_have);
     tcase_add_test(tests, nodes_know_their_time);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

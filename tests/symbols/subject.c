@@ -83,7 +83,7 @@ static uint64_t return_address(const struct session *session, uint64_t address)
 {
     switch (session->described_machine) {
     case EM_MIPS:
-        return address + 8;
+        return address + 5;
     case EM_AARCH64:
         return address + 4;
     case EM_ARM:
