@@ -33,6 +33,15 @@ export function looks({ page, view, programs }) {
     }
   }, { of, viewport: { width: 390, height: 844 } });
 
+  page("no number is cut off (390 pixels)", async (page, go) => {
+    const { rows: [{ key: file }] } = await programs.server.json(`/data/${programs.cpp}/totals?by=source&sort_by=self.allocated.bytes&order=dsc&count=1`);
+    for (const [name, query] of [["functions"], ["source"], ["source", `cost=allocated&ui.lines=costly&file=${encodeURIComponent(file)}`], ["stacks"], ["blocks"]]) {
+      await go(cpp(name, query));
+      const cut = await page.$$eval(".table tbody td.number", (cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.innerText));
+      assert.deepEqual(cut, [], `${name} ${query}`);
+    }
+  }, { of, viewport: { width: 390, height: 844 } });
+
   page("page-fault data that come late, and what is said of the strip, move nothing (390 pixels)", async (page) => {
     let release, isAsked;
     const held = new Promise((resolve) => { release = resolve; }), asked = new Promise((resolve) => { isAsked = resolve; });
