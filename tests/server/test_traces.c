@@ -368,8 +368,7 @@ static void *use_first(void *nothing)
 static void expect_facts(int number, const char *problem)
 {
     struct hs_error error = {""};
-    const struct hs_trace_facts *facts =
-        hs_rest_trace__facts(hs_rest_traces__at(traces, (size_t)number), &error);
+    const struct hs_trace_facts *facts = hs_rest_trace__facts(hs_rest_traces__at(traces, (size_t)number), &error);
     ck_assert_ptr_nonnull(facts);
     ck_assert_uint_eq(facts->summary.allocations, (uint64_t)number + 1);
     ck_assert_msg(*problem ? strstr(error.message, problem) != NULL : !*error.message, "%s", error.message);
