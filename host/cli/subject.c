@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/subject.h"
 
+#include "host/cli/cancelling.h"
 #include "host/cli/progress.h"
 #include "host/convert/convert.h"
 #include "host/import/ticks.h"
@@ -15,13 +16,17 @@
 static int open_store(struct hs_opened *opened, const char *path, struct hs_error *error)
 {
     struct hs_progress progress;
+    struct hs_cancelling cancelling;
     char what[256];
     snprintf(what, sizeof(what), "reading %s", path);
     hs_progress__start(&progress, what, true);
-    struct hs_import_options options = {
-        .symbols = &opened->symbols_options, .progress = hs_progress__update, .context = &progress};
+    struct hs_import_options options = {.symbols = &opened->symbols_options,
+                                        .progress = hs_progress__update,
+                                        .context = &progress,
+                                        .cancel = hs_cancelling__begin(&cancelling)};
     int result = hs_foreign__open(path, &options, &opened->store, error);
     hs_progress__end(&progress);
+    hs_cancelling__end(&cancelling);
     return result;
 }
 

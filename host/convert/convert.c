@@ -134,7 +134,9 @@ int hs_foreign__convert(const char *path, enum hs_foreign kind, const struct hs_
 
 // ---- a trace that goes ----------------------------------------------------------------------------------------------
 
-static FILE *make_file(char *made, size_t size)
+// Without a name, if it can be opened by /proc: a process that is killed leaves nothing behind. `made`: where it can be
+// opened as long as it is open.
+static FILE *make_file(char *made, size_t size, bool *has_name)
 {
     snprintf(made, size, "%s/heapsonde-XXXXXX", hs_path__temporary());
     int fd = mkstemp(made);
@@ -142,6 +144,11 @@ static FILE *make_file(char *made, size_t size)
     if (!file && fd >= 0) {
         close(fd);
         unlink(made);
+    }
+    *has_name = access("/proc/self/fd", F_OK) != 0;
+    if (file && !*has_name) {
+        unlink(made);
+        snprintf(made, size, "/proc/self/fd/%d", fd);
     }
     return file;
 }
@@ -152,15 +159,18 @@ static int open_recording(const char *path, enum hs_foreign kind, const struct h
     char made[PATH_MAX];
     struct hs_import_options temporary = options ? *options : (struct hs_import_options){0};
     temporary.temporary = true;
-    FILE *file = make_file(made, sizeof(made));
+    bool has_name;
+    FILE *file = make_file(made, sizeof(made), &has_name);
     if (!file)
         return hs_error__set(error, errno, "%s: %s", made, strerror(errno));
     int result = hs_foreign__convert(path, kind, options, file, error);
-    if (fclose(file) && !result)
-        result = hs_error__set(error, errno, "%s: %s", made, strerror(errno));
+    if (fflush(file) && !result)
+        result = hs_error__set(error, errno, "%s: %s", hs_path__temporary(), strerror(errno));
     if (!result)
         result = hs_import__open(made, &temporary, store, error);
-    unlink(made); // it stays open
+    fclose(file);
+    if (has_name)
+        unlink(made); // the store has it open
     return result;
 }
 

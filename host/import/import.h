@@ -23,7 +23,7 @@
 struct hs_import_options {
     const char *store; // directory of the store; NULL: beside the trace, else in the user's cache, else a temporary one
     bool force;        // import again, even if a matching store exists
-    bool temporary;    // the store is removed when it is closed
+    bool temporary;    // the store has no directory
     uint64_t ticks_until;   // with `temporary`, of a trace with sums: only the ticks before this time; 0: all
     uint64_t partial_every; // number of events between two states from which an import can continue after it was
                             // killed; 0: default

@@ -259,13 +259,13 @@ static int make_temporary(const struct hs_trace *trace, const struct hs_import_o
     int failed = import_to(trace, options, NULL, built);
     if (!failed)
         failed = hs_store__open_unsealed(built, store, error);
-    if (!failed)
-        failed = hs_store__remove_on_close(*store, built);
     if (failed) {
         hs_store__close(*store);
         *store = NULL;
-        hs_store__remove(built);
+    } else {
+        hs_store__keep_nothing(*store);
     }
+    hs_store__remove(built); // what is open goes with this process, however that ends
     return failed;
 }
 

@@ -223,20 +223,25 @@ static uint64_t highest_end(const struct budget_pages *pages)
 }
 
 // A stack is noted some time after it was touched, and lies where it was before.
-static void take_stacks(struct hs_budget *budget, struct budget_pages *pages, const struct hs_store *store)
+static int take_stacks(struct hs_budget *budget, struct budget_pages *pages, const struct hs_store *store,
+                       const struct hs_query_control *control, struct hs_error *error)
 {
     size_t count;
     const struct hs_sample *sample = hs_store__samples(store, &count);
     for (size_t i = 0; i < count; i++) {
+        if (control && control->cancel && __atomic_load_n(control->cancel, __ATOMIC_RELAXED))
+            return hs_error__set(error, ECANCELED, "cancelled");
         if (sample[i].kind != HS_SAMPLE_STACK_RANGE)
             continue;
         budget->has_stacks = true;
         take(budget, pages, HS_BUDGET_CODE, sample[i].address / pages->page,
              page_behind(pages, end_of(sample[i].address, sample[i].weight)));
     }
+    return 0;
 }
 
-static void take_code(struct hs_budget *budget, struct budget_pages *pages, const struct hs_store *store)
+static int take_code(struct hs_budget *budget, struct budget_pages *pages, const struct hs_store *store,
+                     const struct hs_query_control *control, struct hs_error *error)
 {
     uint64_t above = 0;
     size_t count;
@@ -248,10 +253,11 @@ static void take_code(struct hs_budget *budget, struct budget_pages *pages, cons
         if (*modules[i].path == '/') // the vdso may lie above the stack
             above = later(above, page_behind(pages, modules[i].end));
     }
-    take_stacks(budget, pages, store);
+    const int result = take_stacks(budget, pages, store, control, error);
     const uint64_t end = highest_end(pages), span = STACK_SPAN / pages->page;
     if (above && end > above)
         take(budget, pages, HS_BUDGET_CODE, later(above, end > span ? end - span : 0), end);
+    return result;
 }
 
 // ---- all -----------------------------------------------------------------------------------------------------------
@@ -275,7 +281,7 @@ int hs_budget__make(struct hs_budget *budget, const struct hs_store *store, uint
     if (!result)
         result = take_mappings(budget, &pages, store, control, error);
     if (!result)
-        take_code(budget, &pages, store);
+        result = take_code(budget, &pages, store, control, error);
     budget->part[HS_BUDGET_REST] = pages.left.count * pages.page;
     hs_page_set__free(&pages.heap);
     hs_page_set__free(&pages.left);

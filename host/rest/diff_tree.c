@@ -280,6 +280,7 @@ static void write_node(struct hs_json *json, const struct hs_question *question,
     write_side(json, "now", &node->now);
     hs_json__signed(json, "size_delta", (int64_t)(node->now.bytes - node->base.bytes));
     hs_json__signed(json, "count_delta", (int64_t)(node->now.count - node->base.count));
+    hs_json__signed(json, "self_delta", (int64_t)(node->now_self.bytes - node->base_self.bytes));
     hs_json__number(json, "moved_size", nodes[at].value.bytes);
     hs_json__boolean(json, "only_in_base", !node->now.count && node->base.count);
     hs_json__boolean(json, "only_in_now", !node->base.count && node->now.count);

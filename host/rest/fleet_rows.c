@@ -2,17 +2,17 @@
 //
 // /fleet and the questions with rows: what `heapsonde fleet QUESTION --json` answers, in pages.
 #include "host/fleet/asking.h"
-#include "host/fleet/keys.h"
 #include "host/rest/answers.h"
 #include "host/rest/fleet.h"
 #include "host/rest/fleet_slice.h"
+#include "host/rest/fleet_traces.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SHORT_FRAMES = 12, LONG_FRAMES = 4096, ROWS = 100 };
+enum { SESSION, DEVICE, PID = 4 }; // columns of sessions
 
 struct fleet_page {
     const struct hs_fleet_question *question;
@@ -24,7 +24,8 @@ struct fleet_page {
     uint64_t most; // rows of the page
     bool has_stacks;
     size_t stack_column;
-    struct hs_fleet_names *names; // NULL: without frames
+    struct hs_fleet_names *names;   // NULL: without frames
+    struct hs_fleet_traces *traces; // NULL: these are not sessions
 };
 
 static void free_rows(void *work)
@@ -32,6 +33,7 @@ static void free_rows(void *work)
     struct fleet_page *rows = work;
     hs_fleet_conditions__free(&rows->conditions);
     hs_fleet_names__free(rows->names);
+    hs_fleet_traces__destroy(rows->traces);
     hs_buffer__free(&rows->answer);
     free(rows->field);
     free(rows);
@@ -104,7 +106,11 @@ static int prepare(struct hs_question *question, const char *name)
     rows->most = hs_question__number(question, "count", ROWS);
     rows->slice.skip = hs_question__number(question, "skip", 0);
     rows->slice.top = rows->most + 1; // to know whether there are more
-    return result ? result : hs_question__ask_fleet(question, ask, rows);
+    if (!result)
+        result = hs_question__ask_fleet(question, ask, rows);
+    if (!result && !strcmp(name, "sessions") && !(rows->traces = hs_fleet_traces__make(question->rest->traces)))
+        result = hs_error__set(&question->error, ENOMEM, "out of memory");
+    return result;
 }
 
 int hs_prepare__fleet_rows(struct hs_question *question)
@@ -119,45 +125,7 @@ int hs_prepare__fleet_stack(struct hs_question *question)
 
 // ---- answering -----------------------------------------------------------------------------------------------------
 
-static bool is_dumped(const struct hs_trace_facts *facts, uint64_t session, const char *device)
-{
-    char pid[16];
-    if (!facts->dumps || !facts->since)
-        return false;
-    snprintf(pid, sizeof(pid), "%" PRIu32, facts->summary.pid);
-    return hs_fleet_key__dumped(device, facts->executable, pid, facts->since) == session ||
-           (facts->host && hs_fleet_key__dumped(facts->host, facts->executable, pid, facts->since) == session);
-}
-
-// The id of a trace, or what the dumps of a series say of their process.
-static bool is_of_session(struct hs_rest_trace *trace, uint64_t session, const char *device)
-{
-    const char *id = hs_rest_trace__id(trace);
-    char half[17];
-    snprintf(half, sizeof(half), "%.16s", id);
-    const uint64_t words[2] = {strtoull(half, NULL, 16), strlen(id) == 32 ? strtoull(id + 16, NULL, 16) : 0};
-    if (hs_fleet_key__session(words) == session)
-        return true;
-    struct hs_error error;
-    const struct hs_trace_facts *facts = hs_rest_trace__facts(trace, &error);
-    const bool is = facts && is_dumped(facts, session, device);
-    hs_trace_facts__release(facts);
-    return is;
-}
-
-// The id of the trace of a session, or of its dumps, if the server has them.
-static const char *trace_of(const struct hs_question *question, uint64_t session, const char *device)
-{
-    struct hs_rest_traces *traces = question->rest->traces;
-    const size_t count = hs_rest_traces__count(traces);
-    for (size_t i = 0; i < count; i++)
-        if (is_of_session(hs_rest_traces__at(traces, i), session, device))
-            return hs_rest_trace__id(hs_rest_traces__at(traces, i));
-    return NULL;
-}
-
-static void write_row(struct hs_json *json, const struct hs_question *question, const struct fleet_page *rows,
-                      char *const *field)
+static void write_row(struct hs_json *json, const struct fleet_page *rows, char *const *field)
 {
     hs_json__open_object(json, NULL);
     hs_fleet_row__write(json, rows->question, field);
@@ -165,8 +133,10 @@ static void write_row(struct hs_json *json, const struct hs_question *question, 
         hs_fleet_stack__write(json, "frames",
                               hs_fleet_names__stack(rows->names, strtoull(field[rows->stack_column], NULL, 10)),
                               SHORT_FRAMES);
-    if (!strcmp(rows->question->name, "sessions"))
-        hs_json__string(json, "trace", trace_of(question, strtoull(field[0], NULL, 10), field[1]));
+    if (rows->traces)
+        hs_json__string(json, "trace",
+                        hs_fleet_traces__find(rows->traces, strtoull(field[SESSION], NULL, 10), field[DEVICE],
+                                              (uint32_t)strtoul(field[PID], NULL, 10)));
     hs_json__close_object(json);
 }
 
@@ -180,7 +150,7 @@ int hs_answer__fleet_rows(struct hs_question *question, FILE *out)
         hs_fleet_stack__write(&json, "frames", hs_fleet_names__stack(rows->names, rows->slice.stack), LONG_FRAMES);
     hs_json__open_array(&json, "rows");
     for (size_t i = 0; i < rows->count && i < rows->most; i++)
-        write_row(&json, question, rows, rows->field[i]);
+        write_row(&json, rows, rows->field[i]);
     hs_json__close_array(&json);
     if (rows->count > rows->most)
         hs_json__number(&json, "next_skip", rows->slice.skip + rows->most);

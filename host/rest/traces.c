@@ -48,16 +48,18 @@ struct hs_rest_trace {
     struct hs_rest_traces *owner;
     struct hs_rest_trace *older, *newer; // of those that are open, under `lock` of the owner
     uint64_t bytes;                      // what the symbols of `now` take, as of the last release; atomic
+    bool is_read;                        // under `reading`, which will be held for long; atomic
     // The next ones are written under both locks, and read under one of them. `lock` is never held while a trace is
     // read, `reading` is: then, and while a state becomes held for a question or is closed for being idle.
     pthread_mutex_t lock, reading;
     struct traces_state *now; // NULL: closed
     struct stamp stamp;
-    struct hs_trace_facts *facts; // of this stamp; NULL: not worked out yet
     bool grows, is_series;        // as the last state said
     unsigned generation;          // of the contents
     unsigned opened;              // how many states there were
     uint64_t not_before;          // ns: when a trace that grows may be read again; under `reading`
+    struct hs_trace_facts *facts; // NULL: not worked out yet; under `lock`
+    bool facts_are_old;           // not of this stamp; under `lock`
 };
 
 struct hs_rest_traces {
@@ -70,6 +72,8 @@ struct hs_rest_traces {
     struct hs_rest_trace *oldest, *newest; // those that are open, by their last use
     size_t open;
 };
+
+#define STEP_NS 1000000
 
 struct hs_rest_traces_limits hs_rest_traces_limits = {128, (uint64_t)512 << 20};
 
@@ -275,7 +279,7 @@ bool hs_rest_trace__is_written(struct hs_rest_trace *trace, bool grows)
     return written || has_changed(trace);
 }
 
-static int is_stale(struct hs_rest_trace *trace, struct hs_error *error, const char *what)
+static int is_stale(const struct hs_rest_trace *trace, struct hs_error *error, const char *what)
 {
     return hs_error__set(error, ESTALE, "%s: %s", trace->path, what);
 }
@@ -319,7 +323,7 @@ static void note_open(struct hs_rest_trace *trace)
     pthread_mutex_unlock(&traces->lock);
 }
 
-// Only the owner of the lock `reading` can turn an idle trace into one that is held.
+// Only the owner of the lock `reading` can turn an idle trace into one that is held for a question.
 static bool is_idle(struct hs_rest_trace *trace)
 {
     pthread_mutex_lock(&trace->lock);
@@ -337,46 +341,86 @@ static uint64_t bytes_of(struct hs_rest_trace *trace)
     return bytes + __atomic_load_n(&trace->bytes, __ATOMIC_RELAXED);
 }
 
-static bool are_too_many(const struct hs_rest_traces *traces)
+static bool is_too_large_alone(struct hs_rest_trace *trace)
+{
+    return bytes_of(trace) > hs_rest_traces_limits.bytes;
+}
+
+// If closing others cannot make room for a trace, it is not counted.
+static bool are_bytes_too_many(const struct hs_rest_traces *traces)
 {
     uint64_t bytes = 0;
     for (struct hs_rest_trace *trace = traces->oldest; trace; trace = trace->newer)
-        bytes += bytes_of(trace);
-    return traces->open > hs_rest_traces_limits.open || bytes > hs_rest_traces_limits.bytes;
+        if (!is_too_large_alone(trace) || (trace != traces->newest && is_idle(trace)))
+            bytes += bytes_of(trace);
+    return bytes > hs_rest_traces_limits.bytes;
 }
 
-// The idle trace that was not used for longest, with its `reading` locked, if there are too many. Never the newest one.
-static struct hs_rest_trace *take_idle(struct hs_rest_traces *traces)
+// The idle trace that was not used for longest, with its `reading` locked. Never the newest one.
+static struct hs_rest_trace *lock_idle(struct hs_rest_traces *traces, bool (*is_wanted)(struct hs_rest_trace *trace))
 {
-    struct hs_rest_trace *trace;
-    pthread_mutex_lock(&traces->lock);
-    trace = are_too_many(traces) ? traces->oldest : NULL;
-    for (; trace && trace != traces->newest; trace = trace->newer) {
-        if (pthread_mutex_trylock(&trace->reading))
+    for (struct hs_rest_trace *trace = traces->oldest; trace && trace != traces->newest; trace = trace->newer) {
+        if ((is_wanted && !is_wanted(trace)) || pthread_mutex_trylock(&trace->reading))
             continue;
         if (is_idle(trace))
-            break;
+            return trace;
         pthread_mutex_unlock(&trace->reading);
     }
-    if (trace == traces->newest)
-        trace = NULL;
+    return NULL;
+}
+
+// One to close if there are too many. One that is too large alone goes first: without it, the others may stay.
+static struct hs_rest_trace *take_idle(struct hs_rest_traces *traces)
+{
+    struct hs_rest_trace *trace = NULL;
+    pthread_mutex_lock(&traces->lock);
+    const bool are_too_large = are_bytes_too_many(traces);
+    if (are_too_large)
+        trace = lock_idle(traces, is_too_large_alone);
+    if (!trace && (are_too_large || traces->open > hs_rest_traces_limits.open))
+        trace = lock_idle(traces, NULL);
     if (trace)
         unlink_open(traces, trace);
     pthread_mutex_unlock(&traces->lock);
     return trace;
 }
 
-// Under `reading`. Those of a truncated store are for one list only.
+static void let_go(struct traces_state *state)
+{
+    struct hs_rest_trace *trace = state->trace;
+    pthread_mutex_lock(&trace->lock);
+    const bool last = !--state->holders;
+    pthread_mutex_unlock(&trace->lock);
+    if (last)
+        close_state(state);
+}
+
+static void keep_facts(struct hs_rest_trace *trace, const struct traces_state *state, struct hs_trace_facts *facts)
+{
+    struct hs_trace_facts *before = NULL;
+    pthread_mutex_lock(&trace->lock);
+    if (trace->now == state) {
+        before = trace->facts;
+        trace->facts = hs_trace_facts__hold(facts);
+        trace->facts_are_old = false;
+    }
+    pthread_mutex_unlock(&trace->lock);
+    hs_trace_facts__release(before);
+}
+
+// Of the last state that was read. Those of a truncated store are for one list only.
 static struct hs_trace_facts *hold_facts(struct hs_rest_trace *trace)
 {
-    if (trace->facts || !trace->now)
-        return hs_trace_facts__hold(trace->facts);
-    struct hs_trace_facts *facts = hs_trace_facts__make(trace->now->store);
-    if (facts && hs_store__is_whole(trace->now->store)) {
-        pthread_mutex_lock(&trace->lock);
-        trace->facts = hs_trace_facts__hold(facts);
-        pthread_mutex_unlock(&trace->lock);
-    }
+    pthread_mutex_lock(&trace->lock);
+    struct traces_state *state = trace->now && (!trace->facts || trace->facts_are_old) ? hold(trace->now) : NULL;
+    struct hs_trace_facts *facts = state ? NULL : hs_trace_facts__hold(trace->facts);
+    pthread_mutex_unlock(&trace->lock);
+    if (!state)
+        return facts;
+    facts = hs_trace_facts__make(state->store);
+    if (facts && hs_store__is_whole(state->store))
+        keep_facts(trace, state, facts);
+    let_go(state);
     return facts;
 }
 
@@ -403,7 +447,7 @@ static void close_idle(struct hs_rest_traces *traces)
         pthread_mutex_unlock(&trace->lock);
         pthread_mutex_unlock(&trace->reading);
         hs_cache__forget(traces->cache, state->public.key);
-        close_state(state);
+        let_go(state);
         give_memory_back(bytes);
     }
 }
@@ -414,12 +458,10 @@ void hs_rest_state__release(const struct hs_rest_state *public)
     struct hs_rest_trace *trace = state->trace;
     const uint64_t bytes = hs_trace_symbols__bytes(state->public.symbols);
     pthread_mutex_lock(&trace->lock);
-    const bool last = !--state->holders;
     if (trace->now == state && bytes)
         __atomic_store_n(&trace->bytes, bytes, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&trace->lock);
-    if (last)
-        close_state(state);
+    let_go(state);
     close_idle(trace->owner);
 }
 
@@ -430,11 +472,9 @@ static void take_state(struct hs_rest_trace *trace, struct traces_state *state, 
     struct hs_rest_state *public = &state->public;
     pthread_mutex_lock(&trace->lock);
     struct traces_state *before = trace->now;
-    struct hs_trace_facts *facts = NULL;
     if (before || !trace->opened || !same_stamp(stamp, &trace->stamp)) {
         trace->generation++;
-        facts = trace->facts;
-        trace->facts = NULL;
+        trace->facts_are_old = true;
     }
     snprintf(public->name, sizeof(public->name), "%s/%u/", trace->id, trace->generation);
     snprintf(public->key, sizeof(public->key), "%s%u/", public->name, trace->opened++);
@@ -442,18 +482,18 @@ static void take_state(struct hs_rest_trace *trace, struct traces_state *state, 
     trace->stamp = *stamp;
     trace->grows = hs_rest_state__grows(public);
     trace->is_series = state->is_series;
-    bool unused = before && !--before->holders;
     pthread_mutex_unlock(&trace->lock);
-    hs_trace_facts__release(facts);
-    if (unused)
-        close_state(before);
+    if (before)
+        let_go(before);
 }
 
 static int read_again(struct hs_rest_trace *trace, const struct stamp *stamp, struct hs_error *error)
 {
     struct traces_state *state;
     uint64_t began = hs_clock__now();
+    __atomic_store_n(&trace->is_read, true, __ATOMIC_RELEASE);
     int result = open_state(trace, NULL, &state, error);
+    __atomic_store_n(&trace->is_read, false, __ATOMIC_RELEASE);
     // The id of a series is made of what it contains, which has become more.
     if (!result && !state->is_series && strcmp(hs_store__summary(state->store)->trace_id, trace->id) != 0)
         result = is_stale(trace, error, "another trace has replaced it; restart the server to read that one");
@@ -467,23 +507,38 @@ static int read_again(struct hs_rest_trace *trace, const struct stamp *stamp, st
     return 0;
 }
 
+static int look_at_file(const struct hs_rest_trace *trace, struct stamp *stamp, struct hs_error *error)
+{
+    int failed = take_stamp(trace->path, stamp);
+    if (failed == -ENOENT)
+        return is_stale(trace, error, "the file is gone");
+    return failed ? is_stale(trace, error, strerror(-failed)) : 0;
+}
+
+// Under one of the locks.
+static int check_stamp(const struct hs_rest_trace *trace, const struct stamp *stamp, struct hs_error *error)
+{
+    if (same_stamp(stamp, &trace->stamp) || trace->grows || is_folder_of_dumps(trace))
+        return 0;
+    return is_stale(trace, error, "the file was changed after it was read; restart the server to read it again");
+}
+
 // Under `reading`. A trace that grows is read again, but not so often that nothing else is done. One that is closed is
 // opened if that is `wanted`.
 static int refresh(struct hs_rest_trace *trace, bool wanted, struct hs_error *error)
 {
     struct stamp stamp;
     const bool open = trace->now;
-    int failed = take_stamp(trace->path, &stamp);
-    if (failed == -ENOENT)
-        return is_stale(trace, error, "the file is gone");
+    int failed = look_at_file(trace, &stamp, error);
     if (failed)
-        return is_stale(trace, error, strerror(-failed));
+        return failed;
     if (open && !hs_store__is_whole(trace->now->store))
         return read_again(trace, &stamp, error);
     if (same_stamp(&stamp, &trace->stamp))
         return open || !wanted ? 0 : read_again(trace, &stamp, error);
-    if (!trace->grows && !is_folder_of_dumps(trace))
-        return is_stale(trace, error, "the file was changed after it was read; restart the server to read it again");
+    failed = check_stamp(trace, &stamp, error);
+    if (failed)
+        return failed;
     if (hs_clock__now() < trace->not_before && (open || !wanted))
         return 0;
     return read_again(trace, &stamp, error);
@@ -509,9 +564,29 @@ int hs_rest_trace__hold(struct hs_rest_trace *trace, const struct hs_rest_state 
     return result;
 }
 
+// Locks `reading`, unless a state is being read.
+static bool lock_at_once(struct hs_rest_trace *trace)
+{
+    const struct timespec step = {.tv_nsec = STEP_NS};
+    while (pthread_mutex_trylock(&trace->reading)) {
+        if (__atomic_load_n(&trace->is_read, __ATOMIC_ACQUIRE))
+            return false;
+        nanosleep(&step, NULL);
+    }
+    return true;
+}
+
 const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, struct hs_error *error)
 {
-    pthread_mutex_lock(&trace->reading);
+    struct stamp stamp;
+    if (!lock_at_once(trace)) {
+        if (!look_at_file(trace, &stamp, error)) {
+            pthread_mutex_lock(&trace->lock);
+            check_stamp(trace, &stamp, error);
+            pthread_mutex_unlock(&trace->lock);
+        }
+        return hold_facts(trace);
+    }
     refresh(trace, false, error);
     struct hs_trace_facts *facts = hold_facts(trace);
     if (trace->now)

@@ -41,8 +41,8 @@ struct hs_rest_traces;
 // `grows`: what its state says.
 bool hs_rest_trace__is_written(struct hs_rest_trace *trace, bool grows);
 
-// Traces that no question uses are closed, the least recently used one first, while more than this is open. Tests
-// change it.
+// Traces that no question uses are closed, the least recently used one first, while more than this is open. A trace
+// that is larger than this alone is the first; while it is in use, it closes no others. Tests change it.
 struct hs_rest_traces_limits {
     size_t open;
     uint64_t bytes; // of debug information and indexes in memory
@@ -71,7 +71,7 @@ const char *hs_rest_trace__path(const struct hs_rest_trace *trace);
 // the trace was replaced or removed; the error says how.
 int hs_rest_trace__hold(struct hs_rest_trace *trace, const struct hs_rest_state **state, struct hs_error *error);
 // What is known of the trace, until it is released; the error says what is wrong with the file since. A closed trace
-// remains closed. NULL: out of memory.
+// remains closed. While another thread reads the trace again, this is what was known before. NULL: out of memory.
 const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, struct hs_error *error);
 void hs_rest_state__release(const struct hs_rest_state *state);
 

@@ -12,9 +12,9 @@ typedef int (*hs_embedded_reader)(void *context, uint64_t chunk_offset, void *to
 // `close` is called with the context when the store is closed.
 void hs_store__attach(struct hs_store *store, hs_embedded_reader reader, void (*close)(void *context), void *context);
 
-// Makes the store remove its directory when it is closed.
-int hs_store__remove_on_close(struct hs_store *store, const char *directory);
-// Removes the files of a store, and then the directory if it is empty.
+// Nothing is written beside the files of this store: they will be removed while it is open.
+void hs_store__keep_nothing(struct hs_store *store);
+// Removes the files of a store, and then the directory if it is empty. An open store stays usable.
 void hs_store__remove(const char *directory);
 
 // Like hs_store__open(), for a store that has no seal yet.

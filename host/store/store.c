@@ -36,7 +36,7 @@ struct hs_store {
     hs_embedded_reader reader;
     void (*close_reader)(void *context);
     void *reader_context;
-    char *remove;
+    bool keeps_nothing;
     struct hs_store_files files; // only when it was opened from a directory
 };
 
@@ -256,9 +256,6 @@ void hs_store__close(struct hs_store *store)
         store->close_reader(store->reader_context);
     if (store->files.count)
         hs_store_files__close(&store->files);
-    if (store->remove)
-        hs_store__remove(store->remove);
-    free(store->remove);
     free(store);
 }
 
@@ -271,7 +268,7 @@ bool hs_store__is_whole(const struct hs_store *store)
 
 static bool keeps(const struct hs_store *store)
 {
-    return store->files.count && !store->remove;
+    return store->files.count && !store->keeps_nothing;
 }
 
 int hs_store__read_kept(const struct hs_store *store, uint8_t **bytes, size_t *count)
@@ -428,10 +425,9 @@ void hs_store__attach(struct hs_store *store, hs_embedded_reader reader, void (*
     store->reader_context = context;
 }
 
-int hs_store__remove_on_close(struct hs_store *store, const char *directory)
+void hs_store__keep_nothing(struct hs_store *store)
 {
-    store->remove = strdup(directory);
-    return store->remove ? 0 : -ENOMEM;
+    store->keeps_nothing = true;
 }
 
 void hs_store__remove(const char *directory)

@@ -172,6 +172,22 @@ START_TEST(test_heaptrack_bombs)
 }
 END_TEST
 
+// Whether the recording is being converted, imported or reported.
+START_TEST(test_interrupted)
+{
+    static const char *const signals[] = {"TERM", "HUP"};
+    shell("(printf 'v 10400 3\\na 8 0\\n'; yes '+ 0' | head -n 1000000) >file && mkdir there");
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        struct outcome outcome = run("TMPDIR=$PWD/there $HEAPSONDE report file >out 2>&1 & "
+                                     "until [ \"$(ls there)\" ] || ! [ -e /proc/$!/exe ]; do :; done; "
+                                     "kill -%s $!; wait $!; ls there",
+                                     signals[i]);
+        ck_assert_str_eq(outcome.output, "");
+        free_outcome(&outcome);
+    }
+}
+END_TEST
+
 // Not a line of them can be read.
 START_TEST(test_packed_and_cut_at_once)
 {
@@ -458,6 +474,7 @@ int main(void)
     tcase_add_test(tests, test_heaptrack_damage);
     tcase_add_test(tests, test_heaptrack_packed_and_cut);
     tcase_add_test(tests, test_heaptrack_bombs);
+    tcase_add_test(tests, test_interrupted);
     tcase_add_test(tests, test_packed_and_cut_at_once);
     tcase_add_test(tests, test_recordings);
     tcase_add_test(tests, test_recording_damage);

@@ -121,6 +121,11 @@ static void expect_node(const json_t *tree, size_t index, const char *key, const
     free(all);
 }
 
+static void expect_own_change(const json_t *tree, size_t index, json_int_t delta)
+{
+    ck_assert_int_eq(number(json_array_get(json_object_get(tree, "nodes"), index), "self_delta"), delta);
+}
+
 START_TEST(the_server_has_trees_of_differences)
 {
     set_up();
@@ -128,6 +133,8 @@ START_TEST(the_server_has_trees_of_differences)
     ck_assert_uint_eq(sites(tree, "nodes"), 3);
     expect_node(tree, 1, "function", "main", 0, 400000);
     expect_node(tree, 2, "function", "planted", 1, 400000);
+    expect_own_change(tree, 1, 0);
+    expect_own_change(tree, 2, 400000);
     json_decref(tree);
     tree = ask("diff_tree base_at=90% at=50% inverted=true");
     expect_node(tree, 1, "function", "planted", 0, -400000);
@@ -140,6 +147,7 @@ START_TEST(the_server_has_trees_of_differences)
     tree = ask("diff_tree base_at=50% at=90% nodes=2");
     ck_assert_uint_eq(sites(tree, "nodes"), 2);
     ck_assert_int_eq(number(tree, "left_out_nodes"), 1);
+    expect_own_change(tree, 1, 0);
     json_decref(tree);
     tree = ask("diff_tree base_at=50% at=50%");
     ck_assert_uint_eq(sites(tree, "nodes"), 1);

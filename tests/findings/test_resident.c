@@ -2,10 +2,13 @@
 //
 // The parts of resident memory: exactly those of a planted program, and together what the timeline says.
 #include "command.h"
+#include "host/import/import.h"
+#include "host/report/budget.h"
 #include "planted.h"
 #include "tests/suite.h"
 
 #include <check.h>
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +118,42 @@ START_TEST(stacks_of_threads_belong_to_code)
 }
 END_TEST
 
+// Who asks for samples is cancelled then, if it is the last to do so.
+static int times_asked, cancelled_at, cancel;
+
+const struct hs_sample *__real_hs_store__samples(const struct hs_store *store, size_t *count);
+const struct hs_sample *__wrap_hs_store__samples(const struct hs_store *store, size_t *count);
+
+const struct hs_sample *__wrap_hs_store__samples(const struct hs_store *store, size_t *count)
+{
+    cancel = ++times_asked == cancelled_at;
+    return __real_hs_store__samples(store, count);
+}
+
+START_TEST(looking_for_stacks_can_be_cancelled)
+{
+    const struct hs_query_control control = {.cancel = &cancel};
+    const struct hs_import_options options = {.temporary = true};
+    struct hs_error error = {""};
+    struct hs_store *store;
+    struct hs_budget budget;
+    make_work();
+    const char *path = text("%s/trace.dat", work);
+    planted__write(path, PLANT_STACKS, 1);
+    ck_assert_msg(!hs_import__open(path, &options, &store, &error), "%s", error.message);
+    times_asked = 0;
+    const uint64_t end = hs_store__summary(store)->end_time;
+    ck_assert_int_eq(hs_budget__make(&budget, store, end, &control, &error), 0);
+    ck_assert(budget.has_stacks);
+    cancelled_at = times_asked;
+    times_asked = 0;
+    ck_assert_int_eq(hs_budget__make(&budget, store, end, &control, &error), -ECANCELED);
+    ck_assert_str_eq(error.message, "cancelled");
+    hs_store__close(store);
+    remove_work();
+}
+END_TEST
+
 static void expect_line(const char *output, const char *line)
 {
     ck_assert_msg(strstr(output, line) != NULL, "%s: %s", line, output);
@@ -180,6 +219,7 @@ int main(void)
     TCase *cases = tcase_create("resident");
     tcase_add_test(cases, the_parts_add_up);
     tcase_add_test(cases, stacks_of_threads_belong_to_code);
+    tcase_add_test(cases, looking_for_stacks_can_be_cancelled);
     tcase_add_test(cases, the_report_shows_them);
     tcase_add_test(cases, attached_traces_say_what_is_unknown);
     tcase_add_test(cases, the_parts_are_those_of_the_whole_process);

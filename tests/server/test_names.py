@@ -73,6 +73,23 @@ class Names(TestCase):
         self.compile("-g", "-o", "files", "main.c", "first.o", "second.o")
         self.told_apart(self.recorded_trace("files.dat", self.path("files")))
 
+    def test_without_a_name(self):
+        self.compile("-g", "-DSIZE=1000", "-DNAME=first", "-c", "first.c")
+        self.compile("-g", "-DSIZE=3000", "-DNAME=second", "-c", "second.c")
+        self.compile("-s", "-o", "nameless", "main.c", "first.o", "second.o")
+        server = self.serve(self.recorded_trace("nameless.dat", self.path("nameless")))
+        answers = server.data("allocations")["allocations"] + server.data("allocation_groups")["allocations"]
+        frames = [frame for answer in answers for frame in answer["backtrace"]]
+        places = {frame["place"] for frame in frames if frame.get("library") == "nameless"}
+        self.assertGreaterEqual(len(places), 4)
+        for place in places:
+            self.assertRegex(place, r"^nameless\+0x[0-9a-f]+$")
+        self.assertFalse([frame for frame in frames if "place" in frame and "function" in frame])
+
+        def names(node):
+            return {node.get("function")}.union(*map(names, node["children"]))
+        self.assertEqual({name for name in names(server.data("call_tree", least=0)) if name and name.startswith("nameless+")}, places)
+
     def test_libraries(self):
         for name, size in ("first", 1000), ("second", 3000):
             self.compile(f"-DSIZE={size}", f"-DNAME={name}", "-shared", "-fPIC", "-o", f"{name}.so", f"{name}.c")

@@ -2,6 +2,7 @@
 //
 // Traces that nobody uses are closed, and opened again by who asks.
 #include "format/chunk.h"
+#include "host/convert/convert.h"
 #include "host/rest/traces.h"
 #include "tests/store/trace_writer.h"
 #include "tests/suite.h"
@@ -18,6 +19,54 @@ enum { TRACES = 10, OPEN = 3, THREADS = 3, ROUNDS = 10 };
 static char folder[64];
 static struct hs_cache *cache;
 static struct hs_rest_traces *traces;
+
+// ---- what the linker puts in the place of the functions -------------------------------------------------------------
+
+static int large = -1; // the number of a trace whose indexes are large
+
+uint64_t __real_hs_indexes__bytes(const struct hs_indexes *indexes);
+uint64_t __wrap_hs_indexes__bytes(const struct hs_indexes *indexes);
+
+uint64_t __wrap_hs_indexes__bytes(const struct hs_indexes *indexes)
+{
+    if (indexes && hs_store__summary(indexes->store)->allocations == (uint64_t)(large + 1))
+        return (uint64_t)1 << 40;
+    return __real_hs_indexes__bytes(indexes);
+}
+
+// While it is closed, reading a trace waits.
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool closed, reached;
+} gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, false};
+
+static void set_gate(bool closed)
+{
+    pthread_mutex_lock(&gate.lock);
+    gate.closed = closed;
+    pthread_cond_broadcast(&gate.changed);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+int __real_hs_foreign__open(const char *path, const struct hs_import_options *options, struct hs_store **store,
+                            struct hs_error *error);
+int __wrap_hs_foreign__open(const char *path, const struct hs_import_options *options, struct hs_store **store,
+                            struct hs_error *error);
+
+int __wrap_hs_foreign__open(const char *path, const struct hs_import_options *options, struct hs_store **store,
+                            struct hs_error *error)
+{
+    pthread_mutex_lock(&gate.lock);
+    for (gate.reached = true; gate.closed;) {
+        pthread_cond_broadcast(&gate.changed);
+        pthread_cond_wait(&gate.changed, &gate.lock);
+    }
+    pthread_mutex_unlock(&gate.lock);
+    return __real_hs_foreign__open(path, options, store, error);
+}
+
+// ---- traces ---------------------------------------------------------------------------------------------------------
 
 static void name_file(char *path, size_t size, int number)
 {
@@ -145,6 +194,24 @@ START_TEST(the_bytes_are_limited_too)
     const struct hs_rest_state *state = hold(TRACES - 1);
     hs_rest_state__release(state);
     ck_assert_uint_eq(hs_rest_traces__open(traces), 1);
+}
+END_TEST
+
+START_TEST(a_trace_that_is_too_large_alone_closes_no_others)
+{
+    hs_rest_traces_limits = (struct hs_rest_traces_limits){SIZE_MAX, (uint64_t)1 << 30};
+    use(0);
+    const size_t open = hs_rest_traces__open(traces);
+    large = 1;
+    use(1);
+    ck_assert_uint_eq(hs_rest_traces__open(traces), open + 1);
+    const struct hs_rest_state *state = hold(1);
+    use(2);
+    ck_assert_uint_eq(hs_rest_traces__open(traces), open + 2);
+    // It is the one that is closed, though another was not used for longer.
+    hs_rest_state__release(state);
+    ck_assert_uint_eq(hs_rest_traces__open(traces), open + 1);
+    large = -1;
 }
 END_TEST
 
@@ -292,6 +359,45 @@ START_TEST(a_closed_one_that_grows_is_read_again)
 }
 END_TEST
 
+static void *use_first(void *nothing)
+{
+    use(0);
+    return nothing;
+}
+
+static void expect_facts(int number, const char *problem)
+{
+    struct hs_error error = {""};
+    const struct hs_trace_facts *facts = hs_rest_trace__facts(hs_rest_traces__at(traces, (size_t)number), &error);
+    ck_assert_ptr_nonnull(facts);
+    ck_assert_uint_eq(facts->summary.allocations, (uint64_t)number + 1);
+    ck_assert_msg(*problem ? strstr(error.message, problem) != NULL : !*error.message, "%s", error.message);
+    hs_trace_facts__release(facts);
+}
+
+START_TEST(lists_do_not_wait_for_one_that_is_read_again)
+{
+    pthread_t thread;
+    char path[128], other[140];
+    name_file(path, sizeof(path), 0);
+    snprintf(other, sizeof(other), "%s.away", path);
+    gate.reached = false;
+    set_gate(true);
+    ck_assert_int_eq(pthread_create(&thread, NULL, use_first, NULL), 0);
+    pthread_mutex_lock(&gate.lock);
+    while (!gate.reached)
+        pthread_cond_wait(&gate.changed, &gate.lock);
+    pthread_mutex_unlock(&gate.lock);
+    expect_facts(0, "");
+    ck_assert_int_eq(rename(path, other), 0);
+    expect_facts(0, "the file is gone");
+    ck_assert_int_eq(rename(other, path), 0);
+    set_gate(false);
+    pthread_join(thread, NULL);
+    expect_facts(0, "");
+}
+END_TEST
+
 static void *ask_at_random(void *argument)
 {
     struct random_state random = {*(const uint64_t *)argument};
@@ -332,8 +438,10 @@ int main(void)
     tcase_add_test(cases, what_is_held_stays_open);
     tcase_add_test(cases, the_least_recently_used_one_is_closed);
     tcase_add_test(cases, the_bytes_are_limited_too);
+    tcase_add_test(cases, a_trace_that_is_too_large_alone_closes_no_others);
     tcase_add_test(cases, the_name_stays_and_what_refers_to_the_state_goes);
     tcase_add_test(cases, lists_open_nothing);
+    tcase_add_test(cases, lists_do_not_wait_for_one_that_is_read_again);
     tcase_add_test(cases, a_closed_one_that_is_gone_is_refused);
     tcase_add_test(cases, a_closed_one_that_grows_is_read_again);
     tcase_add_test(cases, threads_ask_while_others_are_closed);

@@ -112,19 +112,20 @@ export function drawn(page) {
   });
 }
 
-function isSettled() {
-  return document.body.dataset.address === location.hash && document.querySelectorAll("[data-state=ready]").length > 0 && !Number(document.body.dataset.open) &&
+function isSettled(held) {
+  return document.body.dataset.address === location.hash && document.querySelectorAll("[data-state=ready]").length > 0 && Number(document.body.dataset.open ?? 0) === held &&
     document.querySelectorAll("[data-state=loading], [aria-busy=true], .missing").length === 0;
 }
 
 // Until the page shows its address, and every part of it has its answer and is drawn: also the rows below those that are
-// visible, which come later, and the parts that are not seen before. What is drawn may lead to other questions.
-export async function settled(page) {
+// visible, which come later, and the parts that are not seen before. What is drawn may lead to other questions. `held`: how
+// many questions the test leaves without an answer.
+export async function settled(page, held = 0) {
   do {
     await drawn(page);
-    await page.waitForFunction(isSettled);
+    await page.waitForFunction(isSettled, held);
     await drawn(page);
-  } while (!await page.evaluate(isSettled));
+  } while (!await page.evaluate(isSettled, held));
 }
 
 // One box further down in the flame graph that has the focus; the next key begins there.

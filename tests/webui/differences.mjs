@@ -42,6 +42,19 @@ export function differences({ page, view, programs }) {
     }
   }, { of: () => programs.server });
 
+  page("A4: what an answer leaves out is hatched, not part of the node above it", async (page, go) => {
+    const id = programs.python, { nodes } = await asked(id, HALVES + "&nodes=2"), [, node] = nodes;
+    assert.ok(node.moved_size > Math.abs(node.self_delta), "there is something to leave out");
+    await page.route((url) => url.pathname.endsWith("/diff_tree"), (route) => route.continue({ url: route.request().url().replace(/nodes=\d+/, "nodes=2") }));
+    await go(view("diff", HALVES + "&ui.shape=flame", id));
+    assert.equal(Number(await page.getAttribute(".flame canvas", "data-ready")), nodes.length);
+    const box = await page.locator(".flame canvas").boundingBox(), whole = nodes[0].moved_size;
+    // What the box calls begins at its left; nothing of it is in the answer.
+    await page.mouse.move(box.x + box.width * (node.moved_size - Math.abs(node.self_delta)) / whole / 2, box.y + 2 * 20 + 10);
+    await page.locator(".tip", { hasText: "left out" }).waitFor();
+    assert.match(await page.locator(".view").innerText(), /left out: hatched/);
+  }, { of: () => programs.server });
+
   page("A4: a box is zoomed into, searched, and is an address; a table is beside it", async (page, go) => {
     await go(view("diff", HALVES + "&ui.shape=flame", programs.python));
     const whole = await moved(page);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // How views look: what they are is said, and no number is half covered.
 import assert from "node:assert/strict";
-import { drawn } from "./browser.mjs";
+import { drawn, settled } from "./browser.mjs";
 
 export function looks({ page, view, programs }) {
   const of = () => programs.server, cpp = (name, query) => view(name, query, programs.cpp);
@@ -33,14 +33,22 @@ export function looks({ page, view, programs }) {
     }
   }, { of, viewport: { width: 390, height: 844 } });
 
+  page("no number is cut off (390 pixels)", async (page, go) => {
+    const { rows: [{ key: file }] } = await programs.server.json(`/data/${programs.cpp}/totals?by=source&sort_by=self.allocated.bytes&order=dsc&count=1`);
+    for (const [name, query] of [["functions"], ["source"], ["source", `cost=allocated&ui.lines=costly&file=${encodeURIComponent(file)}`], ["stacks"], ["blocks"]]) {
+      await go(cpp(name, query));
+      const cut = await page.$$eval(".table tbody td.number", (cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.innerText));
+      assert.deepEqual(cut, [], `${name} ${query}`);
+    }
+  }, { of, viewport: { width: 390, height: 844 } });
+
   page("page-fault data that come late, and what is said of the strip, move nothing (390 pixels)", async (page) => {
-    let release;
-    const held = new Promise((resolve) => { release = resolve; });
-    await page.route((url) => url.pathname.endsWith("/timeline_usage"), async (route) => (await held, route.continue()));
+    let release, isAsked;
+    const held = new Promise((resolve) => { release = resolve; }), asked = new Promise((resolve) => { isAsked = resolve; });
+    await page.route((url) => url.pathname.endsWith("/timeline_usage"), async (route) => (isAsked(), await held, route.continue()));
     await page.goto(programs.random.address + "/" + view("flame", "cost=allocated", programs.randomId));
-    await page.waitForSelector(".flame canvas[data-ready]");
-    await page.waitForFunction(() => document.body.dataset.open === "1"); // all the rest is there
-    await drawn(page);
+    await asked;
+    await settled(page, 1); // all the rest is there
     const top = () => page.locator(".flame canvas").evaluate((one) => one.getBoundingClientRect().top), before = await top();
     release();
     await page.locator(".instants a", { hasText: "resident peak" }).waitFor();

@@ -111,25 +111,28 @@ function hatching(context: CanvasRenderingContext2D, theme: Theme): CanvasPatter
 
 const widths = new Map<string, number>();
 
+const DOTS = "\u2026";
+
 // If a name is too long, its last part is the most useful.
 function fitted(context: CanvasRenderingContext2D, text: string, room: number): string {
   const whole = cut(context, text, room), last = text.lastIndexOf("::");
-  return whole === text || last < 1 ? whole : cut(context, "\u2026" + text.slice(last + 2), room);
+  return whole === text || last < 1 ? whole : cut(context, DOTS + text.slice(last + 2), room);
+}
+
+function widthOf(context: CanvasRenderingContext2D, sign: string): number {
+  let wide = widths.get(sign);
+  if (wide === undefined)
+    widths.set(sign, wide = context.measureText(sign).width);
+  return wide;
 }
 
 function cut(context: CanvasRenderingContext2D, text: string, room: number): string {
-  const unit = (sign: string): number => {
-    let wide = widths.get(sign);
-    if (wide === undefined)
-      widths.set(sign, wide = context.measureText(sign).width);
-    return wide;
-  };
-  const dots = unit("\u2026");
+  const dots = widthOf(context, DOTS);
   let wide = 0, fits = 0;
   for (let i = 0; i < text.length; i++) {
-    wide += unit(text[i]!);
+    wide += widthOf(context, text[i]!);
     if (wide > room)
-      return text.slice(0, fits) + "\u2026";
+      return fits === 1 && text.startsWith(DOTS) ? DOTS : text.slice(0, fits) + DOTS;
     if (wide + dots <= room)
       fits = i + 1;
   }
@@ -171,8 +174,9 @@ export function paint(context: CanvasRenderingContext2D, picture: Picture, theme
     }
     if (wide > LABEL) {
       context.fillStyle = theme.text;
-      const text = box.leftOut ? "left out" : (picture.looks && box.node ? picture.looks.sign(box.node) : "") + shortName(nameOf(model, box.node));
-      context.fillText(fitted(context, text, wide - 8), box.x + 4, y + ROW / 2);
+      const sign = picture.looks && box.node && !box.leftOut ? picture.looks.sign(box.node) : "", text = box.leftOut ? "left out" : shortName(nameOf(model, box.node));
+      const taken = [...sign].reduce((sum, one) => sum + widthOf(context, one), 0);
+      context.fillText(sign + fitted(context, text, wide - 8 - taken), box.x + 4, y + ROW / 2);
     }
   });
   context.globalAlpha = 1;

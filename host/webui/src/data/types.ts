@@ -41,7 +41,7 @@ export interface DiffSide { size: number; count: number }
 
 export interface DiffNode {
   parent: number | null; function: string | null; library: string | null; base: DiffSide; now: DiffSide;
-  size_delta: number; count_delta: number; moved_size: number; only_in_base: boolean; only_in_now: boolean;
+  size_delta: number; count_delta: number; self_delta: number; moved_size: number; only_in_base: boolean; only_in_now: boolean;
 }
 
 export interface DiffTree { nodes: DiffNode[]; left_out_nodes: number }

@@ -45,8 +45,10 @@ export function DiffView({ route, summary }: ViewProps) {
       <div class="bar"><Choice label="Shown as" now={shape} to={to} choices={SHAPES} />
         {shape !== "flame" && <button type="button" title="the rows that are shown" onClick={() => table.current && saveTable(table.current, "differences.csv")}>Save CSV</button>}
         <Signs /></div>
-      {shape !== "flame" && <p class="faint">A number with a minus sign says how much less is live after than before, one with a plus sign how much more.</p>}
-      <div class="scroll" tabIndex={0} role="region" aria-label="What differs">{shape === "stacks" ? <Stacks route={route} table={table} /> : <Tree route={route} summary={summary} shape={shape} table={table} />}</div>
+      <div class="scroll" tabIndex={0} role="region" aria-label="What differs">
+        {shape !== "flame" && <p class="faint">A number with a minus sign says how much less is live after than before, one with a plus sign how much more.</p>}
+        {shape === "stacks" ? <Stacks route={route} table={table} /> : <Tree route={route} summary={summary} shape={shape} table={table} />}
+      </div>
     </>
   );
 }

@@ -23,7 +23,7 @@ function inOrder(nodes: DiffNode[]): DiffNode[] {
   return order.map((index, i) => ({ ...nodes[index]!, parent: i ? parent[i]! : null }));
 }
 
-function modelOf(nodes: DiffNode[]): Model {
+function modelOf(nodes: DiffNode[], leftOut: boolean): Model {
   const strings: string[] = [], known = new Map<string, number>();
   const numberOf = (text: string | null): number => {
     if (text === null)
@@ -32,17 +32,14 @@ function modelOf(nodes: DiffNode[]): Model {
       known.set(text, strings.push(text) - 1);
     return known.get(text)!;
   };
-  const size = nodes.map((node) => node.moved_size), self = [...size], none = nodes.map(() => -1);
-  for (const node of nodes)
-    if (node.parent !== null)
-      self[node.parent]! -= node.moved_size;
-  const zero = nodes.map(() => 0);
-  return makeModel({ nodes: nodes.length, left_out: false, strings, parent: nodes.map((node) => node.parent ?? -1), name: nodes.map((node) => numberOf(node.function)),
+  const size = nodes.map((node) => node.moved_size), self = nodes.map((node) => Math.abs(node.self_delta));
+  const none = nodes.map(() => -1), zero = nodes.map(() => 0);
+  return makeModel({ nodes: nodes.length, left_out: leftOut, strings, parent: nodes.map((node) => node.parent ?? -1), name: nodes.map((node) => numberOf(node.function)),
     library: nodes.map((node) => numberOf(node.library)), source: none, line: zero, size, count: zero, self_size: self, self_count: zero });
 }
 
 export function DiffFlame({ route, summary, data }: { route: Route; summary: Summary; data: DiffTree }) {
-  const nodes = useMemo(() => inOrder(data.nodes), [data]), model = useMemo(() => modelOf(nodes), [nodes]);
+  const nodes = useMemo(() => inOrder(data.nodes), [data]), model = useMemo(() => modelOf(nodes, data.left_out_nodes > 0), [nodes]);
   const looks = useMemo(() => looksOf({ now: nodes.map((node) => node.now.size), base: nodes.map((node) => node.base.size), moved: model.columns.size }, false), [nodes, model]);
   const zoom = readPath(route.parameters.get("ui.zoom")), chosen = readPath(route.parameters.get("ui.sel")), search = route.parameters.get("ui.search") ?? "";
   const [step, next] = useState(0);
@@ -52,10 +49,10 @@ export function DiffFlame({ route, summary, data }: { route: Route; summary: Sum
     ...(node ? functionActions(route, of.columns.strings[of.columns.name[node]!]!) : []),
     { name: "Copy the stack", group: "Copy", run: () => copy(stackOf(of, node).join("\n") + "\n") },
   ];
-  const grew = nodes.reduce((sum, node, i) => sum + (node.now.size > node.base.size ? model.columns.self_size[i]! : 0), 0);
+  const grew = nodes.reduce((sum, node) => sum + Math.max(0, node.self_delta), 0);
   return <>
     <p class="faint">A box is as wide as what changed in it: {bytes(whole)} in all, what grew and what shrank added up. What shrank has a minus sign and is blue, what grew has a plus sign and is red;
-      a pale box contains both. {data.left_out_nodes > 0 && `${counted(data.left_out_nodes, "smaller changes")} not shown.`}</p>
+      a pale box contains both. {data.left_out_nodes > 0 && `${counted(data.left_out_nodes, "smaller changes")} left out: hatched.`}</p>
     <p class="total" data-moved={whole} data-grew={grew}>
       <input type="search" class="search" placeholder="Search: name, /regex/i, lib:" aria-label="Search in the picture" value={search}
         onInput={(event) => go(changed(route, { "ui.search": event.currentTarget.value || undefined }), true)}
