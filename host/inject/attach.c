@@ -513,6 +513,8 @@ int hs_inject__start(const struct hs_inject_request *request, struct hs_inject_r
     attaching->is_before_libc = true;
     if (!failed && *executed)
         failed = attach(attaching);
+    if (failed && *executed && !hs_inject_target__is_held(&attaching->target))
+        failed = hs_error__set(error, ESRCH, "process %d has ended", (int)request->pid);
     if (failed)
         kill(request->pid, SIGKILL);
     release(attaching);

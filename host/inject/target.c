@@ -185,6 +185,12 @@ void hs_inject_target__keep(struct hs_inject_target *target)
     target->thread_count = 0;
 }
 
+bool hs_inject_target__is_held(const struct hs_inject_target *target)
+{
+    unsigned long unused;
+    return !ptrace(PTRACE_GETEVENTMSG, target->pid, 0, &unused);
+}
+
 bool hs_inject_target__is_gone(const struct hs_inject_target *target)
 {
     uint8_t byte;

@@ -52,6 +52,9 @@ void hs_inject_target__keep(struct hs_inject_target *target);
 
 int hs_inject_target__read_mappings(struct hs_inject_target *target, struct hs_error *error);
 
+// Whether its stopped first thread can still be told anything: not if the process is killed, which ends every stop.
+bool hs_inject_target__is_held(const struct hs_inject_target *target);
+
 // Whether the program whose memory was opened has ended, or its process has executed another one.
 bool hs_inject_target__is_gone(const struct hs_inject_target *target);
 
