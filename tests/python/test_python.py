@@ -18,7 +18,7 @@ PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "program.py")
 PATIENCE = 300
 # What pyenv installs, and other packages of the system.
 OTHERS = [os.path.expanduser("~/.pyenv/versions/*/bin/python3.*"), "/usr/bin/python3.*", "/usr/local/bin/python3.*"]
-KNOWN = range(8, 14)
+KNOWN = range(8, 15)
 
 
 def interpreters():

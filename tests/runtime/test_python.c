@@ -28,6 +28,7 @@ struct hs_config hs_config;
 static char *memory, *forbidden; // objects; a page that cannot be read
 static uintptr_t anchors[32];    // stands for the stack of the interpreter loop
 static unsigned long version;
+static uint64_t said[64]; // _PyRuntime: what the interpreter says of its offsets
 static unsigned minor;
 static uintptr_t state, current;
 static bool is_ending;
@@ -121,6 +122,8 @@ static void *find(const char *name)
         "", "", "", "", "", "", "", "", "PyCode_NewWithPosOnlyArgs", "PyObject_CallNoArgs", "PyModule_AddObjectRef"};
     if (!strcmp(name, "Py_Version"))
         return minor > 10 ? &version : NULL;
+    if (!strcmp(name, "_PyRuntime"))
+        return minor > 12 ? said : NULL;
     if (!strcmp(name, "PyGILState_GetThisThreadState"))
         return (void *)(uintptr_t)get_state;
     if (!strcmp(name, "_PyThreadState_UncheckedGet"))
@@ -202,7 +205,7 @@ static uintptr_t make_code(const struct hs_python_layout *layout, const char *na
 static uintptr_t make_frame(const struct hs_python_layout *layout, uintptr_t code, uintptr_t previous, unsigned unit)
 {
     uintptr_t frame = make(256);
-    set(frame, layout->frame_code, code);
+    set(frame, layout->frame_code, code | (layout->frame_code_tag ? 1 : 0));
     set(frame, layout->frame_previous, previous);
     if (layout->run == HS_PYTHON_ONE_FRAME)
         *(uint32_t *)(frame + layout->frame_instruction) = unit * layout->unit;
@@ -236,9 +239,19 @@ static void make_all(const struct hs_python_layout *layout)
         set(top, layout->state_frame, inner);
 }
 
+static void say_offsets(void)
+{
+    const bool is_13 = minor == 13;
+    said[is_13 ? 23 : 26] = 5 * W + 32;
+    said[is_13 ? 31 : 34] = 7 * W;
+    said[is_13 ? 38 : 43] = 11 * W + 48;
+    said[is_13 ? 43 : 48] = (is_13 ? 19 : 20) * W + 48;
+}
+
 static const struct hs_python_layout *begin(unsigned number)
 {
     minor = number;
+    say_offsets();
     version = 0x03000000ul | number << 16 | 0xf0;
     hs_config = (struct hs_config){.python = true, .max_depth = 64};
     memory = mmap(NULL, (PAGES + 1) * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -260,7 +273,7 @@ static uint32_t stack_now(void)
     return hs_python__stack(&self, &caller, 1);
 }
 
-static const unsigned versions[] = {8, 9, 10, 11, 12};
+static const unsigned versions[] = {8, 9, 10, 11, 12, 13, 14};
 
 START_TEST(test_functions)
 {
@@ -408,7 +421,7 @@ START_TEST(test_unknown_versions)
     for (minor = 0; minor < 40; minor++) {
         version = 0x03000000ul | minor << 16 | 0xf0;
         const struct hs_python_layout *layout = hs_python_layout__choose(find);
-        // What 3.13 says of itself is not here.
+        // What 3.13 and 3.14 say of themselves is not here.
         ck_assert(minor >= 8 && minor <= 12 ? layout && layout->minor == minor : !layout);
     }
     minor = 11;
