@@ -39,6 +39,7 @@ static uint32_t merged_depth, records, generation;
 static struct hs_meta_code record;
 static char function[64], file[64];
 struct hs_made_range hs_stacks__made;
+uintptr_t hs_modules__python;
 
 uint32_t hs_memo_walk(struct hs_memo *memo, const struct hs_registers *start)
 {
@@ -258,7 +259,7 @@ static const struct hs_python_layout *begin(unsigned number)
     ck_assert(memory != MAP_FAILED);
     forbidden = memory + PAGES * PAGE;
     ck_assert_int_eq(mprotect(forbidden, PAGE, PROT_NONE), 0);
-    hs_python__begin(find);
+    hs_python__begin(find, NULL);
     const struct hs_python_layout *layout = hs_python_layout__choose(find);
     ck_assert(layout && layout->minor == number && hs_stacks__made.size);
     return layout;
@@ -312,7 +313,7 @@ START_TEST(test_code_comes_again)
     make_all(layout);
     uintptr_t frame =
         layout->state_frame ? *(uintptr_t *)(memory + layout->state_frame) : anchors[1 + layout->record_frame / W];
-    uintptr_t code = *(uintptr_t *)(frame + layout->frame_code);
+    uintptr_t code = *(uintptr_t *)(frame + layout->frame_code) & ~(uintptr_t)layout->frame_code_tag;
     ck_assert_uint_eq(stack_now(), first);
     *(uint32_t *)(code + layout->code_first_line) = LINE + 1;
     hs_python__forget(self);
@@ -386,8 +387,33 @@ START_TEST(test_unloaded)
     hs_python.code ^= 1;
     hs_python__hold();
     hs_python__release();
-    hs_python__begin(find);
+    hs_python__begin(find, NULL);
     ck_assert_uint_eq(stack_now(), 1);
+}
+END_TEST
+
+static void *find_nothing(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+static void *find_in(uintptr_t module, const char *name)
+{
+    ck_assert_uint_eq(module, (uintptr_t)memory);
+    return find(name);
+}
+
+START_TEST(test_loaded_later)
+{
+    make_all(begin(14));
+    hs_python.layout = NULL;
+    hs_python__begin(find_nothing, find_in);
+    ck_assert_uint_eq(stack_now(), 1);
+    hs_modules__python = (uintptr_t)forbidden; // gone again
+    ck_assert_uint_eq(stack_now(), 1);
+    hs_modules__python = (uintptr_t)memory;
+    ck_assert_uint_gt(stack_now(), 100);
 }
 END_TEST
 
@@ -427,7 +453,7 @@ START_TEST(test_unknown_versions)
     minor = 11;
     version = 0x030b00a3; // before its layout was fixed
     ck_assert(!hs_python_layout__choose(find));
-    hs_python__begin(find);
+    hs_python__begin(find, NULL);
     ck_assert_uint_eq(stack_now(), 1);
 }
 END_TEST
@@ -441,6 +467,7 @@ int main(void)
     tcase_add_loop_test(tests, test_code_comes_again, 0, count);
     tcase_add_loop_test(tests, test_anything, 0, count);
     tcase_add_test(tests, test_unloaded);
+    tcase_add_test(tests, test_loaded_later);
     tcase_add_test(tests, test_end);
     tcase_add_loop_test(tests, test_interpreter_in_interpreter, 0, 2); // later ones say where the loop is
     tcase_add_test(tests, test_unknown_versions);
