@@ -94,8 +94,7 @@ static HS_COLD void use_late(uintptr_t module)
     uintptr_t none = 0;
     uint64_t headers;
     if (late.find_in && hs_memory_copy(module, &headers, sizeof headers, true) &&
-        __atomic_compare_exchange_n(&late.module, &none, module, false, __ATOMIC_ACQ_REL,
-                                                    __ATOMIC_RELAXED))
+        __atomic_compare_exchange_n(&late.module, &none, module, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         use(find_late);
 }
 

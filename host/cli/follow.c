@@ -99,8 +99,8 @@ static bool has_first_argument(pid_t pid, const char *wanted)
     size_t size = 0;
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
     FILE *file = fopen(path, "re");
-    bool has = file && getdelim(&word, &size, 0, file) > 0 && getdelim(&word, &size, 0, file) > 0 &&
-               !strcmp(word, wanted);
+    bool has =
+        file && getdelim(&word, &size, 0, file) > 0 && getdelim(&word, &size, 0, file) > 0 && !strcmp(word, wanted);
     if (file)
         fclose(file);
     free(word);

@@ -15,12 +15,12 @@
 // A process is in one of these states, which its options say. A child has those of its parent.
 // - running: it stops at fork, vfork, clone, execve, at signals and at stops of its group. Each of these stops is
 //   heard by the one wait for all processes, and lasts until then.
-// - executed: at the stop behind execve, where it has one thread. A program that is passed or cannot be recorded runs on.
+// - executed: at the stop behind execve, where it has one thread. What is passed, or cannot be recorded, runs on.
 // - joined: the library is put into it. Only this process is waited for; the stops of all others last until that is
 //   done, and none is lost. Its thread carries out system calls between stops of its own; it can stop for a signal, for
 //   its group, or for a fork in a function that its dynamic linker calls. Then the child is let go, and not followed:
-//   what forks may wait for the child, which would wait for the end of this state. vfork and clone are no stops here for
-//   the same reason. SIGKILL ends any stop at any time; then all requests fail, and the end is told as any other.
+//   what forks may wait for the child, which would wait for the end of this state. vfork and clone are no stops here
+//   for the same reason. SIGKILL ends any stop at any time; then all requests fail, and the end is told as any other.
 // - let go: it has ended, may trace others itself, or its child of this process has ended.
 typedef void hs_follow_tell(void *context, pid_t pid, const char *program, const char *why);
 struct hs_follow_wish {

@@ -531,6 +531,17 @@ static bool carry_out(struct hs_inject_target *target, struct hs_thread_stop *th
            !ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed->mask) && !arch->restore(borrowed);
 }
 
+int hs_inject_target__block(const struct hs_inject_target *target, uint64_t signals, struct hs_error *error)
+{
+    const pid_t tid = target->threads[0].tid;
+    uint64_t mask = 0;
+    int failed = ptrace(PTRACE_GETSIGMASK, tid, (void *)KERNEL_MASK, &mask) != 0;
+    mask |= signals;
+    if (failed || ptrace(PTRACE_SETSIGMASK, tid, (void *)KERNEL_MASK, &mask))
+        return hs_error__set(error, ESRCH, "thread %d has ended", (int)tid);
+    return 0;
+}
+
 int hs_inject_target__call(struct hs_inject_target *target, uint64_t stub, uint64_t done,
                            const struct hs_system_call *call, long *result, struct hs_error *error)
 {

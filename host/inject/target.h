@@ -77,6 +77,9 @@ void hs_inject_target__let_go(struct hs_inject_target *target);
 int hs_inject_target__call(struct hs_inject_target *target, uint64_t stub, uint64_t done,
                            const struct hs_system_call *call, long *result, struct hs_error *error);
 
+// Adds to the signals that the first stopped thread blocks: a bit each.
+int hs_inject_target__block(const struct hs_inject_target *target, uint64_t signals, struct hs_error *error);
+
 // The thread's number in its own namespace of processes.
 pid_t hs_inject_target__own_tid(const struct hs_inject_target *target, pid_t tid);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// loader LIBRARY SCRIPT [ARGUMENTS]: runs a script with a libpython that it loads itself. Exits with 77 if there is none.
+// loader LIBRARY SCRIPT [ARGUMENTS]: runs a script with a libpython that it loads itself. Exits with 77 if there is
+// none.
 #include <dlfcn.h>
 #include <stddef.h>
 
