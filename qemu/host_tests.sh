@@ -9,7 +9,8 @@ host_quick_targets=(heapsonde heapsonde-trace golden_trace test_json test_report
     test_store_import)
 # What qemu/system attaches to.
 # shellcheck disable=SC2034
-host_guest_targets=(heapsonde-prof heapsonde-attach attach_dynamic attach_static attach_static_pie allocators_toy)
+host_guest_targets=(heapsonde-prof heapsonde-attach attach_dynamic attach_static attach_static_pie allocators_toy
+    follow_tree_dynamic follow_tree_static)
 # shellcheck disable=SC2034
 host_quick_tests='^(exchange|json|report|export|dump_readers|store_packed|store_import)$'
 

@@ -36,6 +36,7 @@ static struct {
     uint32_t unseen;             // pages of unknown code since the last scan
     uintptr_t last_unknown_page; // code that no scan explains is not scanned for again at once
     uintptr_t last, last_size;   // the piece of code that was met last; 0: none
+    struct hs_code_range python; // the piece of libpython3; end 0: none
     bool failed;
     bool scanned; // what comes later may be unloaded again, in a forked child too
 } modules = {.most = UINT32_MAX};
@@ -46,6 +47,8 @@ static struct {
     char path[PATH_LIMIT];   // as in the maps
     size_t path_length;
 } group;
+
+uintptr_t hs_modules__python;
 
 static char buffer[READ_SIZE];
 static char name[PATH_LIMIT];
@@ -275,6 +278,8 @@ static bool announce(void)
     hs_journal__module(code->start, code->end, image.bias, image.build_id, image.build_id_length, path);
     if (!image.build_id_length && image.layout)
         hs_journal__layout(image.layout);
+    if (!modules.python.end && hs_text__starts_with(hs_text__base_name(path), "libpython3."))
+        modules.python = *code;
     code->announced = true;
     return true;
 }
@@ -334,6 +339,9 @@ static bool update(void (*unloaded)(const struct hs_code_range *code, uint32_t c
     if (!read_maps())
         return false;
     uint32_t missing = part_missing();
+    for (uint32_t i = 0; i < missing; i++)
+        if (modules.now.code[i].start == modules.python.start)
+            modules.python = (struct hs_code_range){0};
     bool said = unloaded && say_unloaded(missing, !had_all, unloaded);
     if (!unloaded)
         keep_missing();
@@ -351,9 +359,8 @@ static bool update(void (*unloaded)(const struct hs_code_range *code, uint32_t c
     return said;
 }
 
-void hs_modules__see(uintptr_t pc)
+static void see(uintptr_t call)
 {
-    uintptr_t call = hs_code_range__call_of(pc);
     if (known(call) || modules.last_unknown_page == call >> 12)
         return;
     modules.last_unknown_page = call >> 12;
@@ -362,6 +369,14 @@ void hs_modules__see(uintptr_t pc)
         if (known(call))
             modules.last_unknown_page = 0;
     }
+}
+
+void hs_modules__see(uintptr_t pc)
+{
+    uintptr_t call = hs_code_range__call_of(pc);
+    see(call);
+    if (call - modules.python.start < modules.python.end - modules.python.start)
+        __atomic_store_n(&hs_modules__python, modules.python.start, __ATOMIC_RELEASE);
 }
 
 void hs_modules__settle(void)

@@ -21,6 +21,10 @@
 // less often they are searched, because some programs create code all the time. Requires the stack table's lock.
 void hs_modules__see(uintptr_t pc);
 
+// Where libpython3 begins, the first that was loaded, from the moment at which its code is on a stack: then it is
+// whole. 0: none so far.
+extern uintptr_t hs_modules__python;
+
 // Does the searches that were postponed. Requires the stack table's lock.
 void hs_modules__settle(void);
 

@@ -3,6 +3,7 @@
 
 #include "runtime/config.h"
 #include "runtime/memory.h"
+#include "runtime/modules.h"
 #include "runtime/python_merge.h"
 #include "unwind/fde_find.h"
 
@@ -11,6 +12,12 @@
 #define W sizeof(void *)
 
 enum { JOIN_TRIES = 8 };
+
+// A libpython that the program has loaded itself. `module` 0: none so far.
+static struct {
+    hs_python_find_in *find_in;
+    uintptr_t module;
+} late;
 
 static HS_COLD void find_loop(void *(*find)(const char *name))
 {
@@ -46,7 +53,22 @@ HS_COLD void hs_python__release(void)
         atomic_fetch_sub(&hs_python.held, 1);
 }
 
-HS_COLD void hs_python__begin(void *(*find)(const char *name))
+static HS_COLD void use(void *(*find)(const char *name))
+{
+    const struct hs_python_layout *layout = hs_python_layout__choose(find);
+    hs_python.state = (void *(*)(void))find("PyGILState_GetThisThreadState");
+    hs_python.current = (void *(*)(void))find_either(find, "PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet");
+    hs_python.is_ending = (int (*)(void))find_either(find, "Py_IsFinalizing", "_Py_IsFinalizing");
+    if (!layout || !hs_python.state || !hs_python.current || !hs_python.is_ending ||
+        !hs_memory_copy((uintptr_t)hs_python.state, &hs_python.code, sizeof hs_python.code, true))
+        return;
+    if (layout->run == HS_PYTHON_ONE_FRAME && !layout->state_record)
+        find_loop(find);
+    __atomic_store_n(&hs_python.layout, layout, __ATOMIC_RELEASE);
+}
+
+// The addresses for functions are there before there are other threads.
+HS_COLD void hs_python__begin(void *(*find)(const char *name), hs_python_find_in *find_in)
 {
     if (!hs_config.python)
         return;
@@ -55,17 +77,25 @@ HS_COLD void hs_python__begin(void *(*find)(const char *name))
         hs_python__release();
         return;
     }
-    const struct hs_python_layout *layout = hs_python_layout__choose(find);
-    hs_python.state = (void *(*)(void))find("PyGILState_GetThisThreadState");
-    hs_python.current = (void *(*)(void))find_either(find, "PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet");
-    hs_python.is_ending = (int (*)(void))find_either(find, "Py_IsFinalizing", "_Py_IsFinalizing");
-    if (!layout || !hs_python.state || !hs_python.current || !hs_python.is_ending ||
-        !hs_memory_copy((uintptr_t)hs_python.state, &hs_python.code, sizeof hs_python.code, true) ||
-        !hs_python_code__begin())
+    if (!hs_stacks__made.size && !hs_python_code__begin())
         return;
-    if (layout->run == HS_PYTHON_ONE_FRAME && !layout->state_record)
-        find_loop(find);
-    __atomic_store_n(&hs_python.layout, layout, __ATOMIC_RELEASE);
+    late.find_in = find_in;
+    use(find);
+}
+
+static void *find_late(const char *name)
+{
+    return late.find_in(late.module, name);
+}
+
+// One thread does it, and once.
+static HS_COLD void use_late(uintptr_t module)
+{
+    uintptr_t none = 0;
+    uint64_t headers;
+    if (late.find_in && hs_memory_copy(module, &headers, sizeof headers, true) &&
+        __atomic_compare_exchange_n(&late.module, &none, module, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        use(find_late);
 }
 
 static size_t thread_size(void)
@@ -219,7 +249,10 @@ static inline uintptr_t live_state(void)
 uint32_t hs_python__stack(struct hs_python_thread **made, const struct hs_python_caller *caller, uint32_t stack)
 {
     struct hs_python_place place;
-    uintptr_t state;
+    uintptr_t state, module;
+    if (HS_UNLIKELY(!__atomic_load_n(&hs_python.layout, __ATOMIC_ACQUIRE)) &&
+        (module = __atomic_load_n(&hs_modules__python, __ATOMIC_ACQUIRE)))
+        use_late(module);
     if (!__atomic_load_n(&hs_python.layout, __ATOMIC_ACQUIRE) ||
         atomic_load_explicit(&hs_python.held, memory_order_relaxed) || !(state = live_state()))
         return stack;

@@ -12,8 +12,11 @@
 #include "runtime/python_frames.h"
 
 // Looks for a CPython among the modules that are loaded. `find` tells the address of a symbol. Only if HEAPSONDE_PYTHON
-// is set; before the thread that calls this creates others, or under the loader's lock.
-void hs_python__begin(void *(*find)(const char *name));
+// is set; before the thread that calls this creates others, or under the loader's lock. If there is none, a libpython
+// that the program loads later is found when it allocates for the first time; `find_in` looks in the module that begins
+// at an address alone.
+typedef void *hs_python_find_in(uintptr_t module, const char *name);
+void hs_python__begin(void *(*find)(const char *name), hs_python_find_in *find_in);
 
 // Before and after code is unloaded: Python is not asked in between, and never again if it was unloaded.
 void hs_python__hold(void);

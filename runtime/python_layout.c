@@ -39,10 +39,28 @@ static const struct hs_python_layout layouts[] = {
      NEW_CODE},
 #define NEWER                                                                                                          \
     .run = HS_PYTHON_BOUNDARY, .lines = HS_PYTHON_LOCATIONS, .unit = 2, .frame_code = 0, .frame_previous = W,          \
-    .frame_instruction = 7 * W, .frame_owner = 8 * W + 6, .code_first_line = 6 * W + 20, .ascii_text = 5 * W,          \
-    .other_text = 7 * W, NEW_CODE
-    {.minor = 12, .state_record = 4 * W + 24, .code_first_traceable = 15 * W + 56, .code_bytes = 17 * W + 56, NEWER},
-    {.minor = 13, .state_frame = 5 * W + 32, .code_first_traceable = 17 * W + 48, .code_bytes = 19 * W + 48, NEWER},
+    .frame_instruction = 7 * W, .code_first_line = 6 * W + 20, .ascii_text = 5 * W, .other_text = 7 * W, NEW_CODE
+    {.minor = 12,
+     .state_record = 4 * W + 24,
+     .frame_owner = 8 * W + 6,
+     .code_first_traceable = 15 * W + 56,
+     .code_bytes = 17 * W + 56,
+     NEWER},
+    {.minor = 13,
+     .state_frame = 5 * W + 32,
+     .frame_owner = 8 * W + 6,
+     .code_first_traceable = 17 * W + 48,
+     .code_bytes = 19 * W + 48,
+     .said = {23, 31, 38, 43},
+     NEWER},
+    {.minor = 14,
+     .state_frame = 5 * W + 32,
+     .frame_owner = 9 * W + 2,
+     .frame_code_tag = 3,
+     .code_first_traceable = 18 * W + 48,
+     .code_bytes = 20 * W + 48,
+     .said = {26, 34, 43, 48},
+     NEWER},
 };
 // Public functions that are new in a version.
 static unsigned minor_before_11(void *(*find)(const char *name))
@@ -65,13 +83,14 @@ static unsigned minor_of(void *(*find)(const char *name))
 // Since 3.13 the interpreter says some of its offsets. An interpreter that was built in another way has others.
 static bool agrees(const struct hs_python_layout *layout, void *(*find)(const char *name))
 {
-    enum { IS_FREE_THREADED = 2, STATE_FRAME = 23, FRAME_INSTRUCTION = 31, CODE_LINES = 38, CODE_BYTES = 43 };
-    if (layout->minor < 13)
+    enum { IS_FREE_THREADED = 2 };
+    const uint8_t *said = layout->said;
+    if (!said[0])
         return true;
     const uint64_t *offsets = find("_PyRuntime");
-    return offsets && !offsets[IS_FREE_THREADED] && offsets[STATE_FRAME] == layout->state_frame &&
-           offsets[FRAME_INSTRUCTION] == layout->frame_instruction && offsets[CODE_LINES] == layout->code_lines &&
-           offsets[CODE_BYTES] == layout->code_bytes;
+    return offsets && !offsets[IS_FREE_THREADED] && offsets[said[0]] == layout->state_frame &&
+           offsets[said[1]] == layout->frame_instruction && offsets[said[2]] == layout->code_lines &&
+           offsets[said[3]] == layout->code_bytes;
 }
 
 const struct hs_python_layout *hs_python_layout__choose(void *(*find)(const char *name))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where CPython 3.8 to 3.13 keep what names a function that runs: offsets in bytes, by version. Source: the headers
+// Where CPython 3.8 to 3.14 keep what names a function that runs: offsets in bytes, by version. Source: the headers
 // that each version installs.
 //
 // A run is what one call of the interpreter loop executes: one frame up to 3.10, since 3.11 several.
@@ -32,10 +32,13 @@ struct hs_python_layout {
     uint16_t record_frame, record_previous;
     // Frame.
     uint16_t frame_code, frame_previous, frame_instruction, frame_end, frame_owner;
+    uint8_t frame_code_tag; // bits of the reference to the code object that are not of its address
     // Code object.
     uint16_t code_first_line, code_file, code_name, code_lines, code_bytes, code_first_traceable;
     // Text and bytes.
     uint16_t ascii_text, other_text, bytes_text;
+    // Where the interpreter says, in words, state_frame, frame_instruction, code_lines and code_bytes.
+    uint8_t said[4];
 };
 
 enum { HS_PYTHON_OF_GENERATOR = 1, HS_PYTHON_OF_STACK = 3 }; // owners of frames; from the latter on it is a boundary

@@ -10,7 +10,7 @@ struct hs_python_state hs_python;
 bool hs_python__read_code(struct hs_python_thread *self, uintptr_t frame, struct hs_python_code *code)
 {
     const struct hs_python_layout *layout = hs_python.layout;
-    code->code = hs_python_word(frame + layout->frame_code);
+    code->code = hs_python_word(frame + layout->frame_code) & ~(uintptr_t)layout->frame_code_tag;
     if (!hs_python_readable(self, code->code, HS_PYTHON_OF_CODE))
         return false;
     code->name = hs_python_word(code->code + layout->code_name);

@@ -166,7 +166,7 @@ static int run(const struct hs_arguments *arguments)
     scene.key_problem = key_problem(scene.key_file, &key_error);
     if (arguments->operand_count) {
         const char *compared = scene.library ? scene.library : "", *const none[] = {NULL};
-        if (hs_program__prepare(&program, arguments->operands, compared, none, &program_error))
+        if (hs_program__prepare(&program, arguments->operands, compared, none, false, &program_error))
             scene.program_problem = program_error.message;
         scene.program = program.path;
         scene.program_is_static = program.is_static;

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -26,7 +27,7 @@ struct tracing {
     struct hs_error *error;
     pid_t child;
     int failed;
-    bool has_passed; // the first program was executed
+    bool passes; // what is executed does not belong to what is recorded yet
 };
 
 // ---- waiting --------------------------------------------------------------------------------------------------------
@@ -92,11 +93,31 @@ static void join(const struct tracing *tracing, pid_t pid, const char *path)
     }
 }
 
+static bool has_first_argument(pid_t pid, const char *wanted)
+{
+    char path[64], *word = NULL;
+    size_t size = 0;
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    FILE *file = fopen(path, "re");
+    bool has =
+        file && getdelim(&word, &size, 0, file) > 0 && getdelim(&word, &size, 0, file) > 0 && !strcmp(word, wanted);
+    if (file)
+        fclose(file);
+    free(word);
+    return has;
+}
+
+static bool passes(struct tracing *tracing, pid_t pid)
+{
+    const bool passed = tracing->passes;
+    if (passed)
+        tracing->passes = !has_first_argument(pid, tracing->wish->passes_to);
+    return passed;
+}
+
 static void take_program(struct tracing *tracing, pid_t pid)
 {
     char path[64];
-    bool passes = tracing->wish->passes_first && !tracing->has_passed && pid == tracing->child;
-    tracing->has_passed = true;
     snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
     enum hs_inject_program program = hs_inject__program(path);
     unsigned long unused;
@@ -108,7 +129,7 @@ static void take_program(struct tracing *tracing, pid_t pid)
     } else if (program == HS_INJECT_PROGRAM_OTHER) {
         tell(tracing, pid, "is not recorded: it is for another machine, or its file cannot be read");
         ptrace(PTRACE_CONT, pid, 0, 0);
-    } else if (passes) {
+    } else if (passes(tracing, pid)) {
         ptrace(PTRACE_CONT, pid, 0, 0);
     } else {
         join(tracing, pid, path);
@@ -171,7 +192,7 @@ static void *follow(void *context)
 
 int hs_follow(const struct hs_follow_wish *wish, pid_t child, struct hs_error *error)
 {
-    struct tracing tracing = {.wish = wish, .error = error, .child = child};
+    struct tracing tracing = {.wish = wish, .error = error, .child = child, .passes = wish->passes_to != NULL};
     pthread_t thread;
     int problem = pthread_create(&thread, NULL, follow, &tracing);
     if (problem)

@@ -4,12 +4,14 @@
 #include "host/board/words.h"
 #include "host/cli/wrappers.h"
 #include "host/inject/inject.h"
+#include "host/inject/permission.h"
 #include "host/symbols/elf_probe.h"
 #include "host/symbols/own_allocator.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,11 +190,41 @@ static int check_foreign(struct hs_program *program, const char *target, const s
     return result;
 }
 
-// A program that is named itself and is linked statically.
+// A program that is linked statically, and is named itself or followed.
 static bool can_be_injected(const struct hs_program *program, const char *path, const struct hs_probe *probe)
 {
-    return hs_inject__is_supported() && !probe->has_interpreter && !program->wrapped && program->path &&
-           !strcmp(path, program->path);
+    bool is_named = !program->wrapped && program->path && !strcmp(path, program->path);
+    return hs_inject__is_supported() && !probe->has_interpreter && (is_named || program->is_followed);
+}
+
+// A tracer that may trace any process does not take their rights from such programs, and needs no LD_PRELOAD.
+static bool keeps_rights(const struct hs_program *program)
+{
+    return program->is_followed && hs_permission__has_capability(CAP_SYS_PTRACE);
+}
+
+// `is_injectable`: it would be if it were named itself, or followed.
+static int refuse_static(const struct hs_program *program, const char *target, bool is_injectable,
+                         struct hs_error *error)
+{
+    const char *way = !is_injectable ? ""
+                      : program->wrapped
+                          ? "name it directly, not behind another program, or use --follow-children=trace; else "
+                          : "use --follow-children=trace, or name it directly; else ";
+    hs_error__set(error, ENOEXEC,
+                  "heapsonde cannot record %s: it is statically linked, so no loader can add the recording library "
+                  "to it; %slink it dynamically, or link libheapsonde-trace.so into it",
+                  target, way);
+    return HS_EXIT_CANNOT_RUN;
+}
+
+static int refuse_elevated(const char *target, const char *elevated, struct hs_error *error)
+{
+    hs_error__set(error, EPERM,
+                  "heapsonde cannot record %s: it is %s, and for such programs the loader ignores LD_PRELOAD; "
+                  "record a copy ('cp' does not preserve this), run heapsonde as the file's owner%s",
+                  target, elevated, hs_inject__is_supported() ? ", or, as root, use --follow-children=trace" : "");
+    return HS_EXIT_CANNOT_RUN;
 }
 
 // `is_loaded`: a loader that the user named takes the file, and not the kernel.
@@ -209,14 +241,8 @@ static int check_elf(struct hs_program *program, const char *target, const char 
     if (result)
         return HS_EXIT_CANNOT_RUN;
     program->is_static = !is_loaded && !foreign && can_be_injected(program, path, probe);
-    if (!program->is_static && (is_loaded ? !probe->has_dynamic : !probe->has_interpreter)) {
-        bool is_started = hs_inject__is_supported() && !is_loaded && !foreign;
-        hs_error__set(error, ENOEXEC,
-                      "heapsonde cannot record %s: it is statically linked, so no loader can add the recording library "
-                      "to it; %slink it dynamically, or link libheapsonde-trace.so into it",
-                      target, is_started ? "name it directly, not behind env or another program, " : "");
-        return HS_EXIT_CANNOT_RUN;
-    }
+    if (!program->is_static && (is_loaded ? !probe->has_dynamic : !probe->has_interpreter))
+        return refuse_static(program, target, hs_inject__is_supported() && !is_loaded && !foreign, error);
     const char *sanitizer = hs_sanitizer(path);
     if (sanitizer) {
         hs_error__set(error, ENOEXEC,
@@ -225,15 +251,8 @@ static int check_elf(struct hs_program *program, const char *target, const char 
                       target, sanitizer);
         return HS_EXIT_CANNOT_RUN;
     }
-    const char *elevated = is_loaded || foreign ? NULL : elevation(path);
-    if (elevated) {
-        hs_error__set(error, EPERM,
-                      "heapsonde cannot record %s: it is %s, and for such programs the loader ignores LD_PRELOAD; "
-                      "record a copy ('cp' does not preserve this), or run heapsonde as the file's owner",
-                      target, elevated);
-        return HS_EXIT_CANNOT_RUN;
-    }
-    return 0;
+    const char *elevated = is_loaded || foreign || keeps_rights(program) ? NULL : elevation(path);
+    return elevated ? refuse_elevated(target, elevated, error) : 0;
 }
 
 // A sanitizer's runtime in LD_PRELOAD, as interpreters have it whose modules are built for one.
@@ -416,10 +435,11 @@ static int prepare(struct hs_program *program, char **argv, bool elsewhere, cons
 }
 
 int hs_program__prepare(struct hs_program *program, char **argv, const char *library, const char *const *sysroots,
-                        struct hs_error *error)
+                        bool is_followed, struct hs_error *error)
 {
     const struct hs_wrapped wrapped = hs_wrappers__look(argv);
-    *program = (struct hs_program){.words = argv, .wrapped = wrapped.program, .sysroots = sysroots};
+    *program = (struct hs_program){
+        .words = argv, .wrapped = wrapped.program, .sysroots = sysroots, .is_followed = is_followed};
     int result = prepare(program, argv + wrapped.program, wrapped.elsewhere, library, error);
     if (!result && wrapped.program && strchr(argv[wrapped.program], '=')) {
         hs_error__set(

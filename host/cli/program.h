@@ -30,14 +30,17 @@ struct hs_program {
     bool is_static;              // no loader takes the library in: it is put into the program's memory
     char **emulated_words;       // private
     const char *const *sysroots; // private
+    bool is_followed;            // private
 };
 
 // Finds argv[0] as execvp does, and checks whether the recording library can be loaded into it, or, for a script, into
 // its interpreter. If argv[0] is a wrapper or a dynamic loader, the program that it starts is checked. A program for
 // another architecture is run by QEMU, with the library for its ABI; `sysroots` (NULL ends it) may contain copies of
-// the root folder of its machine. Returns 0, or an exit status as a shell would give it, with the reason in `error`.
+// the root folder of its machine. `is_followed`: it is run under ptrace, so that no dynamic linker has to load the
+// library, wherever the program stands. Returns 0, or an exit status as a shell would give it, with the reason in
+// `error`.
 int hs_program__prepare(struct hs_program *program, char **argv, const char *library, const char *const *sysroots,
-                        struct hs_error *error);
+                        bool is_followed, struct hs_error *error);
 // The command that runs the program without recording it, in the emulator if it needs one. Freed by hs_words__free.
 // NULL: out of memory.
 char **hs_program__unrecorded_words(const struct hs_program *program, char **argv);

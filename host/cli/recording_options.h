@@ -53,7 +53,7 @@ int hs_recording_options__check_output(const struct hs_command *command, const c
         {.name = "python",                                                                                             \
          .variable = "PYTHON",                                                                                         \
          .flag_value = "1",                                                                                            \
-         .help = "of CPython 3.8 to 3.13, record functions and lines in the place of the interpreter's own"},          \
+         .help = "of CPython 3.8 to 3.14, record functions and lines in the place of the interpreter's own"},          \
         {.name = "cull",                                                                                               \
          .kind = HS_OPTION_NUMBER,                                                                                     \
          .argument = "MS",                                                                                             \

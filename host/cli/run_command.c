@@ -162,7 +162,8 @@ static void inject(void *context, pid_t pid)
     struct hs_inject_result result;
     bool executed;
     injected->request.pid = pid;
-    injected->has_failed = hs_inject__start(&injected->request, &result, &executed, &injected->error) != 0;
+    int failed = hs_inject__start(&injected->request, &result, &executed, &injected->error);
+    injected->has_failed = failed && failed != -ESRCH; // it has ended by itself, which its status says
 }
 
 static int start_static(const struct hs_arguments *arguments, struct hs_child *child, const struct hs_program *program,
@@ -190,7 +191,7 @@ static void adopt(void *context, pid_t pid)
     bool executed;
     injected->request.pid = pid;
     int failed = hs_inject__adopt(&injected->request, &result, &executed, &injected->error);
-    injected->has_failed = failed && failed != -ESRCH; // it has ended by itself, which its status says
+    injected->has_failed = failed && failed != -ESRCH; // as above
     if (!injected->has_failed && result.unpatched[0])
         hs_complain(NULL, "not recorded, because they cannot be patched: %s", result.unpatched);
 }
@@ -210,9 +211,9 @@ static int start_adopting(const struct hs_arguments *arguments, struct hs_child 
 }
 
 static int start_with(const struct hs_arguments *arguments, struct hs_child *child, const char *path, char **words,
-                      const char *library, bool is_wrapper)
+                      const char *library, const char *passes_to)
 {
-    return hs_run_follow__is_wanted(arguments) ? hs_run_follow__run(arguments, child, path, words, library, is_wrapper)
+    return hs_run_follow__is_wanted(arguments) ? hs_run_follow__run(arguments, child, path, words, library, passes_to)
                                                : hs_child__run(child, path, words, environ);
 }
 
@@ -230,11 +231,11 @@ static int start(const struct hs_arguments *arguments, struct hs_child *child, c
     char **words = preload && program->wrapper ? wrapped_words(program, preload) : NULL;
     int result = -ENOMEM;
     if (words)
-        result = start_with(arguments, child, program->wrapper, words, library, true);
+        result = start_with(arguments, child, program->wrapper, words, library, preload);
     else if (preload && !program->wrapper && !putenv(preload))
         result = adopts(arguments, program) && !follows
                      ? start_adopting(arguments, child, program)
-                     : start_with(arguments, child, program->path, program->arguments, library, false);
+                     : start_with(arguments, child, program->path, program->arguments, library, NULL);
     free(words);
     if (program->wrapper)
         free(preload); // otherwise it is the environment's
@@ -361,7 +362,8 @@ static int prepare_and_run(const struct hs_arguments *arguments, const char *lib
     const char **sysroots = hs_arguments__texts(arguments, "sysroot", &count);
     if (!sysroots)
         return HS_EXIT_FAILURE;
-    int status = hs_program__prepare(&program, arguments->operands, library, sysroots, &error);
+    int status = hs_program__prepare(&program, arguments->operands, library, sysroots,
+                                     hs_run_follow__is_wanted(arguments), &error);
     char *pattern = status ? NULL : hs_recording_options__absolute_pattern(hs_recording_options__output(arguments));
     if (status) {
         status = cannot_record(arguments, &program, status, error.message);

@@ -63,11 +63,11 @@ static void begin(void *context, pid_t pid)
 }
 
 int hs_run_follow__run(const struct hs_arguments *arguments, struct hs_child *child, const char *path, char **words,
-                       const char *library, bool is_wrapper)
+                       const char *library, const char *passes_to)
 {
     struct run_following following = {
         .wish = {.request = {.library = library, .begins_idle = hs_arguments__flag(arguments, "disabled")},
-                 .passes_first = is_wrapper,
+                 .passes_to = passes_to,
                  .tell = say_not_recorded,
                  .context = &following},
         .command = arguments->command,

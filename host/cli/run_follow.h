@@ -12,9 +12,9 @@ bool hs_run_follow__is_wanted(const struct hs_arguments *arguments);
 // Whether it can be done with the other options, on this machine. False: it is said on standard error.
 bool hs_run_follow__is_possible(const struct hs_arguments *arguments);
 
-// Runs a program as hs_child__run does, and records all that it executes and starts; the program itself only unless
-// `is_wrapper`. -ENOTSUP: it may not be traced, which is said on standard error.
+// Runs a program as hs_child__run does, and records it and all that it executes and starts. `passes_to`: see struct
+// hs_follow_wish. -ENOTSUP: it may not be traced, which is said on standard error.
 int hs_run_follow__run(const struct hs_arguments *arguments, struct hs_child *child, const char *path, char **words,
-                       const char *library, bool is_wrapper);
+                       const char *library, const char *passes_to);
 
 #endif

@@ -3,6 +3,7 @@
 // Allocators within a program whose dynamic linker has loaded the recording library.
 #include "host/inject/hooks.h"
 #include "host/inject/inject.h"
+#include "host/inject/trap_signal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,9 +72,12 @@ static int adopt(struct adopting *adopting)
 {
     struct hs_inject_target *target = &adopting->target;
     struct hs_hooks *hooks = &adopting->hooks;
+    const struct hs_trap_signal signal = hs_trap_signal__of(target);
     uint64_t entry = entry_of(target->pid);
     int failed = entry ? hs_inject_target__run_to(target, entry, adopting->error)
                        : hs_error__set(adopting->error, ENOENT, "its first instruction was not found");
+    if (!failed)
+        failed = hs_trap_signal__put_back(target, &signal, adopting->error);
     if (!failed)
         failed = hs_inject_target__read_mappings(target, adopting->error);
     if (!failed)

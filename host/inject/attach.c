@@ -7,6 +7,7 @@
 #include "host/inject/place.h"
 #include "host/inject/region.h"
 #include "host/inject/seccomp.h"
+#include "host/inject/trap_signal.h"
 #include "host/inject/words.h"
 
 #include <errno.h>
@@ -513,6 +514,8 @@ int hs_inject__start(const struct hs_inject_request *request, struct hs_inject_r
     attaching->is_before_libc = true;
     if (!failed && *executed)
         failed = attach(attaching);
+    if (failed && *executed && !hs_inject_target__is_held(&attaching->target))
+        failed = hs_error__set(error, ESRCH, "process %d has ended", (int)request->pid);
     if (failed)
         kill(request->pid, SIGKILL);
     release(attaching);
@@ -537,6 +540,7 @@ static bool has_loaded(struct attaching *attaching)
 static int load_libraries(struct attaching *attaching)
 {
     struct hs_inject_target *target = &attaching->target;
+    const struct hs_trap_signal signal = hs_trap_signal__of(target);
     uint64_t stop = hs_inject_modules__find_any(&attaching->modules, "_dl_debug_state");
     int failed = stop ? 0 : hs_error__set(attaching->error, ENOTSUP, "its dynamic linker is not known");
     for (int tries = 0; !failed; tries++) {
@@ -546,7 +550,7 @@ static int load_libraries(struct attaching *attaching)
         failed = tries < MOST_STATES ? hs_inject_target__step(target, attaching->error)
                                      : hs_error__set(attaching->error, ENOTSUP, "its dynamic linker is not known");
     }
-    return failed;
+    return failed ? failed : hs_trap_signal__put_back(target, &signal, attaching->error);
 }
 
 // A filter that this command has, too, lets pass what is recorded without ptrace.

@@ -46,7 +46,12 @@ int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_
 
 // The same for a child of this process that has stopped itself by SIGSTOP and is about to execute a program: it is
 // recorded from its first instruction on, whether it is linked statically or not. This returns when it runs. *executed
-// becomes false if it has ended before; then nothing failed here.
+// becomes false if it has ended before; then nothing failed here. -ESRCH: a signal has killed it meanwhile.
+//
+// Its one thread is stopped all the time, at an event stop or at one of a system call. Signals that come are held back
+// by its mask, or delivered at the next stop; only SIGKILL ends it. What fails then, in whatever way, fails because of
+// that: the stop is over for good, so that no request of ptrace succeeds any more. A thread that is only stopped
+// takes all of them.
 int hs_inject__start(const struct hs_inject_request *request, struct hs_inject_result *result, bool *executed,
                      struct hs_error *error);
 

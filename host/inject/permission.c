@@ -28,7 +28,7 @@ static int read_number(const char *path, int otherwise)
     return number;
 }
 
-static bool has_capability(unsigned number)
+bool hs_permission__has_capability(unsigned number)
 {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct data[2] = {{0}};
@@ -59,7 +59,7 @@ static int check_state(pid_t pid, struct hs_error *error)
 
 static int yama_scope(void)
 {
-    return has_capability(CAP_SYS_PTRACE) ? 0 : read_number("/proc/sys/kernel/yama/ptrace_scope", 0);
+    return hs_permission__has_capability(CAP_SYS_PTRACE) ? 0 : read_number("/proc/sys/kernel/yama/ptrace_scope", 0);
 }
 
 static int check_yama(pid_t pid, struct hs_error *error)

@@ -7,6 +7,9 @@
 
 #include <sys/types.h>
 
+// Whether this process has a capability now (CAP_SYS_PTRACE and others).
+bool hs_permission__has_capability(unsigned number);
+
 // Whether this process may attach to another one. 0, or a negative errno and the setting that forbids it.
 int hs_permission__check(pid_t pid, struct hs_error *error);
 

@@ -185,6 +185,12 @@ void hs_inject_target__keep(struct hs_inject_target *target)
     target->thread_count = 0;
 }
 
+bool hs_inject_target__is_held(const struct hs_inject_target *target)
+{
+    unsigned long unused;
+    return !ptrace(PTRACE_GETEVENTMSG, target->pid, 0, &unused);
+}
+
 bool hs_inject_target__is_gone(const struct hs_inject_target *target)
 {
     uint8_t byte;
@@ -523,6 +529,17 @@ static bool carry_out(struct hs_inject_target *target, struct hs_thread_stop *th
     *result = arch->result(borrowed);
     return leave_call(target, thread) &&
            !ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed->mask) && !arch->restore(borrowed);
+}
+
+int hs_inject_target__block(const struct hs_inject_target *target, uint64_t signals, struct hs_error *error)
+{
+    const pid_t tid = target->threads[0].tid;
+    uint64_t mask = 0;
+    int failed = ptrace(PTRACE_GETSIGMASK, tid, (void *)KERNEL_MASK, &mask) != 0;
+    mask |= signals;
+    if (failed || ptrace(PTRACE_SETSIGMASK, tid, (void *)KERNEL_MASK, &mask))
+        return hs_error__set(error, ESRCH, "thread %d has ended", (int)tid);
+    return 0;
 }
 
 int hs_inject_target__call(struct hs_inject_target *target, uint64_t stub, uint64_t done,

@@ -52,6 +52,9 @@ void hs_inject_target__keep(struct hs_inject_target *target);
 
 int hs_inject_target__read_mappings(struct hs_inject_target *target, struct hs_error *error);
 
+// Whether its stopped first thread can still be told anything: not if the process is killed, which ends every stop.
+bool hs_inject_target__is_held(const struct hs_inject_target *target);
+
 // Whether the program whose memory was opened has ended, or its process has executed another one.
 bool hs_inject_target__is_gone(const struct hs_inject_target *target);
 
@@ -73,6 +76,9 @@ void hs_inject_target__let_go(struct hs_inject_target *target);
 // stopped as before. `done`: see struct hs_inject_arch.
 int hs_inject_target__call(struct hs_inject_target *target, uint64_t stub, uint64_t done,
                            const struct hs_system_call *call, long *result, struct hs_error *error);
+
+// Adds to the signals that the first stopped thread blocks: a bit each.
+int hs_inject_target__block(const struct hs_inject_target *target, uint64_t signals, struct hs_error *error);
 
 // The thread's number in its own namespace of processes.
 pid_t hs_inject_target__own_tid(const struct hs_inject_target *target, pid_t tid);

@@ -228,6 +228,25 @@ void *hs_symbols__find_beside(const void *address, const char *name)
     return module ? find_in(module, name) : NULL;
 }
 
+void *hs_symbols__find_in(uintptr_t start, const char *name)
+{
+    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)start;
+    const ElfW(Phdr) *entries = (const ElfW(Phdr) *)(start + header->e_phoff);
+    struct link_map module = {0};
+    bool is_placed = false;
+    if (__builtin_memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+        return NULL;
+    for (unsigned i = 0; i < header->e_phnum; i++) {
+        if (entries[i].p_type == PT_LOAD && !is_placed) {
+            module.l_addr = start - (entries[i].p_vaddr - entries[i].p_offset);
+            is_placed = true;
+        } else if (entries[i].p_type == PT_DYNAMIC) {
+            module.l_ld = (ElfW(Dyn) *)(module.l_addr + entries[i].p_vaddr);
+        }
+    }
+    return is_placed ? find_in(&module, name) : NULL;
+}
+
 uintptr_t hs_symbols__module_of(const void *address)
 {
     const struct link_map *module = module_of(address);

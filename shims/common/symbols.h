@@ -16,6 +16,9 @@ void *hs_symbols__find(const char *name);
 // The same in the module that `address` lies in, alone.
 void *hs_symbols__find_beside(const void *address, const char *name);
 
+// The same in the module whose headers are at `start`.
+void *hs_symbols__find_in(uintptr_t start, const char *name);
+
 // The load address of the module that `address` lies in, 0 when unknown.
 uintptr_t hs_symbols__module_of(const void *address);
 

@@ -86,7 +86,7 @@ static void begin_with_program(void)
         if (heapsonde_attach.heap_info)
             hs_real.malloc = first_malloc;
         hs_process__libc_is_ready();
-        hs_python__begin(hs_symbols__find);
+        hs_python__begin(hs_symbols__find, hs_symbols__find_in);
     } else {
         hs_real.malloc = first_malloc_of_all;
         hs_process__wake();

@@ -22,7 +22,7 @@ static __attribute__((constructor)) void library_begins(void)
         hs_recording__give_up();
         hs_log(HS_LOG_ERROR, "nothing is recorded: the program's malloc was not found", NULL, 0);
     }
-    hs_python__begin(hs_symbols__find);
+    hs_python__begin(hs_symbols__find, hs_symbols__find_in);
     if (!hs_config.track_children)
         hs_config__hide_preload();
 }

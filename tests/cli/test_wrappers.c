@@ -198,6 +198,9 @@ START_TEST(test_what_cannot_be_recorded_is_refused_behind_them)
     setenv("LOADER", find_loader(), 1);
     static const char *const cases[][2] = {
         {"nice ./static", "heapsonde cannot record ./static: it is statically linked"},
+#if defined(__x86_64__) || defined(__aarch64__)
+        {"nice ./static", "name it directly, not behind another program, or use --follow-children=trace"},
+#endif
         {"env A=1 timeout 5 ./missing", "./missing was not found"},
         {"nice no-such-program-anywhere", "no-such-program-anywhere was not found in any folder of PATH"},
         {"$LOADER ./static", "heapsonde cannot record ./static: it is statically linked"},

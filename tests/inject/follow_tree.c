@@ -4,6 +4,7 @@
 //
 //   tree       starts copies of itself in every way and prints what becomes of them
 //   leaf N     allocates N blocks, prints nothing and exits with N
+//   trapless   prints whether it blocks and ignores SIGTRAP
 //   filtered N executes a leaf that a filter of system calls (seccomp) ends if it is recorded
 //   left PATH  starts a child that goes on, and is told its end by a file; exits at once
 //   users N    prints its user numbers, and is a leaf
@@ -135,6 +136,32 @@ static void forked_by_thread(void)
     run_in_thread(fork_in_thread);
 }
 
+static int trapless(void)
+{
+    struct sigaction action;
+    sigset_t mask;
+    sigaction(SIGTRAP, NULL, &action);
+    sigprocmask(SIG_BLOCK, NULL, &mask);
+    printf("SIGTRAP: %d %d\n", action.sa_handler == SIG_IGN, sigismember(&mask, SIGTRAP));
+    return 0;
+}
+
+static void without_trap(bool ignores, bool blocks)
+{
+    char *none[] = {NULL}, *words[] = {own, "trapless", NULL};
+    sigset_t mask;
+    pid_t pid = fork();
+    if (pid == 0) {
+        sigemptyset(&mask);
+        sigaddset(&mask, SIGTRAP);
+        signal(SIGTRAP, ignores ? SIG_IGN : SIG_DFL);
+        sigprocmask(blocks ? SIG_BLOCK : SIG_UNBLOCK, &mask, NULL);
+        execve(own, words, none);
+        _exit(92);
+    }
+    say("trapless", wait_for(pid, 0));
+}
+
 static void killed(int number)
 {
     pid_t pid = fork();
@@ -238,6 +265,9 @@ static int tree(void)
     vforked();
     executed_by_thread();
     forked_by_thread();
+    without_trap(true, false);
+    without_trap(false, true);
+    without_trap(true, true);
     killed(SIGKILL);
     killed(SIGTERM);
     killed(SIGTRAP);
@@ -306,6 +336,8 @@ int main(int argc, char **argv)
     own = argv[0];
     if (!strcmp(what, "leaf") && argc > 2)
         return leaf(atoi(argv[2]));
+    if (!strcmp(what, "trapless"))
+        return trapless();
     if (!strcmp(what, "filtered") && argc > 2)
         return filtered(argv[2]);
     if (!strcmp(what, "left") && argc > 2)

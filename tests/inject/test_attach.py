@@ -195,8 +195,14 @@ def killed(target):
         target.detach()
 
 
-def end_at(words, number, output=2):
-    """Ends the command before its call of that number that could change a process. True: there was such a call."""
+def child_of(pid):
+    with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
+        return int(file.read())
+
+
+def end_at(words, number, output=2, ends_child=False):
+    """Ends the command, or the program that it has started, before the command's call of that number that could change a process.
+    True: there was such a call. The command has the program's status."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     command = program_of(words)
@@ -207,14 +213,14 @@ def end_at(words, number, output=2):
         os.execv(command[0], command)
     os.waitpid(pid, 0)
     libc.ptrace(SETOPTIONS, pid, None, TRACESYSGOOD | EXITKILL)
-    is_entry, signal_number, registers = False, 0, (ctypes.c_ulong * 64)()
+    is_entry, signal_number, registers, expected = False, 0, (ctypes.c_ulong * 64)(), 0
     area = (ctypes.c_ulong * 2)(ctypes.addressof(registers), ctypes.sizeof(registers))  # struct iovec
     while True:
         assert libc.ptrace(SYSCALL, pid, None, signal_number) == 0
         _, status = os.waitpid(pid, 0)
         if not os.WIFSTOPPED(status):
-            assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0, (words, number, status)
-            return False
+            assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == expected, (words, number, status)
+            return expected != 0
         signal_number = os.WSTOPSIG(status)
         if signal_number != signal.SIGTRAP | 0x80:
             continue
@@ -224,7 +230,10 @@ def end_at(words, number, output=2):
         assert libc.ptrace(GETREGSET, pid, NT_PRSTATUS, ctypes.addressof(area)) == 0
         if is_entry and registers[NUMBER_AT] in CALLS_THAT_CHANGE:
             number -= 1
-            if number == 0:
+            if number == 0 and ends_child:
+                os.kill(child_of(pid), signal.SIGKILL)
+                expected = 128 + signal.SIGKILL
+            elif number == 0:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
                 return True
@@ -430,17 +439,19 @@ def run_static(program, folder):
 
 
 def run_killed(program, folder):
-    """No program stays behind that does not run: it ends with the command, or goes on alone."""
+    """No program stays behind that does not run: it ends with the command, or goes on alone. If it is killed itself, the command
+    says so."""
     words = ('run', '-q', '-o', os.path.join(folder, 't.dat'), '--', program)
-    was_killed, number = True, 1 - STRIDE
-    while was_killed:
-        number += STRIDE
-        reader, writer = os.pipe()
-        was_killed = end_at(words, number, writer)
-        os.close(writer)
-        with os.fdopen(reader) as output:
-            assert output.read() in ('', 'ready\n')
-    assert number > 50, number
+    for ends_child in (False, True):
+        was_killed, number = True, 1 - STRIDE
+        while was_killed:
+            number += STRIDE * (2 if ends_child else 1)
+            reader, writer = os.pipe()
+            was_killed = end_at(words, number, writer, ends_child)
+            os.close(writer)
+            with os.fdopen(reader) as output:
+                assert output.read() in ('', 'ready\n')
+        assert number > 50, number
 
 
 STARTS = {case.__name__: case for case in (run_static, run_killed)}

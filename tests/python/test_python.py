@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 COMMAND = os.environ["HEAPSONDE_TEST_COMMAND"]
+LOADER = os.environ.get("HEAPSONDE_TEST_LOADER")
 SHIM = os.environ.get("HEAPSONDE_TEST_SHIM")
 EMULATOR = os.environ.get("HEAPSONDE_TEST_EMULATOR", "").split()
 PYTHON = os.environ.get("HEAPSONDE_TEST_PYTHON") or "/usr/bin/python3"
@@ -18,7 +19,7 @@ PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "program.py")
 PATIENCE = 300
 # What pyenv installs, and other packages of the system.
 OTHERS = [os.path.expanduser("~/.pyenv/versions/*/bin/python3.*"), "/usr/bin/python3.*", "/usr/local/bin/python3.*"]
-KNOWN = range(8, 14)
+KNOWN = range(8, 15)
 
 
 def interpreters():
@@ -116,6 +117,17 @@ class Recorded(unittest.TestCase):
         report = self.ran(COMMAND, "report", "--full-stacks", "--sort", "allocated", "small.dat")
         self.assertIn(f"({PROGRAM}:", report)
         self.assertTrue(process)
+
+    @unittest.skipIf(EMULATOR or not LOADER, "as on any machine")
+    def test_loaded_later(self):
+        """A libpython that the program loads is found when it runs."""
+        said = "import sys, sysconfig; print(sysconfig.get_config_var('INSTSONAME'), sys.base_prefix)"
+        library, prefix = self.ran(PYTHON, "-c", said).split()
+        if subprocess.run([LOADER, library, "--version"], stdout=subprocess.DEVNULL, check=False).returncode == 77:
+            self.skipTest(f"there is no {library}")
+        for process, blocks in self.recorded(LOADER, library, PROGRAM, PYTHONHOME=prefix).items():
+            self.assertGreater(len(blocks), 300)
+            self.assert_same(blocks, self.stacks(process), library)
 
     def attached(self, python):
         trace = os.path.join(self.folder, "t.%p.dat")

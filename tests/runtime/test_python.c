@@ -28,6 +28,7 @@ struct hs_config hs_config;
 static char *memory, *forbidden; // objects; a page that cannot be read
 static uintptr_t anchors[32];    // stands for the stack of the interpreter loop
 static unsigned long version;
+static uint64_t said[64]; // _PyRuntime: what the interpreter says of its offsets
 static unsigned minor;
 static uintptr_t state, current;
 static bool is_ending;
@@ -38,6 +39,7 @@ static uint32_t merged_depth, records, generation;
 static struct hs_meta_code record;
 static char function[64], file[64];
 struct hs_made_range hs_stacks__made;
+uintptr_t hs_modules__python;
 
 uint32_t hs_memo_walk(struct hs_memo *memo, const struct hs_registers *start)
 {
@@ -121,6 +123,8 @@ static void *find(const char *name)
         "", "", "", "", "", "", "", "", "PyCode_NewWithPosOnlyArgs", "PyObject_CallNoArgs", "PyModule_AddObjectRef"};
     if (!strcmp(name, "Py_Version"))
         return minor > 10 ? &version : NULL;
+    if (!strcmp(name, "_PyRuntime"))
+        return minor > 12 ? said : NULL;
     if (!strcmp(name, "PyGILState_GetThisThreadState"))
         return (void *)(uintptr_t)get_state;
     if (!strcmp(name, "_PyThreadState_UncheckedGet"))
@@ -202,7 +206,7 @@ static uintptr_t make_code(const struct hs_python_layout *layout, const char *na
 static uintptr_t make_frame(const struct hs_python_layout *layout, uintptr_t code, uintptr_t previous, unsigned unit)
 {
     uintptr_t frame = make(256);
-    set(frame, layout->frame_code, code);
+    set(frame, layout->frame_code, code | (layout->frame_code_tag ? 1 : 0));
     set(frame, layout->frame_previous, previous);
     if (layout->run == HS_PYTHON_ONE_FRAME)
         *(uint32_t *)(frame + layout->frame_instruction) = unit * layout->unit;
@@ -236,16 +240,26 @@ static void make_all(const struct hs_python_layout *layout)
         set(top, layout->state_frame, inner);
 }
 
+static void say_offsets(void)
+{
+    const bool is_13 = minor == 13;
+    said[is_13 ? 23 : 26] = 5 * W + 32;
+    said[is_13 ? 31 : 34] = 7 * W;
+    said[is_13 ? 38 : 43] = 11 * W + 48;
+    said[is_13 ? 43 : 48] = (is_13 ? 19 : 20) * W + 48;
+}
+
 static const struct hs_python_layout *begin(unsigned number)
 {
     minor = number;
+    say_offsets();
     version = 0x03000000ul | number << 16 | 0xf0;
     hs_config = (struct hs_config){.python = true, .max_depth = 64};
     memory = mmap(NULL, (PAGES + 1) * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert(memory != MAP_FAILED);
     forbidden = memory + PAGES * PAGE;
     ck_assert_int_eq(mprotect(forbidden, PAGE, PROT_NONE), 0);
-    hs_python__begin(find);
+    hs_python__begin(find, NULL);
     const struct hs_python_layout *layout = hs_python_layout__choose(find);
     ck_assert(layout && layout->minor == number && hs_stacks__made.size);
     return layout;
@@ -260,7 +274,7 @@ static uint32_t stack_now(void)
     return hs_python__stack(&self, &caller, 1);
 }
 
-static const unsigned versions[] = {8, 9, 10, 11, 12};
+static const unsigned versions[] = {8, 9, 10, 11, 12, 13, 14};
 
 START_TEST(test_functions)
 {
@@ -299,7 +313,7 @@ START_TEST(test_code_comes_again)
     make_all(layout);
     uintptr_t frame =
         layout->state_frame ? *(uintptr_t *)(memory + layout->state_frame) : anchors[1 + layout->record_frame / W];
-    uintptr_t code = *(uintptr_t *)(frame + layout->frame_code);
+    uintptr_t code = *(uintptr_t *)(frame + layout->frame_code) & ~(uintptr_t)layout->frame_code_tag;
     ck_assert_uint_eq(stack_now(), first);
     *(uint32_t *)(code + layout->code_first_line) = LINE + 1;
     hs_python__forget(self);
@@ -373,8 +387,33 @@ START_TEST(test_unloaded)
     hs_python.code ^= 1;
     hs_python__hold();
     hs_python__release();
-    hs_python__begin(find);
+    hs_python__begin(find, NULL);
     ck_assert_uint_eq(stack_now(), 1);
+}
+END_TEST
+
+static void *find_nothing(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+static void *find_in(uintptr_t module, const char *name)
+{
+    ck_assert_uint_eq(module, (uintptr_t)memory);
+    return find(name);
+}
+
+START_TEST(test_loaded_later)
+{
+    make_all(begin(14));
+    hs_python.layout = NULL;
+    hs_python__begin(find_nothing, find_in);
+    ck_assert_uint_eq(stack_now(), 1);
+    hs_modules__python = (uintptr_t)forbidden; // gone again
+    ck_assert_uint_eq(stack_now(), 1);
+    hs_modules__python = (uintptr_t)memory;
+    ck_assert_uint_gt(stack_now(), 100);
 }
 END_TEST
 
@@ -408,13 +447,13 @@ START_TEST(test_unknown_versions)
     for (minor = 0; minor < 40; minor++) {
         version = 0x03000000ul | minor << 16 | 0xf0;
         const struct hs_python_layout *layout = hs_python_layout__choose(find);
-        // What 3.13 says of itself is not here.
+        // What 3.13 and 3.14 say of themselves is not here.
         ck_assert(minor >= 8 && minor <= 12 ? layout && layout->minor == minor : !layout);
     }
     minor = 11;
     version = 0x030b00a3; // before its layout was fixed
     ck_assert(!hs_python_layout__choose(find));
-    hs_python__begin(find);
+    hs_python__begin(find, NULL);
     ck_assert_uint_eq(stack_now(), 1);
 }
 END_TEST
@@ -428,6 +467,7 @@ int main(void)
     tcase_add_loop_test(tests, test_code_comes_again, 0, count);
     tcase_add_loop_test(tests, test_anything, 0, count);
     tcase_add_test(tests, test_unloaded);
+    tcase_add_test(tests, test_loaded_later);
     tcase_add_test(tests, test_end);
     tcase_add_loop_test(tests, test_interpreter_in_interpreter, 0, 2); // later ones say where the loop is
     tcase_add_test(tests, test_unknown_versions);
