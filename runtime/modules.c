@@ -364,9 +364,14 @@ void hs_modules__see(uintptr_t pc)
     }
 }
 
+bool hs_modules__is_settled(void)
+{
+    return !modules.unseen;
+}
+
 void hs_modules__settle(void)
 {
-    if (modules.unseen)
+    if (!hs_modules__is_settled())
         update(NULL);
 }
 

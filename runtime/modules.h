@@ -21,6 +21,9 @@
 // less often they are searched, because some programs create code all the time. Requires the stack table's lock.
 void hs_modules__see(uintptr_t pc);
 
+// Whether no search is postponed. Requires the stack table's lock.
+bool hs_modules__is_settled(void);
+
 // Does the searches that were postponed. Requires the stack table's lock.
 void hs_modules__settle(void);
 

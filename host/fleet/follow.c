@@ -81,6 +81,7 @@ struct hs_follow {
     struct hs_array unloads; // struct follow_unload, of modules that were not read yet
     uint64_t tick_time;      // of the tick in `changed` that is not answered yet
     uint64_t tick_offset;    // behind it; 0: there is none
+    bool tick_is_whole;      // all of it is there, and what explains it
     size_t texts;
     struct follow_info info[INFO_MOST];
     size_t info_count;
@@ -442,7 +443,7 @@ static uint64_t realtime_of(const struct hs_follow *follow, uint64_t ns)
 }
 
 // What explains a tick may come behind it, and its sums may be in several chunks. So a tick is answered when a later
-// one comes.
+// one comes, unless its last chunk says that it is the last one.
 static int take_sums(struct hs_follow *follow, const struct hs_chunk_header *chunk)
 {
     struct hs_aggregate_reader reader;
@@ -463,6 +464,7 @@ static int take_sums(struct hs_follow *follow, const struct hs_chunk_header *chu
     follow->damaged += !failed && more < 0;
     follow->tick_time = chunk->last_time;
     follow->tick_offset = follow->offset;
+    follow->tick_is_whole = chunk->stream == HS_SUMS_WHOLE;
     return failed;
 }
 
@@ -476,6 +478,7 @@ static int answer_tick(struct hs_follow *follow, struct hs_follow_tick *tick)
 {
     uint64_t offset = follow->tick_offset;
     follow->tick_offset = 0;
+    follow->tick_is_whole = false;
     int failed = offset ? set_clock(follow, follow->tick_time) : 0;
     if (failed || !offset)
         return failed;
@@ -546,6 +549,8 @@ int hs_follow__next(struct hs_follow *follow, bool whole, struct hs_follow_tick 
             return got;
         follow->offset += hs_chunk_size(chunk.stored_length);
         got = take_chunk(follow, &chunk);
+        if (!got && follow->tick_is_whole)
+            got = answer_tick(follow, tick);
         if (got)
             return got;
     }

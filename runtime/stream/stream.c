@@ -184,6 +184,17 @@ static bool has_kept(void)
     return hs_stream.kept_begin != hs_stream.kept_end;
 }
 
+bool hs_stream__is_in_order(void)
+{
+    if (!hs_stream.open)
+        return true;
+    if (!hs_stream__lock())
+        return false;
+    bool in_order = !has_kept();
+    hs_stream__unlock();
+    return in_order;
+}
+
 static void give_kept_back(void)
 {
     HS_SYSTEM3(SYS_madvise, hs_stream.kept, hs_stream.kept_end, MADV_DONTNEED);
