@@ -46,6 +46,7 @@ static struct {
     struct hs_meta_writer nodes;
     bool nodes_full;
     bool is_explained; // the modules of all stacks with names are in the trace
+    bool owes_whole;   // the last tick is not marked as whole, so an empty one has to follow if nothing changes
     struct hs_aggregate_writer sums;
     struct hs_aggregate_head head;
     uint64_t tick;       // recorded time of the one in progress
@@ -354,8 +355,12 @@ static void emit_domain(unsigned domain)
     begin_part();
     const uint8_t *empty = aggregate.sums.at;
     hs_stack_aggregates__emit(domain, put_record);
-    if (aggregate.sums.at > empty || (heap && aggregate.events))
-        write_part(aggregate.is_explained && hs_stream__is_in_order() ? HS_SUMS_WHOLE : 0);
+    bool changed = aggregate.sums.at > empty || (heap && aggregate.events);
+    bool whole = aggregate.is_explained && hs_stream__is_in_order();
+    if (changed || (heap && whole && aggregate.owes_whole))
+        write_part(whole ? HS_SUMS_WHOLE : 0);
+    if (heap)
+        aggregate.owes_whole = !whole && (changed || aggregate.owes_whole);
 }
 
 // Told together: names first, then sums.
