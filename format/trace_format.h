@@ -130,6 +130,10 @@ enum {
 
 #define HS_AGGREGATE_VERSION 1
 
+enum {
+    HS_SUMS_WHOLE = 1 // the last chunk of its domain in this tick; what explains the sums is before it
+};
+
 // Followed by stored_length bytes and zeros up to HS_CHUNK_ALIGNMENT. Readers skip unknown kinds.
 struct hs_chunk_header {
     uint32_t magic;
@@ -137,7 +141,7 @@ struct hs_chunk_header {
     uint16_t flags;
     uint32_t stored_length;
     uint32_t plain_length;
-    uint32_t stream;     // EVENTS: the stream; DUMP: number of the dump, from 1; else 0
+    uint32_t stream;     // EVENTS: the stream; DUMP: number of the dump, from 1; SUMS: HS_SUMS_*; else 0
     uint32_t count;      // EVENTS: events in it; SUMS: events that it sums up; DUMP: the letter of the dump's kind
     uint64_t sequence;   // EVENTS, META: number of the slot it was sealed from; DUMP: bytes of the dump before it
     uint64_t first_time; // recorded time of the first and the last record

@@ -19,13 +19,20 @@ static struct journal code;   // nodes and modules, in the order they came; unde
 static struct journal others; // under others_lock
 static struct hs_lock others_lock;
 
+static struct hs_slot *take(struct journal *journal)
+{
+    struct hs_slot *slot = journal->slot;
+    if (slot)
+        hs_slot__header(slot)->used = (uint64_t)(journal->writer.at - (uint8_t *)hs_slot__records(slot));
+    journal->slot = NULL;
+    return slot;
+}
+
 static void flush(struct journal *journal)
 {
-    if (!journal->slot)
-        return;
-    hs_slot__header(journal->slot)->used = (uint64_t)(journal->writer.at - (uint8_t *)hs_slot__records(journal->slot));
-    hs_slots__submit(journal->slot);
-    journal->slot = NULL;
+    struct hs_slot *slot = take(journal);
+    if (slot)
+        hs_slots__submit(slot);
 }
 
 static bool next_slot(struct journal *journal)
@@ -132,6 +139,11 @@ bool hs_journal__snapshot(uint32_t number, const void *words, size_t length)
 void hs_journal__flush_code(void)
 {
     flush(&code);
+}
+
+struct hs_slot *hs_journal__take_code(void)
+{
+    return take(&code);
 }
 
 void hs_journal__flush_others(void)

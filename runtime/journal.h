@@ -36,6 +36,10 @@ bool hs_journal__mark(uint32_t stream, uint64_t value, const char *text);
 void hs_journal__flush_code(void);
 void hs_journal__flush_others(void);
 
+// Under the stack table's lock: the slot in use, which the caller seals. NULL: there is none.
+struct hs_slot;
+struct hs_slot *hs_journal__take_code(void);
+
 // Starts again in a forked child.
 void hs_journal__reset(void);
 

@@ -379,9 +379,14 @@ void hs_modules__see(uintptr_t pc)
         __atomic_store_n(&hs_modules__python, modules.python.start, __ATOMIC_RELEASE);
 }
 
+bool hs_modules__is_settled(void)
+{
+    return !modules.unseen;
+}
+
 void hs_modules__settle(void)
 {
-    if (modules.unseen)
+    if (!hs_modules__is_settled())
         update(NULL);
 }
 

@@ -25,6 +25,9 @@ void hs_modules__see(uintptr_t pc);
 // whole. 0: none so far.
 extern uintptr_t hs_modules__python;
 
+// Whether no search is postponed. Requires the stack table's lock.
+bool hs_modules__is_settled(void);
+
 // Does the searches that were postponed. Requires the stack table's lock.
 void hs_modules__settle(void);
 

@@ -156,8 +156,7 @@ void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot)
 {
     const struct hs_slot_header *header = hs_slot__header(slot);
     if (header->use == HS_SLOT_META) {
-        hs_sealer__append_meta(sealer, hs_slot__records(slot), (uint32_t)header->used, header->sequence);
-        hs_slots__give_back(slot);
+        hs_sealer__append_meta_slot(sealer, slot);
     } else if (hs_aggregate__is_on()) {
         hs_aggregate__take_slot(slot);
         hs_slots__give_back(slot);

@@ -44,3 +44,10 @@ void hs_sealer__append_meta(struct hs_sealer *sealer, const void *data, uint32_t
     }
     hs_output__append(&chunk, data);
 }
+
+void hs_sealer__append_meta_slot(struct hs_sealer *sealer, struct hs_slot *slot)
+{
+    const struct hs_slot_header *header = hs_slot__header(slot);
+    hs_sealer__append_meta(sealer, hs_slot__records(slot), (uint32_t)header->used, header->sequence);
+    hs_slots__give_back(slot);
+}

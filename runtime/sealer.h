@@ -4,6 +4,8 @@
 #ifndef HEAPSONDE_RUNTIME_SEALER_H
 #define HEAPSONDE_RUNTIME_SEALER_H
 
+#include "runtime/slots.h"
+
 #include <stdint.h>
 
 enum { HS_SEALERS = 2 };
@@ -24,5 +26,8 @@ void hs_sealer__reset_all(void);
 
 // Appends one META chunk with the records in [data, data + length).
 void hs_sealer__append_meta(struct hs_sealer *sealer, const void *data, uint32_t length, uint64_t sequence);
+
+// The same with the records of a slot, which is given back.
+void hs_sealer__append_meta_slot(struct hs_sealer *sealer, struct hs_slot *slot);
 
 #endif

@@ -10,7 +10,7 @@
 #include "host/base/id_map.h"
 #include "host/fleet/build_key.h"
 #include "host/fleet/events.h"
-#include "host/import/clock_map.h"
+#include "host/fleet/follow_clock.h"
 #include "host/import/import.h"
 #include "host/store/store.h"
 
@@ -20,7 +20,9 @@
 #include <unistd.h>
 
 enum {
-    STACKS_MOST = 1 << 24,  // nodes that one trace may have
+    STACKS_MOST = 1 << 24,  // numbers of nodes
+    NODES_MOST = 1 << 22,   // that are kept; stacks of others have no frames
+    SUMS_MOST = 1 << 18,    // stacks with sums of their own; others are added to stack 0
     TEXTS_MOST = 1 << 24,   // bytes of paths and values
     MODULES_MOST = 1 << 16, // more are taken for unknown memory
     CHANGED_MOST = 1 << 20, // sums of a tick; a longer one becomes several
@@ -64,11 +66,10 @@ struct hs_follow {
     struct hs_live live;
     uint64_t offset; // of the next chunk
     uint64_t damaged;
-    struct hs_array nodes;   // struct follow_node
-    struct hs_array modules; // struct follow_module
-    struct hs_array points;  // struct hs_clock_point, by time
-    struct hs_clock_map clock;
-    size_t clock_points;     // that `clock` is made of: those before the tick
+    struct hs_array nodes;    // struct follow_node
+    struct hs_id_map node_of; // its place, by number
+    struct hs_array modules;  // struct follow_module
+    struct hs_follow_clock clock;
     struct hs_id_map seen;   // sequences of the META chunks that were read
     struct hs_array sums;    // uint64_t[HS_SUM_COUNT] by place
     struct hs_id_map place;  // by stack
@@ -81,6 +82,7 @@ struct hs_follow {
     struct hs_array unloads; // struct follow_unload, of modules that were not read yet
     uint64_t tick_time;      // of the tick in `changed` that is not answered yet
     uint64_t tick_offset;    // behind it; 0: there is none
+    bool tick_is_whole;      // all of it is there, and what explains it
     size_t texts;
     struct follow_info info[INFO_MOST];
     size_t info_count;
@@ -157,19 +159,24 @@ static char *copy_text(struct hs_follow *follow, struct hs_bytes bytes)
     return text;
 }
 
+// One record may have any number, so memory is taken for those that are there. NULL: there is none.
+static struct follow_node *node_at(const struct hs_follow *follow, uint32_t id)
+{
+    uint32_t place = hs_id_map__find(&follow->node_of, id);
+    return place == UINT32_MAX ? NULL : (struct follow_node *)follow->nodes.data + place;
+}
+
 static int add_node(struct hs_follow *follow, uint32_t id, uint64_t pc, uint32_t parent)
 {
-    if (id >= STACKS_MOST || parent >= STACKS_MOST) {
+    struct follow_node *node = node_at(follow, id);
+    if (!node && (id >= STACKS_MOST || parent >= STACKS_MOST || follow->nodes.count >= NODES_MOST)) {
         follow->damaged++;
         return 0;
     }
-    while (follow->nodes.count <= id) {
-        struct follow_node *node = hs_array__add(&follow->nodes, sizeof(*node));
-        if (!node)
-            return -ENOMEM;
-        *node = (struct follow_node){0};
-    }
-    ((struct follow_node *)follow->nodes.data)[id] = (struct follow_node){pc, follow->stamp, parent};
+    if (!node && (!(node = hs_array__add(&follow->nodes, sizeof(*node))) ||
+                  hs_id_map__set(&follow->node_of, id, (uint32_t)follow->nodes.count - 1)))
+        return -ENOMEM;
+    *node = (struct follow_node){pc, follow->stamp, parent};
     return 0;
 }
 
@@ -235,14 +242,8 @@ static int unload(struct hs_follow *follow, uint64_t start)
 
 static int add_point(struct hs_follow *follow, const struct hs_meta_record *record)
 {
-    struct hs_clock_point *point = hs_array__add(&follow->points, sizeof(*point));
-    if (!point)
-        return -ENOMEM;
-    struct hs_clock_point *first = follow->points.data;
-    for (; point > first && point[-1].time > record->time; point--)
-        *point = point[-1];
-    *point = (struct hs_clock_point){record->time, record->monotonic_ns, record->realtime_ns};
-    return 0;
+    const struct hs_clock_point point = {record->time, record->monotonic_ns, record->realtime_ns};
+    return hs_follow_clock__add(&follow->clock, &point, &follow->damaged);
 }
 
 static int add_info(struct hs_follow *follow, const struct hs_meta_record *record)
@@ -388,13 +389,18 @@ static struct hs_follow_sums shown(uint32_t stack, const uint64_t *sum)
                                    .allocated_count = sum[HS_SUM_ALLOCATED_COUNT]};
 }
 
-static uint64_t *sums_of(struct hs_follow *follow, uint32_t stack)
+// Those of *stack, which becomes 0 when it can have none of its own. NULL: out of memory.
+static uint64_t *sums_of(struct hs_follow *follow, uint32_t *stack)
 {
-    uint32_t place = hs_id_map__find(&follow->place, stack);
+    uint32_t place = *stack < STACKS_MOST ? hs_id_map__find(&follow->place, *stack) : UINT32_MAX;
+    if (place == UINT32_MAX && (*stack >= STACKS_MOST || follow->sums.count >= SUMS_MOST)) {
+        *stack = 0;
+        place = hs_id_map__find(&follow->place, 0);
+    }
     if (place == UINT32_MAX) {
         place = (uint32_t)follow->sums.count;
         uint64_t *sum = hs_array__add(&follow->sums, sizeof(uint64_t) * HS_SUM_COUNT);
-        if (!sum || hs_id_map__set(&follow->place, stack, place))
+        if (!sum || hs_id_map__set(&follow->place, *stack, place))
             return NULL;
         memset(sum, 0, sizeof(uint64_t) * HS_SUM_COUNT);
     }
@@ -403,8 +409,8 @@ static uint64_t *sums_of(struct hs_follow *follow, uint32_t stack)
 
 static int add_sums(struct hs_follow *follow, const struct hs_aggregate_record *record)
 {
-    uint32_t stack = record->stack < STACKS_MOST ? record->stack : 0;
-    uint64_t *sum = sums_of(follow, stack);
+    uint32_t stack = record->stack;
+    uint64_t *sum = sums_of(follow, &stack);
     struct hs_follow_sums *changed = sum ? hs_array__add(&follow->changed, sizeof(*changed)) : NULL;
     if (!changed)
         return -ENOMEM;
@@ -416,33 +422,15 @@ static int add_sums(struct hs_follow *follow, const struct hs_aggregate_record *
     return 0;
 }
 
-// Only points before the tick count, so that it has the same time whenever it is read.
+// Ticks of sums are in order, for weeks.
 static int set_clock(struct hs_follow *follow, uint64_t time)
 {
-    struct hs_clock_point *points = follow->points.data;
-    size_t count = follow->clock_points;
-    while (count < follow->points.count && points[count].time <= time)
-        count++;
-    if (follow->clock.segment && count == follow->clock_points)
-        return 0;
-    hs_clock_map__free(&follow->clock);
-    follow->clock_points = count;
-    return hs_clock_map__create(&follow->clock, &follow->header, hs_follow__info(follow, "ticks-per-second"), points,
-                                count);
-}
-
-// A clock that was never set begins in 1970, and is reported as it is.
-static uint64_t realtime_of(const struct hs_follow *follow, uint64_t ns)
-{
-    const struct hs_clock_point *points = follow->points.data;
-    if (!follow->clock_points)
-        return follow->header.start_realtime_ns + ns;
-    const struct hs_clock_point *last = &points[follow->clock_points - 1];
-    return last->realtime_ns + follow->header.start_monotonic_ns + ns - last->monotonic_ns;
+    return hs_follow_clock__set(&follow->clock, &follow->header, hs_follow__info(follow, "ticks-per-second"), time,
+                                follow->has_sums);
 }
 
 // What explains a tick may come behind it, and its sums may be in several chunks. So a tick is answered when a later
-// one comes.
+// one comes, unless its last chunk says that it is the last one.
 static int take_sums(struct hs_follow *follow, const struct hs_chunk_header *chunk)
 {
     struct hs_aggregate_reader reader;
@@ -463,6 +451,7 @@ static int take_sums(struct hs_follow *follow, const struct hs_chunk_header *chu
     follow->damaged += !failed && more < 0;
     follow->tick_time = chunk->last_time;
     follow->tick_offset = follow->offset;
+    follow->tick_is_whole = chunk->stream == HS_SUMS_WHOLE;
     return failed;
 }
 
@@ -476,11 +465,12 @@ static int answer_tick(struct hs_follow *follow, struct hs_follow_tick *tick)
 {
     uint64_t offset = follow->tick_offset;
     follow->tick_offset = 0;
+    follow->tick_is_whole = false;
     int failed = offset ? set_clock(follow, follow->tick_time) : 0;
     if (failed || !offset)
         return failed;
-    uint64_t age = hs_clock_map__ns(&follow->clock, follow->tick_time);
-    *tick = (struct hs_follow_tick){.realtime_ns = realtime_of(follow, age),
+    uint64_t age = hs_clock_map__ns(&follow->clock.map, follow->tick_time);
+    *tick = (struct hs_follow_tick){.realtime_ns = hs_follow_clock__realtime(&follow->clock, &follow->header, age),
                                     .age_ns = age,
                                     .offset = offset,
                                     .sums = follow->changed.data,
@@ -546,6 +536,8 @@ int hs_follow__next(struct hs_follow *follow, bool whole, struct hs_follow_tick 
             return got;
         follow->offset += hs_chunk_size(chunk.stored_length);
         got = take_chunk(follow, &chunk);
+        if (!got && follow->tick_is_whole)
+            got = answer_tick(follow, tick);
         if (got)
             return got;
     }
@@ -574,8 +566,7 @@ struct follow_replay {
 static int change_sums(struct follow_replay *replay, uint32_t stack, unsigned first, uint64_t count, uint64_t bytes)
 {
     struct hs_follow *follow = replay->follow;
-    stack = stack < STACKS_MOST ? stack : 0;
-    uint64_t *sum = sums_of(follow, stack);
+    uint64_t *sum = sums_of(follow, &stack);
     if (!sum)
         return -ENOMEM;
     sum[first] += count;
@@ -616,7 +607,7 @@ static int end_part(void *context, uint64_t time)
     int failed = --replay->ticks_left ? 0 : add_all_culled(replay);
     struct hs_follow_sums *changed = follow->changed.data;
     for (size_t i = 0; i < follow->changed.count && !failed; i++)
-        changed[i] = shown(changed[i].stack, sums_of(follow, changed[i].stack));
+        changed[i] = shown(changed[i].stack, sums_of(follow, &changed[i].stack));
     follow->tick_time = time;
     follow->tick_offset = follow->offset;
     failed = failed ? failed : answer_tick(follow, &tick);
@@ -632,7 +623,7 @@ static unsigned parts_of(struct hs_follow *follow)
 {
     uint64_t parts = set_clock(follow, follow->last_time)
                          ? 0
-                         : hs_clock_map__ns(&follow->clock, follow->last_time) / 1000000000u / PART_SECONDS;
+                         : hs_clock_map__ns(&follow->clock.map, follow->last_time) / 1000000000u / PART_SECONDS;
     return parts < PARTS_LEAST ? PARTS_LEAST : parts > PARTS_MOST ? PARTS_MOST : (unsigned)parts;
 }
 
@@ -650,9 +641,7 @@ int hs_follow__replay(struct hs_follow *follow, int (*take)(void *context, const
     if (follow->sums.count)
         memset(follow->sums.data, 0, follow->sums.count * sizeof(uint64_t) * HS_SUM_COUNT);
     follow->changed.count = 0;
-    follow->clock_points = 0;
-    hs_clock_map__free(&follow->clock);
-    follow->clock = (struct hs_clock_map){0};
+    hs_follow_clock__rewind(&follow->clock);
     uint64_t damaged = 0;
     int failed = hs_fleet_events__replay(follow->path, &events, &damaged, error);
     follow->damaged += failed ? 0 : damaged;
@@ -689,8 +678,7 @@ int hs_follow__open(int fd, const char *path, struct hs_follow **result, struct 
     follow->fd = fd;
     int failed = read_header(follow, error);
     if (!failed)
-        failed = add_node(follow, 0, 0, 0) ? hs_error__set(error, ENOMEM, "%s: out of memory", path)
-                                           : read_early(follow, error);
+        failed = read_early(follow, error);
     if (failed) {
         hs_follow__close(follow);
         return failed;
@@ -710,12 +698,12 @@ void hs_follow__close(struct hs_follow *follow)
         free(follow->info[i].key);
         free(follow->info[i].value);
     }
-    hs_clock_map__free(&follow->clock);
+    hs_follow_clock__free(&follow->clock);
     hs_id_map__free(&follow->place);
     hs_id_map__free(&follow->seen);
     free(follow->nodes.data);
+    hs_id_map__free(&follow->node_of);
     free(follow->modules.data);
-    free(follow->points.data);
     free(follow->sums.data);
     free(follow->changed.data);
     free(follow->culled.data);
@@ -772,11 +760,10 @@ static uint32_t module_of(const struct hs_follow *follow, const struct follow_no
 
 size_t hs_follow__frames(const struct hs_follow *follow, uint32_t stack, struct hs_follow_frame *frames)
 {
-    const struct follow_node *nodes = follow->nodes.data;
     const struct follow_module *modules = follow->modules.data;
+    const struct follow_node *node;
     size_t count = 0;
-    while (stack && stack < follow->nodes.count && count < HS_FOLLOW_FRAMES) {
-        const struct follow_node *node = &nodes[stack];
+    while (stack && count < HS_FOLLOW_FRAMES && (node = node_at(follow, stack))) {
         // The mark of a guess is no frame.
         if (!(node->parent && node->pc == HS_NODE_GUESSED)) {
             uint32_t module = module_of(follow, node);

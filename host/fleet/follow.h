@@ -44,7 +44,7 @@ void hs_follow__set_file(struct hs_follow *follow, int fd);
 
 // 1 with the next tick, 0 when there is none yet, or a negative errno: -ENOMEM, or that of a failed read. What explains
 // a tick may come behind it, so the last one is not answered before another follows or, with `whole`, the file has
-// ended.
+// ended; a tick that is marked as whole (HS_SUMS_WHOLE) is answered at once.
 int hs_follow__next(struct hs_follow *follow, bool whole, struct hs_follow_tick *tick);
 
 // Whether it has events in place of sums. Then hs_follow__next answers nothing, and when the file is whole and has been

@@ -6,6 +6,7 @@
 #include "host/base/id_map.h"
 #include "host/base/path.h"
 #include "host/fleet/keys.h"
+#include "host/fleet/schema.h"
 #include "host/store/store.h"
 
 #include <errno.h>
@@ -378,7 +379,10 @@ uint64_t hs_sender__waiting(const struct hs_sender *sender)
 
 int hs_sender__flush(struct hs_sender *sender, struct hs_error *error)
 {
-    int failed = 0;
+    // Another heapsonde may have changed the tables meanwhile.
+    int failed = sender->waiting ? hs_fleet_schema__check(sender->database, error) : 0;
+    if (failed == -ENOENT || failed == -EEXIST)
+        failed = -EREMOTEIO;
     for (unsigned i = 0; i < TABLES && !failed; i++)
         if (sender->rows[i].count)
             failed = hs_database__insert(sender->database, columns[i], &sender->rows[i], error);

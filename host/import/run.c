@@ -268,7 +268,8 @@ static uint32_t count_streams(const struct hs_trace *trace)
     uint32_t largest = 0;
     const struct hs_trace_chunk *chunks = hs_trace__chunks(trace, &count);
     for (size_t i = 0; i < count; i++)
-        largest = chunks[i].stream > largest ? chunks[i].stream : largest;
+        if (chunks[i].kind != HS_CHUNK_SUMS && chunks[i].stream > largest)
+            largest = chunks[i].stream;
     return largest < UINT32_MAX ? largest + 1 : largest;
 }
 

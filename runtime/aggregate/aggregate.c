@@ -11,6 +11,7 @@
 #include "runtime/clock.h"
 #include "runtime/journal.h"
 #include "runtime/memory.h"
+#include "runtime/modules.h"
 #include "runtime/output.h"
 #include "runtime/sealer.h"
 #include "runtime/shared_word.h"
@@ -44,6 +45,8 @@ static struct {
     uint8_t *nodes_memory;                // PART_SIZE, and as much again for `sums`
     struct hs_meta_writer nodes;
     bool nodes_full;
+    bool is_explained; // the modules of all stacks with names are in the trace
+    bool owes_whole;   // the last tick is not marked as whole, so an empty one has to follow if nothing changes
     struct hs_aggregate_writer sums;
     struct hs_aggregate_head head;
     uint64_t tick;       // recorded time of the one in progress
@@ -280,20 +283,24 @@ static uint32_t name_stack(uint32_t stack)
     return aggregate.nodes_full ? 0 : hs_nodes__name(stack, write_node);
 }
 
-// Writes the needed names as one chunk. The modules that explain them come before it. False: try again later; another
-// thread is adding a stack.
+// Writes the needed names as one chunk, and before it the modules that explain them, as far as they are known and in no
+// slot that was submitted a moment ago. False: try again later; another thread is adding a stack.
 static bool choose_stacks(bool last)
 {
     uint32_t tid = (uint32_t)hs_system_gettid();
+    aggregate.is_explained = false;
     if (!(last ? hs_stacks__lock(tid) : hs_stacks__try_lock(tid)))
         return false;
     hs_meta_begin(&aggregate.nodes, aggregate.nodes_memory, PART_SIZE);
     aggregate.nodes_full = false;
-    hs_journal__flush_code();
+    struct hs_slot *code = hs_journal__take_code();
+    aggregate.is_explained = hs_modules__is_settled() && !hs_slots__submitted();
     uint64_t sequence = hs_slots__next_sequence();
     for (unsigned domain = 0; domain < HS_AGGREGATE_DOMAINS; domain++)
         hs_stack_aggregates__choose(domain, name_stack);
     hs_stacks__unlock();
+    if (code)
+        hs_sealer__append_meta_slot(&hs_sealers[0], code);
     uint32_t length = (uint32_t)(aggregate.nodes.at - aggregate.nodes_memory);
     if (length)
         hs_sealer__append_meta(&hs_sealers[0], aggregate.nodes_memory, length, sequence);
@@ -310,13 +317,14 @@ static void begin_part(void)
     hs_aggregate_begin(&aggregate.sums, sums_memory(), PART_SIZE, &aggregate.head);
 }
 
-static void write_part(void)
+static void write_part(uint32_t whole)
 {
     uint32_t length = (uint32_t)(aggregate.sums.at - sums_memory());
     struct hs_chunk_header chunk = {
         .kind = HS_CHUNK_SUMS,
         .stored_length = length,
         .plain_length = length,
+        .stream = whole,
         .count = aggregate.events < UINT32_MAX ? (uint32_t)aggregate.events : UINT32_MAX,
         .first_time = aggregate.emitted_until,
         .last_time = aggregate.tick,
@@ -331,7 +339,7 @@ static void put_record(const struct hs_aggregate_record *record)
 {
     if (hs_aggregate_put(&aggregate.sums, record))
         return;
-    write_part();
+    write_part(0);
     begin_part();
     hs_aggregate_put(&aggregate.sums, record);
 }
@@ -347,8 +355,12 @@ static void emit_domain(unsigned domain)
     begin_part();
     const uint8_t *empty = aggregate.sums.at;
     hs_stack_aggregates__emit(domain, put_record);
-    if (aggregate.sums.at > empty || (heap && aggregate.events))
-        write_part();
+    bool changed = aggregate.sums.at > empty || (heap && aggregate.events);
+    bool whole = aggregate.is_explained && hs_stream__is_in_order();
+    if (changed || (heap && whole && aggregate.owes_whole))
+        write_part(whole ? HS_SUMS_WHOLE : 0);
+    if (heap)
+        aggregate.owes_whole = !whole && (changed || aggregate.owes_whole);
 }
 
 // Told together: names first, then sums.

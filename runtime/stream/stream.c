@@ -14,6 +14,7 @@
 
 enum { AT_ONCE = 64 * 1024, BACKLOG = 128 * 1024 };
 #define LIVE_PART_APART_NS 1000000000ull
+#define UNCHANGED_APART_NS 60000000000ull
 #define WAIT_NS            100000000ll
 
 struct hs_stream hs_stream;
@@ -78,9 +79,9 @@ void hs_stream__put_chunk(const void *header, const void *payload, uint32_t leng
     hs_stream_ring__publish(ring, hs_stream__place(hs_stream_ring__head(ring), header, payload, length));
 }
 
-bool hs_stream__put_live_part(void)
+static void fill_live_part(uint64_t words[HS_LIVE_WORDS])
 {
-    uint64_t words[HS_LIVE_WORDS] = {0};
+    __builtin_memset(words, 0, HS_LIVE_WORDS * sizeof *words);
     __builtin_memcpy(words, hs_stream.live, sizeof *hs_stream.live);
     struct hs_live *live = (struct hs_live *)words;
     live->dropped[HS_DROP_LINK] = hs_stream.dropped[HS_STREAM_DROPPED_EVENTS];
@@ -88,6 +89,22 @@ bool hs_stream__put_live_part(void)
     live->events -= hs_stream.dropped[HS_STREAM_DROPPED_EVENTS] < live->events
                         ? hs_stream.dropped[HS_STREAM_DROPPED_EVENTS]
                         : live->events;
+}
+
+// All words but the time. They only grow.
+static uint64_t sum_of_live_part(const uint64_t words[HS_LIVE_WORDS])
+{
+    uint64_t sum = 0 - ((const struct hs_live *)words)->end_time;
+    for (unsigned i = 0; i < HS_LIVE_WORDS; i++)
+        sum += words[i];
+    return sum;
+}
+
+bool hs_stream__put_live_part(void)
+{
+    uint64_t words[HS_LIVE_WORDS];
+    fill_live_part(words);
+    hs_stream.live_part_sum = sum_of_live_part(words);
     struct hs_chunk_header chunk = {
         .kind = HS_CHUNK_LIVE_PART, .stored_length = sizeof words, .plain_length = sizeof words};
     uint8_t header[HS_CHUNK_HEADER_SIZE];
@@ -122,6 +139,17 @@ static bool keep(const void *header, const void *payload, uint32_t length)
 static bool has_kept(void)
 {
     return hs_stream.kept_begin != hs_stream.kept_end;
+}
+
+bool hs_stream__is_in_order(void)
+{
+    if (!hs_stream.open)
+        return true;
+    if (!hs_stream__lock())
+        return false;
+    bool in_order = !has_kept();
+    hs_stream__unlock();
+    return in_order;
 }
 
 static void give_kept_back(void)
@@ -221,13 +249,23 @@ static bool count_as_dropped(uint32_t events)
     return false;
 }
 
+// A program that does little would send little else.
+static bool is_live_part_due(void)
+{
+    uint64_t words[HS_LIVE_WORDS], now = hs_clock__monotonic_ns();
+    if (now <= hs_stream.live_part_due_ns)
+        return false;
+    fill_live_part(words);
+    return sum_of_live_part(words) != hs_stream.live_part_sum || now > hs_stream.live_part_due_ns + UNCHANGED_APART_NS;
+}
+
 // Under the lock. False: not now.
 static bool try_to_put(const void *header, const void *payload, uint32_t length, uint32_t events)
 {
     if (!fits(length, events))
         return false;
     hs_stream__put_chunk(header, payload, length);
-    if (hs_clock__monotonic_ns() > hs_stream.live_part_due_ns)
+    if (is_live_part_due())
         hs_stream__put_live_part();
     return true;
 }

@@ -35,6 +35,10 @@ bool hs_stream__has_room(uint32_t length);
 // Whether at most a few chunks wait to be sent or acknowledged. True also without a stream.
 bool hs_stream__keeps_up(void);
 
+// Whether all chunks without events that were added are in the stream, and none waits for room. True also without a
+// stream.
+bool hs_stream__is_in_order(void);
+
 // Adds a sealed chunk: its header and its payload. Any thread that seals may call it. False: it is not in the stream,
 // and its events were counted as dropped there.
 bool hs_stream__append(const void *header, const void *payload, uint32_t length, uint32_t events);

@@ -23,6 +23,7 @@ struct hs_stream {
     bool end_told;              // the final LIVE_PART is in the ring
     uint64_t dropped[2];        // by enum hs_stream_dropped
     uint64_t live_part_due_ns;  // under the lock
+    uint64_t live_part_sum;     // of the last one, to see whether it changed
     const struct hs_live *live; // of the trace's header
     const uint8_t *header;      // the trace's
     uint32_t process;           // the program's pid

@@ -111,6 +111,34 @@ def with_times(path, name, number, distance):
     return copy
 
 
+def varint(number):
+    low = number & 127
+    return bytes([low | 128]) + varint(number >> 7) if number > 127 else bytes([low])
+
+
+def chunk(kind, sequence, time, payload):
+    header = b'SHCK' + b''.join(number.to_bytes(size, 'little') for number, size in (
+        (kind, 2), (0, 2), (len(payload), 4), (len(payload), 4), (0, 4), (1, 4), (sequence, 8), (time, 8), (time, 8), (crc32c(payload), 4)))
+    return header + crc32c(header).to_bytes(4, 'little') + payload + bytes(-(len(payload) + 56) % 8)
+
+
+def check_limits(database, path):
+    """A trace takes memory for what it has, whatever numbers it names; stacks beyond the limit are added up as one."""
+    with open(with_times(path, 'large', 5, 1), 'r+b') as file:
+        time = max(int.from_bytes(found, 'little') for found in re.findall(rb'SHCK\x08\x00.{34}(.{8})', file.read(), re.DOTALL))
+        number = varint((1 << 24) - 8)
+        file.write(chunk(4, 1 << 30, 0, bytes([1, len(number)]) + number + b'\x81' + varint(1) + varint(2 << 20)))
+        # The difference to the stack before, then one block of 64 bytes.
+        file.write(chunk(8, 0, time + 1, bytes([1, 0, 0, 0, 0]) + b'\x02\x03\x02\x80\x01' * 300000))
+    done = subprocess.Popen([COMMAND, 'fleet', 'load', database.address, f'{work}/large.dat', '--device', 'large'], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(done.pid, 0)
+    expect(status == 0 and used.ru_maxrss < 200 << 10, f'{status} {used.ru_maxrss} KiB')
+    held = in_use(f'{work}/large.dat')
+    expect(held >= 300000 * 64, f'{held}')
+    for question in ('devices', 'stacks'):
+        expect(sum(row['in_use_bytes'] for row in asked(question, database.address, '--device', 'large', '--top', '1000')) == held, question)
+
+
 def in_use(path):
     return json.loads(run('report', '--json', path))['live_bytes']
 
@@ -315,6 +343,7 @@ def moments():
         stacks = asked('stacks', database.address, '--device', name, '--top', '1000')
         expect(sum(row['in_use_bytes'] for row in stacks) == in_use(path), f'{name}: {stacks}')
     check_times(database, path)
+    check_limits(database, path)
 
 
 def check_times(database, path):
