@@ -71,7 +71,8 @@ endif()
 # cmake/plain_sources.txt names. -Os is there since gcc takes the options of linking for some of the code. On AMD64 and AArch64
 # the code that is optimised across files has no unwind tables in memory, as on MIPS64: they were a sixth of the file. A signal
 # in there is unwound by analysis (tests/analysis/ counts where it is right), and .debug_frame is with the symbols. What
-# exceptions pass through keeps its tables, and is therefore in cmake/plain_sources.txt (tests/shim_build/throwing).
+# exceptions pass through keeps its tables, and is therefore in cmake/plain_sources.txt (tests/shim_build/throwing), in the
+# folder shims/; what that file names of other folders has none either.
 heapsonde_lines(HEAPSONDE_PLAIN_SOURCES ${CMAKE_CURRENT_LIST_DIR}/plain_sources.txt)
 heapsonde_lines(options ${CMAKE_CURRENT_LIST_DIR}/link_time_options.txt)
 if(EXISTS ${CMAKE_SOURCE_DIR}/arch/${HEAPSONDE_ARCHITECTURE}/link_time_options.txt)
@@ -85,6 +86,8 @@ execute_process(COMMAND ${CMAKE_C_COMPILER} ${CMAKE_C_COMPILER_ARG1} ${flags} ${
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND status EQUAL 0)
   # The compiler runs once more when it links, and notes its folder.
   set(HEAPSONDE_LINK_TIME_OPTIONS ${options} "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
+  set(HEAPSONDE_TABLE_OPTIONS ${options})
+  list(FILTER HEAPSONDE_TABLE_OPTIONS INCLUDE REGEX "unwind-tables$")
 endif()
 
 # Where arch/NAME/shim_options.txt is, it has more options of gcc's for the objects of the shims and for their linking.
@@ -123,6 +126,7 @@ function(heapsonde_target_objects name)
     return()
   endif()
   add_library(${name}_shim OBJECT EXCLUDE_FROM_ALL ${sources})
+  set_target_properties(${name}_shim PROPERTIES HEAPSONDE_SHIM ON)
   target_compile_definitions(${name}_shim PRIVATE $<TARGET_PROPERTY:${name},COMPILE_DEFINITIONS>)
   target_include_directories(${name}_shim PRIVATE $<TARGET_PROPERTY:${name},INCLUDE_DIRECTORIES>)
   target_compile_options(${name}_shim PRIVATE $<TARGET_PROPERTY:${name},COMPILE_OPTIONS>)
@@ -132,6 +136,10 @@ function(heapsonde_target_objects name)
     foreach(source ${sources})
       if("${here}/${source}" IN_LIST HEAPSONDE_FAST_SOURCES OR "${here}/${source}" IN_LIST HEAPSONDE_PLAIN_SOURCES)
         set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -fno-lto)
+      endif()
+      if("${here}/${source}" IN_LIST HEAPSONDE_PLAIN_SOURCES AND NOT here MATCHES "^shims/")
+        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS
+                     "$<$<BOOL:$<TARGET_PROPERTY:HEAPSONDE_SHIM>>:${HEAPSONDE_TABLE_OPTIONS}>")
       endif()
     endforeach()
   endif()

@@ -37,7 +37,8 @@ uint32_t hs_slots__index(const struct hs_slot *slot)
     return (uint32_t)(slot - *HS_FAR_AT(table));
 }
 
-static bool is_in_use(const struct hs_slot *slot)
+// Only invariants ask.
+__attribute__((unused)) static bool is_in_use(const struct hs_slot *slot)
 {
     return __atomic_load_n(&hs_slot__header(slot)->use, __ATOMIC_RELAXED) != HS_SLOT_FREE;
 }

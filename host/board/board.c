@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/board/board.h"
 
+#include "host/base/text_stream.h"
 #include "host/board/interrupt.h"
 #include "host/board/stripped.h"
 
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 enum { ROOM_KIB = 512, ROOM_TO_ATTACH_KIB = 1536, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
+enum { NO_STATUS = -1, WAS_CUT = -2 }; // in place of an exit status
 
 // ---- connecting ----------------------------------------------------------------------------------------------------
 
@@ -184,7 +186,7 @@ static bool is_usable(const char *folder)
 static int open_board(struct hs_board *board, const char *address, struct hs_board_wish wish, struct hs_error *error)
 {
     const char *folder = wish.folder;
-    *board = (struct hs_board){.keeper = {.input = -1, .output = -1}, .errors = -1};
+    *board = (struct hs_board){.keeper = {.input = -1, .output = -1}, .errors = -1, .status = WAS_CUT};
     if (folder && !is_usable(folder))
         return hs_error__set(error, EINVAL,
                              "--board-folder cannot be '%s'; name an absolute path without spaces, colons and quotes",
@@ -396,21 +398,42 @@ int hs_board__await_receiver(struct hs_board *board, struct hs_session *session,
 
 // ---- the end -------------------------------------------------------------------------------------------------------
 
-static int read_status(struct hs_board *board)
+// Reads what the keeper prints until a line begins with `key`. False: it has ended. An interruption ends it, so that
+// its last line may come in place of an answer.
+static bool read_answer(struct hs_board *board, const char *key, char *line, int size)
 {
-    char line[64] = "";
-    while (board->words && fgets(line, sizeof(line), board->words))
+    while (board->words && fgets(line, size, board->words)) {
         if (!strncmp(line, "status ", 7))
-            return line[7] == 'n' ? -1 : atoi(line + 7);
-    return -2;
+            board->status = line[7] == 'n' ? NO_STATUS : atoi(line + 7);
+        if (!strncmp(line, key, strlen(key)))
+            return true;
+    }
+    return false;
+}
+
+bool hs_board__has_names(struct hs_board *board, const pid_t *pids, size_t count)
+{
+    char line[64];
+    struct hs_text_stream stream;
+    FILE *out = count ? hs_text_stream__open(&stream) : NULL;
+    if (!out)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%d%c", (int)pids[i], i + 1 < count ? ' ' : '\n');
+    char *question = hs_text_stream__close(&stream);
+    size_t size = question ? strlen(question) : 0;
+    bool was_asked = size && write(board->keeper.input, question, size) == (ssize_t)size;
+    free(question);
+    return was_asked && read_answer(board, "names ", line, sizeof(line)) && !strcmp(line, "names yes\n");
 }
 
 void hs_board__close(struct hs_board *board, int *status)
 {
+    char line[64];
     hs_session__close_input(&board->keeper);
-    int found = read_status(board);
+    read_answer(board, "status ", line, sizeof(line));
     if (status)
-        *status = found;
+        *status = board->status;
     if (board->words)
         fclose(board->words);
     hs_session__wait(&board->keeper);

@@ -16,6 +16,7 @@ struct hs_board {
     char nonce[33];
     struct hs_session keeper;
     FILE *words;            // output of the keeper
+    int status;             // that the keeper reported at its end: see hs_board__close
     int errors;             // local file with the standard error of the sessions
     char library[PATH_MAX]; // local path of the library for the program's ABI
     char attach[PATH_MAX];  // of heapsonde-attach
@@ -60,6 +61,9 @@ int hs_board__send_library(struct hs_board *board, struct hs_error *error);
 int hs_board__start_receiver(struct hs_board *board, struct hs_session *session, struct hs_error *error);
 int hs_board__await_receiver(struct hs_board *board, struct hs_session *session, void (*wait)(void *context),
                              void *context, struct hs_error *error);
+
+// Whether files with names of run-time code of one of these processes are on the board. Needs no session of its own.
+bool hs_board__has_names(struct hs_board *board, const pid_t *pids, size_t count);
 
 // Removes the created files and closes the connection. `status` becomes the exit status that the shell reported for the
 // program, -1 if there is none, or -2 if the connection was already cut.

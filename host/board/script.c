@@ -90,10 +90,14 @@ static const char show_program[] = "if [ -f \"$i\" ] && [ -r \"$i\" ]; then\n"
                                    "  say bytes \"$n\"; dd if=\"$i\" bs=4096 count=16 2>/dev/null\n"
                                    "else say bytes 0; fi\n";
 
+static const char look_for_names[] = "look() { for p; do for f in /tmp/perf-$p.map /tmp/jit-$p.dump ./jit-$p.dump "
+                                     "\"${JITDUMPDIR:-$HOME}\"/.debug/jit/*/jit-$p.dump; do\n"
+                                     "[ ! -e \"$f\" ] || { say names yes; return; }; done; done; say names no; }\n";
+
 // Opening the pipe for reading and writing releases a process that waits for the other end. It stays open until the
 // name is gone: a process that comes in between must not wait for ever.
 static const char let_go[] = "say ready\n"
-                             "cat >/dev/null\n"
+                             "while read -r x; do look $x; done\n"
                              "[ -n \"$d\" ] || { say status none; exit 0; }\n"
                              "s=none\n"
                              "if [ -r \"$d/status\" ]; then read -r s <\"$d/status\"\n"
@@ -129,6 +133,7 @@ char *hs_board_script__keep(const struct hs_board_wish *wish)
     fputs(make_folder, out);
     if (wish->program || wish->pid)
         fputs(show_program, out);
+    fputs(look_for_names, out);
     fputs(let_go, out);
     return hs_text_stream__close(&stream);
 }
@@ -261,23 +266,6 @@ char *hs_board_script__detach(const char *folder, char *const *words)
         return NULL;
     fprintf(out, "exec '%s/" HS_BOARD_ATTACH "' --detach", folder);
     put_words(out, words);
-    return hs_text_stream__close(&stream);
-}
-
-char *hs_board_script__look(const pid_t *pids, size_t count)
-{
-    struct hs_text_stream stream;
-    FILE *out = hs_text_stream__open(&stream);
-    if (!out)
-        return NULL;
-    fputs("for p in", out);
-    for (size_t i = 0; i < count; i++)
-        fprintf(out, " %d", (int)pids[i]);
-    fprintf(out,
-            "; do for f in /tmp/perf-$p.map /tmp/jit-$p.dump ./jit-$p.dump "
-            "\"${JITDUMPDIR:-$HOME}\"/.debug/jit/*/jit-$p.dump; do\n"
-            "[ ! -e \"$f\" ] || exit 0; done; done; exit %d",
-            HS_BOARD_HAS_NONE);
     return hs_text_stream__close(&stream);
 }
 

@@ -261,7 +261,7 @@ const char *hs_board_address__advice(const struct hs_address_of_board *address, 
     static const char *const advice[][3] = {
         {"", "IDENTIFICATION HAS CHANGED",
          "its host key has changed: find out why, then remove the old key with "
-         "'ssh-keygen -R HOST'"},
+         "'ssh-keygen -R HOST', or -R '[HOST]:PORT' if its port is not 22"},
         {"", "Host key verification failed", "its host key is not known: connect once with ssh and check the key"},
         {"", "Permission denied",
          "it does not let this user in: install a key there (ssh-copy-id), or run heapsonde at a terminal "

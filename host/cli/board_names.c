@@ -166,15 +166,6 @@ static char *list_of(struct board_processes *processes, const struct hs_board_tr
     return hs_text_stream__close(&stream);
 }
 
-static bool is_there(struct hs_board *board, const struct board_processes *processes)
-{
-    struct hs_session session;
-    return processes->count &&
-           !hs_board__start(board, &session, hs_board_script__look(processes->pids, processes->count), HS_SESSION_OTHER,
-                            HS_SESSION_NOTHING, HS_SESSION_NOTHING, -1) &&
-           hs_session__wait(&session) == 0;
-}
-
 static void receive(struct hs_board *board, const char *list, struct hs_board_names *names)
 {
     struct hs_session session;
@@ -196,7 +187,7 @@ void hs_board_names__fetch(struct hs_board *board, const struct hs_board_traces 
     struct hs_board_names names = {.all = NULL};
     struct hs_error error;
     char *list = list_of(&processes, traces);
-    if (list && is_there(board, &processes)) {
+    if (list && hs_board__has_names(board, processes.pids, processes.count)) {
         if (hs_board__send_attach(board, &error))
             taken->problem = -ENOENT;
         else

@@ -31,7 +31,9 @@ static void look_at_program(const struct hs_doctor_scene *all, struct hs_doctor_
 {
     const struct hs_board_scene *scene = all->board;
     const struct hs_probe *probe = &scene->board.probe;
-    if (!scene->is_connected || (!scene->name && !scene->is_recordable))
+    if (!scene->is_connected)
+        hs_doctor__say(finding, HS_DOCTOR_UNASKED, "there is no connection");
+    else if (!scene->name && !scene->is_recordable)
         hs_doctor__say(finding, HS_DOCTOR_UNASKED, "no program was named");
     else if (!scene->is_recordable)
         hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s", scene->program.message);

@@ -32,6 +32,10 @@ stdenv.mkDerivation {
   # The libraries that are preloaded take no options from outside: they run without a libc.
   hardeningDisable = [ "all" ];
   dontStrip = shimOnly;
+  # They are loaded when they are needed, so that the linker notes no path for them.
+  postFixup = lib.optionalString (!shimOnly) ''
+    patchelf --add-rpath ${lib.makeLibraryPath [ pkgs.curl pkgs.mosquitto ]} $out/bin/heapsonde
+  '';
   meta = {
     description = "Memory profiler that needs no rebuild of the program";
     license = with lib.licenses; [ mit asl20 ];

@@ -15,13 +15,15 @@
 // One operator: found on first use, because its library may be loaded long after the start.
 struct operator
 {
-    hs_operator_function *_Atomic now; // `real` or shorter, where that calls malloc or free; else for rare cases
-    const char *names; // behind the first may be the unsized form, where an older library lacks the sized one
+    hs_operator_function *_Atomic now;  // `real` or shorter, where that calls malloc or free; else for rare cases
     hs_operator_function *_Atomic real; // NULL: to be looked for
     struct operator* next;
-    enum hs_operator_kind kind;
+    uint8_t kind; // enum hs_operator_kind
     bool frees;
     atomic_bool listed;
+    // Behind the first may be the unsized form, where an older library lacks the sized one. No address: it would take a
+    // relocation.
+    char names[];
 };
 
 static struct operator* _Atomic operators; // those that were looked for
@@ -162,7 +164,7 @@ static __attribute__((noinline)) void *destroy_rarely(uintptr_t block, uintptr_t
     HS_EXPORT hs_operator_function symbol;                                                                             \
     HS_EXPORT void *symbol(uintptr_t first, uintptr_t second, uintptr_t third, struct operator* unknown)               \
     {                                                                                                                  \
-        static struct operator operator= {.now = rare, .names = #symbol "\0" other, .kind = what, .frees = frees_};    \
+        static struct operator operator= {.now = rare, .kind = what, .frees = frees_, .names = #symbol "\0" other};    \
         (void)unknown;                                                                                                 \
         return atomic_load_explicit(&operator.now, memory_order_relaxed)(first, second, third, &operator);             \
     }

@@ -168,13 +168,20 @@ static bool read_index(const char *name, size_t length, size_t *index)
     return number <= UINT32_MAX;
 }
 
+const struct hs_node *hs_node__children(const struct hs_node *node)
+{
+    while (!node->of.children)
+        node--;
+    return node->of.children;
+}
+
 // The child of call->node at a MIB's number, or NULL.
 static const struct hs_node *child_at(const struct hs_call *call, size_t number)
 {
     const struct hs_node *node = call->node;
     if (is_leaf(node))
         return NULL;
-    const struct hs_node *children = node->of.children;
+    const struct hs_node *children = hs_node__children(node);
     if (children->access == HS_ACCESS_INDEX)
         return children->by.accepts(call, number) ? children : NULL;
     return number < node->child_count ? &children[number] : NULL;
@@ -182,9 +189,10 @@ static const struct hs_node *child_at(const struct hs_call *call, size_t number)
 
 static const struct hs_node *child_named(const struct hs_call *call, const char *name, size_t length, size_t *number)
 {
-    const struct hs_node *node = call->node, *children = node->of.children;
+    const struct hs_node *node = call->node;
     if (is_leaf(node) || length == 0)
         return NULL;
+    const struct hs_node *children = hs_node__children(node);
     if (children->access == HS_ACCESS_INDEX)
         return read_index(name, length, number) ? child_at(call, *number) : NULL;
     for (size_t i = 0; i < node->child_count; i++)

@@ -64,7 +64,7 @@ struct hs_node {
     uint8_t child_count;
     uint8_t needs_prof; // enum hs_node_needs
     union {
-        const struct hs_node *children;
+        const struct hs_node *children;               // see hs_node__children
         uint64_t (*read)(const struct hs_call *call); // pointers as integers
         const void *value;
         uintptr_t number; // or where an option is in hs_prof_options: an address would take a relocation
@@ -131,6 +131,10 @@ enum {
     HS_EXPERIMENTAL_NODES = 7,
     HS_ARENAS_NODES = 13
 };
+
+// The table of a branch or an index. A branch without one has that of the branch before it: an address would take a
+// relocation.
+const struct hs_node *hs_node__children(const struct hs_node *node);
 
 // An option of the program's allocator, as the type of its node.
 uint64_t hs_node__remembered(const struct hs_call *call);

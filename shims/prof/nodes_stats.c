@@ -142,32 +142,35 @@ static int reset_mutexes(const struct hs_call *call, uint64_t value, bool commit
     return 0;
 }
 
+// One behind another that has the table.
+#define MUTEX(name) HS_FAR_BRANCH(name, NULL, HS_NODE_COUNT(mutex_nodes))
+
 static const struct hs_node global_mutex_nodes[] = {
     HS_BRANCH("background_thread", mutex_nodes),
-    HS_BRANCH("max_per_bg_thd", mutex_nodes),
-    HS_BRANCH("ctl", mutex_nodes),
-    HS_BRANCH("prof", mutex_nodes),
-    HS_BRANCH("prof_thds_data", mutex_nodes),
-    HS_BRANCH("prof_dump", mutex_nodes),
-    HS_BRANCH("prof_recent_alloc", mutex_nodes),
-    HS_BRANCH("prof_recent_dump", mutex_nodes),
-    HS_BRANCH("prof_stats", mutex_nodes),
+    MUTEX("max_per_bg_thd"),
+    MUTEX("ctl"),
+    MUTEX("prof"),
+    MUTEX("prof_thds_data"),
+    MUTEX("prof_dump"),
+    MUTEX("prof_recent_alloc"),
+    MUTEX("prof_recent_dump"),
+    MUTEX("prof_stats"),
     HS_LEAF("reset", HS_TYPE_NONE, HS_ACCESS_UNCHECKED, HS_NEEDS_NOTHING, NULL, reset_mutexes),
 };
 
 static const struct hs_node arena_mutex_nodes[] = {
     HS_BRANCH("large", mutex_nodes),
-    HS_BRANCH("extent_avail", mutex_nodes),
-    HS_BRANCH("extents_dirty", mutex_nodes),
-    HS_BRANCH("extents_muzzy", mutex_nodes),
-    HS_BRANCH("extents_retained", mutex_nodes),
-    HS_BRANCH("decay_dirty", mutex_nodes),
-    HS_BRANCH("decay_muzzy", mutex_nodes),
-    HS_BRANCH("base", mutex_nodes),
-    HS_BRANCH("tcache_list", mutex_nodes),
-    HS_BRANCH("hpa_shard", mutex_nodes),
-    HS_BRANCH("hpa_shard_grow", mutex_nodes),
-    HS_BRANCH("hpa_sec", mutex_nodes),
+    MUTEX("extent_avail"),
+    MUTEX("extents_dirty"),
+    MUTEX("extents_muzzy"),
+    MUTEX("extents_retained"),
+    MUTEX("decay_dirty"),
+    MUTEX("decay_muzzy"),
+    MUTEX("base"),
+    MUTEX("tcache_list"),
+    MUTEX("hpa_shard"),
+    MUTEX("hpa_shard_grow"),
+    MUTEX("hpa_sec"),
 };
 
 // All is counted as large: that what is small and large add up is what programs rely on.

@@ -185,8 +185,9 @@ static void add_child(struct statistics_printer *printer, const struct hs_node *
         return;
     if (is_branch) {
         add_key(printer, key_of(child));
-        if (child->of.children->access == HS_ACCESS_INDEX)
-            add_array(printer, child->of.children);
+        const struct hs_node *children = hs_node__children(child);
+        if (children->access == HS_ACCESS_INDEX)
+            add_array(printer, children);
         else
             add_branch(printer, child, true);
     } else if (read_number(printer, child, &number)) {
@@ -201,7 +202,7 @@ static void add_branch(struct statistics_printer *printer, const struct hs_node 
     begin(printer, "{");
     for (size_t i = 0; i < node->child_count; i++) {
         printer->mib[printer->depth++] = i;
-        add_child(printer, &node->of.children[i], with_branches);
+        add_child(printer, &hs_node__children(node)[i], with_branches);
         printer->depth--;
     }
     finish(printer, "}");

@@ -45,11 +45,10 @@ class Ssh(Attached, Board):
             file.write(text)
 
     def test_as_on_this_machine(self):
-        """One connection, with four sessions in it: to look and to clean up, for the library and the trace, for the program, and
-        to look for names of run-time code."""
+        """One connection, with three sessions in it: to look and to clean up, for the library and the trace, for the program."""
         self.check_plain()
         with open(self.path("calls"), encoding="ascii") as file:
-            self.assertEqual(file.read(), "x\n" * 4)
+            self.assertEqual(file.read(), "x\n" * 3)
 
     def test_family(self):
         self.check_family()
@@ -143,6 +142,8 @@ class Ssh(Attached, Board):
         with open(self.path("user.pub"), encoding="ascii") as file:
             self.write("known_hosts", "[board]:2222 " + file.read())
         self.assert_one_line(self.run_on(PLAIN), 255, "host key has changed")
+        done = self.command("doctor", "--on", self.way, "--", PLAIN)
+        self.assertRegex(done.stdout, r"no +connection .*host key has changed.*\n- +program +there is no connection\n")
         self.write("known_hosts", "")
         self.assert_one_line(self.run_on(PLAIN), 255, "is not known")
         self.assert_nothing_left()

@@ -17,12 +17,15 @@ PACKAGECONFIG[server] = "-DHEAPSONDE_WITH_MICROHTTPD=ON,-DHEAPSONDE_WITH_MICROHT
 PACKAGECONFIG[zstd] = "-DHEAPSONDE_WITH_ZSTD=ON,-DHEAPSONDE_WITH_ZSTD=OFF,zstd"
 PACKAGECONFIG[curl] = "-DHEAPSONDE_WITH_CURL=ON,-DHEAPSONDE_WITH_CURL=OFF,curl"
 PACKAGECONFIG[ncurses] = "-DHEAPSONDE_WITH_NCURSES=ON,-DHEAPSONDE_WITH_NCURSES=OFF,ncurses"
-# Loaded when it is needed. It is in meta-oe, as libsodium is.
-PACKAGECONFIG[mosquitto] = "-DHEAPSONDE_WITH_MOSQUITTO=ON,-DHEAPSONDE_WITH_MOSQUITTO=OFF,mosquitto,libmosquitto1"
+# Its recipe is in meta-networking, for targets alone.
+PACKAGECONFIG[mosquitto] = "-DHEAPSONDE_WITH_MOSQUITTO=ON,-DHEAPSONDE_WITH_MOSQUITTO=OFF,mosquitto"
 PACKAGECONFIG[sodium] = "-DHEAPSONDE_WITH_SODIUM=ON,-DHEAPSONDE_WITH_SODIUM=OFF,libsodium"
 
 do_install() {
     DESTDIR=${D} cmake --install ${B} --component host
 }
-RDEPENDS:${PN}:class-target = "heapsonde-shims"
+# libcurl and libmosquitto are loaded when they are needed.
+RDEPENDS:${PN}:append:class-target = " heapsonde-shims \
+    ${@bb.utils.contains('PACKAGECONFIG', 'curl', 'libcurl', '', d)} \
+    ${@bb.utils.contains('PACKAGECONFIG', 'mosquitto', 'libmosquitto1', '', d)}"
 BBCLASSEXTEND = "native nativesdk"
