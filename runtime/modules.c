@@ -2,6 +2,7 @@
 #include "runtime/modules.h"
 
 #include "arch/system.h"
+#include "runtime/clock.h"
 #include "runtime/embed.h"
 #include "runtime/image.h"
 #include "runtime/journal.h"
@@ -17,7 +18,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { FIRST_CAPACITY = 512, PATH_LIMIT = 4096, READ_SIZE = 16384, PATIENCE = 8 };
+// Below MANY pieces a scan is cheap: it is not put off for the time that scans take, of which REST is the share.
+enum { FIRST_CAPACITY = 512, PATH_LIMIT = 4096, READ_SIZE = 16384, PATIENCE = 8, MANY = 128, REST = 16 };
 
 struct modules_table { // by address
     struct hs_code_range *code;
@@ -36,6 +38,9 @@ static struct {
     uint32_t unseen;             // pages of unknown code since the last scan
     uintptr_t last_unknown_page; // code that no scan explains is not scanned for again at once
     uintptr_t last, last_size;   // the piece of code that was met last; 0: none
+    uint64_t due_ns;             // the next scan of many pieces
+    bool late;                   // a scan is put off until then
+    bool at_once;                // the running scan announces what is new
     bool failed;
     bool scanned; // what comes later may be unloaded again, in a forked child too
 } modules = {.most = UINT32_MAX};
@@ -201,6 +206,20 @@ static bool has_room(const struct hs_code_range *code)
     return modules.now.count + modules.added < (code->named ? modules.most : modules.most / 2);
 }
 
+static void announce_group(struct hs_code_range *code)
+{
+    struct hs_image image;
+    const char *path = name[0] ? name : "[path too long]";
+    hs_image__read(&image, &group.mapped, name);
+    hs_embed__remember(path);
+    if (!modules.scanned)
+        hs_tables__note((uintptr_t)image.tables, (uintptr_t)image.tables_end);
+    hs_journal__module(code->start, code->end, image.bias, image.build_id, image.build_id_length, path);
+    if (!image.build_id_length && image.layout)
+        hs_journal__layout(image.layout);
+    code->announced = true;
+}
+
 // What is known has its place, and what is gone keeps it until that is said.
 static bool collect(void)
 {
@@ -219,7 +238,10 @@ static bool collect(void)
     if (!reserve(next, next->count + 1))
         return false;
     modules.added += !known;
-    next->code[next->count++] = code;
+    next->code[next->count] = code;
+    if (modules.at_once && !known && code.named)
+        announce_group(&next->code[next->count]);
+    next->count++;
     return true;
 }
 
@@ -264,22 +286,12 @@ static bool announce(void)
     const struct hs_code_range *end = modules.now.code + modules.now.count;
     while (code < end && compare(code, &wanted) < 0)
         code++;
-    if (code == end || compare(code, &wanted) != 0 || code->announced)
-        return true;
-    struct hs_image image;
-    const char *path = name[0] ? name : "[path too long]";
-    hs_image__read(&image, &group.mapped, name);
-    hs_embed__remember(path);
-    if (!modules.scanned)
-        hs_tables__note((uintptr_t)image.tables, (uintptr_t)image.tables_end);
-    hs_journal__module(code->start, code->end, image.bias, image.build_id, image.build_id_length, path);
-    if (!image.build_id_length && image.layout)
-        hs_journal__layout(image.layout);
-    code->announced = true;
+    if (code < end && compare(code, &wanted) == 0 && !code->announced)
+        announce_group(code);
     return true;
 }
 
-// The paths are in the maps alone.
+// What came while code was unloaded, whose end has to be said first. The paths are in the maps alone.
 static void announce_new(void)
 {
     bool some = false;
@@ -295,6 +307,7 @@ static void announce_new(void)
 static bool read_maps(void)
 {
     modules.unseen = 0;
+    modules.late = false;
     modules.next.count = 0;
     modules.known_at = modules.added = modules.left_out = modules.names_left_out = 0;
     if (reserve(&modules.now, 1) && reserve(&modules.next, 1) && scan(collect) &&
@@ -331,6 +344,8 @@ static bool say_unloaded(uint32_t missing, bool all, void (*unloaded)(const stru
 static bool update(void (*unloaded)(const struct hs_code_range *code, uint32_t count))
 {
     bool had_all = !modules.left_out;
+    uint64_t began = hs_clock__monotonic_ns();
+    modules.at_once = !unloaded;
     if (!read_maps())
         return false;
     uint32_t missing = part_missing();
@@ -348,16 +363,30 @@ static bool update(void (*unloaded)(const struct hs_code_range *code, uint32_t c
     count_left_out();
     announce_new();
     modules.scanned = true;
+    uint64_t ended = hs_clock__monotonic_ns();
+    modules.due_ns = ended + REST * (ended - began);
     return said;
+}
+
+// What is put off waits for new code without a name, or for time.
+static bool is_due(void)
+{
+    if (modules.unseen <= (modules.nameless + modules.left_out) / PATIENCE)
+        return false;
+    modules.late = modules.now.count >= MANY && hs_clock__monotonic_ns() < modules.due_ns;
+    return !modules.late;
 }
 
 void hs_modules__see(uintptr_t pc)
 {
     uintptr_t call = hs_code_range__call_of(pc);
-    if (known(call) || modules.last_unknown_page == call >> 12)
+    bool is_new = !known(call) && modules.last_unknown_page != call >> 12;
+    if (!is_new && !modules.late)
         return;
-    modules.last_unknown_page = call >> 12;
-    if (++modules.unseen > (modules.nameless + modules.left_out) / PATIENCE) {
+    if (is_new)
+        modules.last_unknown_page = call >> 12;
+    modules.unseen += is_new;
+    if (is_due()) {
         update(NULL);
         if (known(call))
             modules.last_unknown_page = 0;
@@ -387,4 +416,5 @@ void hs_modules__reset(void)
     modules.last_size = 0;
     modules.nameless = modules.unseen = modules.left_out = 0;
     modules.last_unknown_page = 0;
+    modules.late = false;
 }
