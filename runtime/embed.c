@@ -53,13 +53,10 @@ static void append(const uint8_t *payload, size_t length)
 static void append_file(const char *path, int fd, uint64_t length)
 {
     size_t name = hs_text__length(path) + 1;
-    if (length > HS_CHUNK_MAX_LENGTH || name + length > HS_CHUNK_MAX_LENGTH) {
-        leave_out("not embedded, too large: ", path);
-        return;
-    }
-    uint8_t *payload = hs_memory__map(name + (size_t)length);
+    bool fits = length <= HS_CHUNK_MAX_LENGTH - name;
+    uint8_t *payload = fits ? hs_memory__map(name + (size_t)length) : NULL;
     if (!payload) {
-        leave_out("not embedded, no memory: ", path);
+        leave_out("not embedded, too large: ", path);
         return;
     }
     __builtin_memcpy(payload, path, name);

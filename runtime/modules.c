@@ -39,7 +39,9 @@ static struct {
     uintptr_t last_unknown_page; // code that no scan explains is not scanned for again at once
     uintptr_t last, last_size;   // the piece of code that was met last; 0: none
     uint64_t due_ns;             // the next scan of many pieces
+    uint64_t changed;            // recorded time of the last module
     bool late;                   // a scan is put off until then
+    bool unloads;                // code has gone: none is put off any more, since other code may take its place
     bool at_once;                // the running scan announces what is new; else the end of other code is to be said first
     bool more;                   // code with a name that the running scan left to the next one for that
     bool failed;
@@ -214,7 +216,10 @@ static void announce(const struct hs_code_range *code)
     hs_embed__remember(path);
     if (!modules.scanned)
         hs_tables__note((uintptr_t)image.tables, (uintptr_t)image.tables_end);
-    hs_journal__module(code->start, code->end, image.bias, image.build_id, image.build_id_length, path);
+    // Nodes that were journalled meanwhile are to be found in it.
+    if (!modules.late)
+        modules.changed = hs_clock__now();
+    hs_journal__module(modules.changed, code->start, code->end, image.bias, image.build_id, image.build_id_length, path);
     if (!image.build_id_length && image.layout)
         hs_journal__layout(image.layout);
 }
@@ -286,7 +291,7 @@ static void count_nameless(void)
 static bool read_maps(void)
 {
     modules.unseen = 0;
-    modules.late = modules.more = false;
+    modules.more = false;
     modules.next.count = 0;
     modules.known_at = modules.added = modules.left_out = modules.names_left_out = 0;
     if (reserve(&modules.now, 1) && reserve(&modules.next, 1) && scan() &&
@@ -311,6 +316,7 @@ static bool say_unloaded(uint32_t missing, bool all, void (*unloaded)(const stru
     static const struct hs_code_range everything = {.end = UINTPTR_MAX};
     if (!missing && !all)
         return false;
+    modules.unloads = true;
     if (all)
         unloaded(&everything, 1);
     else
@@ -342,6 +348,7 @@ static bool update(void (*unloaded)(const struct hs_code_range *code, uint32_t c
     }
     count_left_out();
     count_nameless();
+    modules.late = false;
     modules.scanned = true;
     uint64_t ended = hs_clock__monotonic_ns();
     modules.due_ns = ended + REST * (ended - began);
@@ -353,8 +360,9 @@ static bool is_due(void)
 {
     if (modules.unseen <= (modules.nameless + modules.left_out) / PATIENCE)
         return false;
-    modules.late = modules.now.count >= MANY && hs_clock__monotonic_ns() < modules.due_ns;
-    return !modules.late;
+    bool early = modules.now.count >= MANY && !modules.unloads && hs_clock__monotonic_ns() < modules.due_ns;
+    modules.late |= early;
+    return !early;
 }
 
 void hs_modules__see(uintptr_t pc)
@@ -396,5 +404,5 @@ void hs_modules__reset(void)
     modules.last_size = 0;
     modules.nameless = modules.unseen = modules.left_out = 0;
     modules.last_unknown_page = 0;
-    modules.late = false;
+    modules.late = modules.unloads = false;
 }

@@ -54,13 +54,14 @@ bool hs_image__is_file(const char *path)
 }
 
 static struct {
-    uint64_t start, end;
+    uint64_t time, start, end;
     char path[4200];
 } last;
 
-bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void *build_id, size_t build_id_length,
-                        const char *path)
+bool hs_journal__module(uint64_t time, uint64_t start, uint64_t end, uint64_t bias, const void *build_id,
+                        size_t build_id_length, const char *path)
 {
+    last.time = time;
     (void)bias, (void)build_id, (void)build_id_length;
     announced++;
     last.start = start;
@@ -87,6 +88,13 @@ static struct hs_live live;
 struct hs_live *hs_output__live(void)
 {
     return &live;
+}
+
+struct hs_clock hs_clock;
+
+uint64_t hs_clock__raw_slowly(void)
+{
+    return now_ns;
 }
 
 uint64_t hs_clock__monotonic_ns(void)
@@ -225,6 +233,12 @@ START_TEST(test_half_is_unmapped)
 }
 END_TEST
 
+static void note_gone_alone(const struct hs_code_range *code, uint32_t count)
+{
+    (void)code;
+    gone += count;
+}
+
 // A library is loaded in the time of a scan. Up to 127 pieces, each is named at once; then, 16 are loaded from scan to scan.
 START_TEST(test_scans_of_many_libraries_are_put_off)
 {
@@ -243,16 +257,29 @@ START_TEST(test_scans_of_many_libraries_are_put_off)
     ck_assert_uint_gt(announced, before + LOADED - 20);
     code = new_file(name, PAGE, PROT_READ | PROT_EXEC);
     unlink(name);
+    uint64_t put_off_at = now_ns;
     hs_modules__see((uintptr_t)code + 100);
     ck_assert_uint_lt(announced, before + LOADED + 1);
     // Known code is enough of an occasion once it is time.
     now_ns += 17 * scan_ns;
     hs_modules__see((uintptr_t)setup + 1);
     ck_assert_uint_eq(announced, before + LOADED + 1);
+    // A node that was journalled while its module was put off is found in it by the time of the module before.
+    ck_assert_uint_lt(last.time, put_off_at);
     unsigned enough = scans;
     now_ns += 17 * scan_ns;
     hs_modules__see((uintptr_t)setup + 1);
     ck_assert_uint_eq(scans, enough);
+    // Where code is unloaded, other code may take its place: nothing is put off any more.
+    munmap(code, PAGE);
+    hs_modules__rescan(note_gone_alone);
+    before = announced;
+    for (int i = 0; i < 3; i++) {
+        code = new_file(name, PAGE, PROT_READ | PROT_EXEC);
+        unlink(name);
+        hs_modules__see((uintptr_t)code + 100);
+        ck_assert_uint_eq(announced, before + i + 1);
+    }
 }
 END_TEST
 
