@@ -42,7 +42,7 @@ static struct {
     uint64_t changed;            // recorded time of the last module
     bool late;                   // a scan is put off until then
     bool unloads;                // code has gone: none is put off any more, since other code may take its place
-    bool at_once;                // the running scan announces what is new; else the end of other code is to be said first
+    bool at_once;                // the running scan announces what is new; else ends are said first
     bool more;                   // code with a name that the running scan left to the next one for that
     bool failed;
     bool scanned; // what comes later may be unloaded again, in a forked child too
@@ -219,7 +219,8 @@ static void announce(const struct hs_code_range *code)
     // Nodes that were journalled meanwhile are to be found in it.
     if (!modules.late)
         modules.changed = hs_clock__now();
-    hs_journal__module(modules.changed, code->start, code->end, image.bias, image.build_id, image.build_id_length, path);
+    hs_journal__module(modules.changed, code->start, code->end, image.bias, image.build_id, image.build_id_length,
+                       path);
     if (!image.build_id_length && image.layout)
         hs_journal__layout(image.layout);
 }
