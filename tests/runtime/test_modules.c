@@ -239,7 +239,7 @@ static void note_gone_alone(const struct hs_code_range *code, uint32_t count)
     gone += count;
 }
 
-// A library is loaded in the time of a scan. Up to 127 pieces, each is named at once; then, 16 are loaded from scan to scan.
+// A library is loaded in the time of a scan. Up to 127 pieces, each is named at once; then, 16 come from scan to scan.
 START_TEST(test_scans_of_many_libraries_are_put_off)
 {
     enum { LOADED = 720, AT_ONCE = 127 };
