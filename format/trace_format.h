@@ -54,6 +54,7 @@ enum hs_drop {
     HS_DROP_NO_ROOM = 12,  // event kept, stack lost: the thread's stack, or that of a handler, had no room for a walk
     HS_DROP_CHILDREN = 13, // not events: processes that this one forked, and that could not make a trace of their own
     HS_DROP_MODULES = 14,  // not events: code of files without a module, because there was no room for more modules
+    HS_DROP_FILES = 15,    // not events: files of modules that were to be in the trace and are too large, or too many
     HS_DROP_COUNT = 16
 };
 

@@ -14,7 +14,7 @@ struct hs_code_range {
     uintptr_t start, end;
     uintptr_t reach; // see struct hs_mapped
     uint64_t inode;
-    bool named, announced;
+    bool named;
 };
 
 // The address of the call that returns to `pc`: the return address itself may be the first byte after the code.

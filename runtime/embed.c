@@ -6,6 +6,7 @@
 #include "runtime/log.h"
 #include "runtime/memory.h"
 #include "runtime/output.h"
+#include "runtime/shared_word.h"
 #include "runtime/text.h"
 
 #include <dirent.h>
@@ -23,6 +24,13 @@ static struct {
 } embed;
 
 static uint8_t buffer[DIRECTORY_SIZE] __attribute__((aligned(8))); // used only with the writer's role
+
+// Not embedded for want of room.
+static void leave_out(const char *message, const char *path)
+{
+    hs_log(HS_LOG_WARN, message, path, 0);
+    hs_shared_word__add(&hs_output__live()->dropped[HS_DROP_FILES], 1);
+}
 
 static bool read_whole(int fd, uint8_t *to, uint64_t length)
 {
@@ -45,13 +53,12 @@ static void append(const uint8_t *payload, size_t length)
 static void append_file(const char *path, int fd, uint64_t length)
 {
     size_t name = hs_text__length(path) + 1;
-    if (length > HS_CHUNK_MAX_LENGTH || name + length > HS_CHUNK_MAX_LENGTH) {
-        hs_log(HS_LOG_WARN, "not embedded, too large: ", path, 0);
+    bool fits = length <= HS_CHUNK_MAX_LENGTH - name;
+    uint8_t *payload = fits ? hs_memory__map(name + (size_t)length) : NULL;
+    if (!payload) {
+        leave_out("not embedded, too large: ", path);
         return;
     }
-    uint8_t *payload = hs_memory__map(name + (size_t)length);
-    if (!payload)
-        return;
     __builtin_memcpy(payload, path, name);
     if (read_whole(fd, payload + name, length))
         append(payload, name + (size_t)length);
@@ -149,11 +156,13 @@ void hs_embed__remember(const char *path)
         embed.names = hs_memory__map(NAMES_SIZE);
     size_t length = hs_text__length(path) + 1;
     uint32_t used = embed.used;
-    if (!embed.names || used + length > NAMES_SIZE)
-        return;
     for (uint32_t at = 0; at < used; at += (uint32_t)hs_text__length(embed.names + at) + 1)
         if (hs_text__equal(embed.names + at, path))
             return;
+    if (!embed.names || used + length > NAMES_SIZE) {
+        leave_out("not embedded, too many: ", path);
+        return;
+    }
     __builtin_memcpy(embed.names + used, path, length);
     embed.used = used + (uint32_t)length;
 }

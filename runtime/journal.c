@@ -85,13 +85,12 @@ void hs_journal__code_ends(const struct hs_code_range *gone, uint32_t count)
             hs_nodes__name(id, write_node);
 }
 
-bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void *build_id, size_t build_id_length,
-                        const char *path)
+bool hs_journal__module(uint64_t time, uint64_t start, uint64_t end, uint64_t bias, const void *build_id,
+                        size_t build_id_length, const char *path)
 {
     struct hs_meta_writer *w = &code.writer;
     size_t length = hs_text__length(path);
-    return APPEND_TO(&code,
-                     hs_meta_module(w, hs_clock__now(), start, end, bias, build_id, build_id_length, path, length));
+    return APPEND_TO(&code, hs_meta_module(w, time, start, end, bias, build_id, build_id_length, path, length));
 }
 
 bool hs_journal__layout(uint32_t hash)

@@ -19,8 +19,9 @@ bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc);
 
 // Nodes in this code (in the order of addresses) do not occur again: it is about to be unloaded.
 void hs_journal__code_ends(const struct hs_code_range *code, uint32_t count);
-bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void *build_id, size_t build_id_length,
-                        const char *path);
+// `time`: recorded time; nodes that were journalled before are in this module if none was journalled later than that.
+bool hs_journal__module(uint64_t time, uint64_t start, uint64_t end, uint64_t bias, const void *build_id,
+                        size_t build_id_length, const char *path);
 // For the module that was announced last, which has no build id.
 bool hs_journal__layout(uint32_t hash);
 bool hs_journal__unload(uint64_t start);

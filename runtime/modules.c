@@ -2,6 +2,7 @@
 #include "runtime/modules.h"
 
 #include "arch/system.h"
+#include "runtime/clock.h"
 #include "runtime/embed.h"
 #include "runtime/image.h"
 #include "runtime/journal.h"
@@ -17,7 +18,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { FIRST_CAPACITY = 512, PATH_LIMIT = 4096, READ_SIZE = 16384, PATIENCE = 8 };
+// Below MANY pieces a scan is cheap: it is not put off for the time that scans take, of which REST is the share.
+enum { FIRST_CAPACITY = 512, PATH_LIMIT = 4096, READ_SIZE = 16384, PATIENCE = 8, MANY = 128, REST = 16 };
 
 struct modules_table { // by address
     struct hs_code_range *code;
@@ -37,6 +39,12 @@ static struct {
     uintptr_t last_unknown_page; // code that no scan explains is not scanned for again at once
     uintptr_t last, last_size;   // the piece of code that was met last; 0: none
     struct hs_code_range python; // the piece of libpython3; end 0: none
+    uint64_t due_ns;             // the next scan of many pieces
+    uint64_t changed;            // recorded time of the last module
+    bool late;                   // a scan is put off until then
+    bool unloads;                // code has gone: none is put off any more, since other code may take its place
+    bool at_once;                // the running scan announces what is new; else ends are said first
+    bool more;                   // code with a name that the running scan left to the next one for that
     bool failed;
     bool scanned; // what comes later may be unloaded again, in a forked child too
 } modules = {.most = UINT32_MAX};
@@ -90,12 +98,11 @@ static bool reserve(struct modules_table *table, uint32_t count)
 
 // ---- /proc/self/maps ------------------------------------------------------------------------------------------------
 
-// 0: no more room.
-typedef bool group_taker(void);
+static bool collect(void); // false: no memory
 
-static bool finish_group(group_taker *take)
+static bool finish_group(void)
 {
-    bool good = !group.mapped.executable || take();
+    bool good = !group.mapped.executable || collect();
     group.mapped = (struct hs_mapped){0};
     return good;
 }
@@ -114,7 +121,7 @@ static uint64_t reach_of(const struct hs_maps_line *mapping, bool *has_code)
     return hs_image__reach(mapping, name, has_code);
 }
 
-static bool add_mapping(struct hs_maps_line *mapping, group_taker *take)
+static bool add_mapping(struct hs_maps_line *mapping)
 {
     if (mapping->path_length >= PATH_LIMIT)
         mapping->path_length = PATH_LIMIT;
@@ -125,7 +132,7 @@ static bool add_mapping(struct hs_maps_line *mapping, group_taker *take)
     // .bss: the anonymous pages behind a module's file mappings belong to no code of their own.
     if (!mapping->path_length && !mapping->executable)
         return true;
-    if (!finish_group(take))
+    if (!finish_group())
         return false;
     group.path_length = mapping->path_length;
     __builtin_memcpy(group.path, mapping->path, mapping->path_length);
@@ -138,7 +145,7 @@ static bool add_mapping(struct hs_maps_line *mapping, group_taker *take)
 }
 
 // Returns the length of the lines that were complete.
-static size_t scan_lines(size_t filled, group_taker *take, bool *good)
+static size_t scan_lines(size_t filled, bool *good)
 {
     struct hs_maps_line mapping;
     size_t line = 0;
@@ -147,13 +154,13 @@ static size_t scan_lines(size_t filled, group_taker *take, bool *good)
             continue;
         hs_maps_line__parse(&mapping, buffer + line);
         if (mapping.end > mapping.start)
-            *good = add_mapping(&mapping, take);
+            *good = add_mapping(&mapping);
         line = i + 1;
     }
     return line;
 }
 
-static bool scan(group_taker *take)
+static bool scan(void)
 {
     size_t filled = 0;
     bool good = true;
@@ -164,7 +171,7 @@ static bool scan(group_taker *take)
     group.mapped = (struct hs_mapped){0};
     while (good && (got = hs_system_read((int)fd, buffer + filled, sizeof buffer - 1 - filled)) > 0) {
         filled += (size_t)got;
-        size_t done = scan_lines(filled, take, &good);
+        size_t done = scan_lines(filled, &good);
         filled -= done;
         for (size_t i = 0; done && i < filled; i++)
             buffer[i] = buffer[done + i];
@@ -173,7 +180,7 @@ static bool scan(group_taker *take)
             filled /= 2;
     }
     hs_system_close((int)fd);
-    return good && finish_group(take);
+    return good && finish_group();
 }
 
 // ---- from one scan to the next --------------------------------------------------------------------------------------
@@ -204,6 +211,25 @@ static bool has_room(const struct hs_code_range *code)
     return modules.now.count + modules.added < (code->named ? modules.most : modules.most / 2);
 }
 
+static void announce(const struct hs_code_range *code)
+{
+    struct hs_image image;
+    const char *path = name[0] ? name : "[path too long]";
+    hs_image__read(&image, &group.mapped, name);
+    hs_embed__remember(path);
+    if (!modules.scanned)
+        hs_tables__note((uintptr_t)image.tables, (uintptr_t)image.tables_end);
+    // Nodes that were journalled meanwhile are to be found in it.
+    if (!modules.late)
+        modules.changed = hs_clock__now();
+    hs_journal__module(modules.changed, code->start, code->end, image.bias, image.build_id, image.build_id_length,
+                       path);
+    if (!image.build_id_length && image.layout)
+        hs_journal__layout(image.layout);
+    if (!modules.python.end && hs_text__starts_with(hs_text__base_name(path), "libpython3."))
+        modules.python = *code;
+}
+
 // What is known has its place, and what is gone keeps it until that is said.
 static bool collect(void)
 {
@@ -214,6 +240,10 @@ static bool collect(void)
                                        .inode = group.mapped.inode,
                                        .named = group.path_length != 0};
     bool known = is_known(&code);
+    if (!known && code.named && !modules.at_once) {
+        modules.more = true;
+        return true;
+    }
     if (!known && !has_room(&code)) {
         modules.left_out++;
         modules.names_left_out += code.named;
@@ -223,6 +253,8 @@ static bool collect(void)
         return false;
     modules.added += !known;
     next->code[next->count++] = code;
+    if (!known && code.named)
+        announce(&code);
     return true;
 }
 
@@ -234,9 +266,7 @@ static uint32_t part_missing(void)
     for (uint32_t i = 0, k = 0; i < now->count; i++) {
         while (k < next->count && compare(&next->code[k], &now->code[i]) < 0)
             k++;
-        if (k < next->count && compare(&next->code[k], &now->code[i]) == 0)
-            next->code[k].announced = now->code[i].announced;
-        else
+        if (k == next->count || compare(&next->code[k], &now->code[i]) != 0)
             now->code[missing++] = now->code[i];
     }
     now->count = missing;
@@ -257,52 +287,20 @@ static void keep_missing(void)
             next->code[--to] = now->code[--missing];
 }
 
-static bool announce(void)
+static void count_nameless(void)
 {
-    if (!group.path_length)
-        return true;
-    struct hs_code_range wanted = {(uintptr_t)group.mapped.start, (uintptr_t)group.mapped.end,
-                                   .inode = group.mapped.inode};
-    struct hs_code_range *code = modules.now.code + modules.at;
-    const struct hs_code_range *end = modules.now.code + modules.now.count;
-    while (code < end && compare(code, &wanted) < 0)
-        code++;
-    if (code == end || compare(code, &wanted) != 0 || code->announced)
-        return true;
-    struct hs_image image;
-    const char *path = name[0] ? name : "[path too long]";
-    hs_image__read(&image, &group.mapped, name);
-    hs_embed__remember(path);
-    if (!modules.scanned)
-        hs_tables__note((uintptr_t)image.tables, (uintptr_t)image.tables_end);
-    hs_journal__module(code->start, code->end, image.bias, image.build_id, image.build_id_length, path);
-    if (!image.build_id_length && image.layout)
-        hs_journal__layout(image.layout);
-    if (!modules.python.end && hs_text__starts_with(hs_text__base_name(path), "libpython3."))
-        modules.python = *code;
-    code->announced = true;
-    return true;
-}
-
-// The paths are in the maps alone.
-static void announce_new(void)
-{
-    bool some = false;
     modules.nameless = 0;
-    for (uint32_t i = 0; i < modules.now.count; i++) {
-        some |= modules.now.code[i].named && !modules.now.code[i].announced;
+    for (uint32_t i = 0; i < modules.now.count; i++)
         modules.nameless += !modules.now.code[i].named;
-    }
-    if (some)
-        scan(announce);
 }
 
 static bool read_maps(void)
 {
     modules.unseen = 0;
+    modules.more = false;
     modules.next.count = 0;
     modules.known_at = modules.added = modules.left_out = modules.names_left_out = 0;
-    if (reserve(&modules.now, 1) && reserve(&modules.next, 1) && scan(collect) &&
+    if (reserve(&modules.now, 1) && reserve(&modules.next, 1) && scan() &&
         reserve(&modules.next, modules.now.count + modules.added))
         return true;
     if (!modules.failed)
@@ -324,6 +322,7 @@ static bool say_unloaded(uint32_t missing, bool all, void (*unloaded)(const stru
     static const struct hs_code_range everything = {.end = UINTPTR_MAX};
     if (!missing && !all)
         return false;
+    modules.unloads = true;
     if (all)
         unloaded(&everything, 1);
     else
@@ -336,6 +335,8 @@ static bool say_unloaded(uint32_t missing, bool all, void (*unloaded)(const stru
 static bool update(void (*unloaded)(const struct hs_code_range *code, uint32_t count))
 {
     bool had_all = !modules.left_out;
+    uint64_t began = hs_clock__monotonic_ns();
+    modules.at_once = !unloaded;
     if (!read_maps())
         return false;
     uint32_t missing = part_missing();
@@ -349,22 +350,39 @@ static bool update(void (*unloaded)(const struct hs_code_range *code, uint32_t c
     modules.next = modules.now;
     modules.now = now;
     modules.last_size = 0;
-    if (said && missing && modules.left_out) {
-        update(NULL); // there is room for others
-        return true;
+    // For what is new, and for what had no room.
+    if (modules.more || (said && missing && modules.left_out)) {
+        update(NULL);
+        return said;
     }
     count_left_out();
-    announce_new();
+    count_nameless();
+    modules.late = false;
     modules.scanned = true;
+    uint64_t ended = hs_clock__monotonic_ns();
+    modules.due_ns = ended + REST * (ended - began);
     return said;
+}
+
+// What is put off waits for new code without a name, or for time.
+static bool is_due(void)
+{
+    if (modules.unseen <= (modules.nameless + modules.left_out) / PATIENCE)
+        return false;
+    bool early = modules.now.count >= MANY && !modules.unloads && hs_clock__monotonic_ns() < modules.due_ns;
+    modules.late |= early;
+    return !early;
 }
 
 static void see(uintptr_t call)
 {
-    if (known(call) || modules.last_unknown_page == call >> 12)
+    bool is_new = !known(call) && modules.last_unknown_page != call >> 12;
+    if (!is_new && !modules.late)
         return;
-    modules.last_unknown_page = call >> 12;
-    if (++modules.unseen > (modules.nameless + modules.left_out) / PATIENCE) {
+    if (is_new)
+        modules.last_unknown_page = call >> 12;
+    modules.unseen += is_new;
+    if (is_due()) {
         update(NULL);
         if (known(call))
             modules.last_unknown_page = 0;
@@ -407,4 +425,5 @@ void hs_modules__reset(void)
     modules.last_size = 0;
     modules.nameless = modules.unseen = modules.left_out = 0;
     modules.last_unknown_page = 0;
+    modules.late = modules.unloads = false;
 }

@@ -17,8 +17,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Makes sure that the module of a return address is in the journal, or will be: the more pieces of code there are, the
-// less often they are searched, because some programs create code all the time. Requires the stack table's lock.
+// Makes sure that the module of a return address is in the journal, or will be. Searches are put off for two reasons:
+// the more pieces of code without a name there are, the less often they are searched, because some programs create
+// code all the time; and from 128 pieces on, searches take at most about 1/16 of the time until code is unloaded, so
+// that a program may load thousands of libraries one by one. What was put off is journalled by a later call, at
+// hs_modules__settle(), or not at all if the program is killed before. Requires the stack table's lock.
 void hs_modules__see(uintptr_t pc);
 
 // Where libpython3 begins, the first that was loaded, from the moment at which its code is on a stack: then it is

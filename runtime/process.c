@@ -522,8 +522,10 @@ void hs_process__forbid(uint32_t forbidden, bool all_threads)
 void hs_process__code_will_be_unloaded(void)
 {
     hs_python__hold();
-    if (is_recorder())
-        hs_perf__hold_code();
+    if (!is_recorder())
+        return;
+    hs_stacks__name_code((uint32_t)hs_system_gettid());
+    hs_perf__hold_code();
 }
 
 void hs_process__code_was_unloaded(void)

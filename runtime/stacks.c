@@ -395,6 +395,14 @@ HS_COLD bool hs_stacks__forget_unloaded(uint32_t tid)
     return unloaded;
 }
 
+HS_COLD void hs_stacks__name_code(uint32_t tid)
+{
+    if (!hs_lock__acquire(&trie.lock, tid))
+        return;
+    hs_modules__settle();
+    hs_lock__release(&trie.lock);
+}
+
 HS_COLD void hs_stacks__flush(uint32_t tid)
 {
     if (!hs_lock__acquire(&trie.lock, tid))

@@ -49,6 +49,9 @@ uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node
 // Returns whether there were any.
 bool hs_stacks__forget_unloaded(uint32_t tid);
 
+// Before code is unloaded: journals the modules whose search was put off.
+void hs_stacks__name_code(uint32_t tid);
+
 // Submits the journal of nodes to the writer.
 void hs_stacks__flush(uint32_t tid);
 

@@ -167,7 +167,7 @@ static bool in_module(const struct hs_module *module, uintptr_t pc)
 }
 
 // generation << 2 | SLOT_COMPLETE, or SLOT_BUSY while it is written. A slot of another generation is free.
-enum { SLOTS = 256, SLOT_BUSY = 1, SLOT_COMPLETE = 2 };
+enum { SLOTS = 1024, SLOT_BUSY = 1, SLOT_COMPLETE = 2 };
 struct slot {
     _Atomic uint32_t state;
     _Atomic uintptr_t start, end, eh_frame_hdr;

@@ -101,7 +101,7 @@ static void add_ending(FILE *note, const struct hs_recording *recording, const s
 {
     uint64_t dropped = 0;
     for (int i = 0; i < HS_DROP_COUNT; i++)
-        dropped += i == HS_DROP_CHILDREN || i == HS_DROP_MODULES ? 0 : summary->dropped[i];
+        dropped += i == HS_DROP_CHILDREN || i == HS_DROP_MODULES || i == HS_DROP_FILES ? 0 : summary->dropped[i];
     if (summary->state == HS_STATE_STOPPED)
         fputs("; recording ended early", note);
     else if (dropped)

@@ -36,7 +36,10 @@ const struct hs_variable hs_variables[] = {
          "the path of the trace; %p is the process id, %e the program's name, %t the time in seconds, %n a counter, %% "
          "a percent sign; fd:N is an open descriptor; empty means no file; default memory-profiling_%e_%t_%p.dat"),
     TEXT("INCLUDE_FILE", "FILE", "put this file into the trace, or all files that match a pattern with * at its end"),
-    SWITCH("WRITE_BINARIES_TO_OUTPUT", "put the program and its libraries into the trace"),
+    SWITCH(
+        "WRITE_BINARIES_TO_OUTPUT",
+        "put the program and its libraries into the trace, except files of more than 64 MiB and what exceeds 256 KiB "
+        "of paths (about 4000 files); the report counts those"),
     NUMBER("CHOWN_OUTPUT_TO", "UID", "give the trace to this user"),
     SWITCH("DISABLE_BY_DEFAULT", "record nothing until a signal or the program starts it"),
     SWITCH("REGISTER_SIGUSR1",

@@ -68,6 +68,8 @@ static const struct drop_meaning {
                             "(--output)."},
       [HS_DROP_MODULES] = {"missing in the recording", "Stacks through this code lack names.",
                            "Record again with more memory for modules (HEAPSONDE_MEMORY)."},
+      [HS_DROP_FILES] = {"missing in the recording", "Functions in them lack names where these files are not at hand.",
+                         "Keep copies of these files, and name their folder with --sysroot."},
 };
 
 static struct drop_meaning meaning_of(unsigned reason)

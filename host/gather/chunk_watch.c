@@ -29,7 +29,7 @@ static void take_live_part(struct hs_chunk_watch *watch)
     watch->state = live_word(watch, offsetof(struct hs_live, state));
     watch->dropped = 0;
     for (unsigned i = 0; i < HS_DROP_COUNT; i++)
-        watch->dropped += i == HS_DROP_META || i == HS_DROP_CHILDREN || i == HS_DROP_MODULES
+        watch->dropped += i == HS_DROP_META || i == HS_DROP_CHILDREN || i == HS_DROP_MODULES || i == HS_DROP_FILES
                               ? 0
                               : live_word(watch, offsetof(struct hs_live, dropped) + 8 * i);
     watch->in_payload = false;

@@ -83,6 +83,7 @@ static const struct {
     [HS_DROP_NO_ROOM] = {"no_room", "a thread's stack had no room for the unwinder: counted, but without their stacks"},
     [HS_DROP_CHILDREN] = {"children", "child processes that could not create a trace"},
     [HS_DROP_MODULES] = {"modules", "no room for more modules: functions there have no names"},
+    [HS_DROP_FILES] = {"files", "too large or too many to be embedded in the trace"},
     [HS_DROP_STACK_TABLE] = {"stack_table", "the stack table was full: counted, but without their stacks"},
 };
 
@@ -106,6 +107,8 @@ const char *hs_drop_unit(unsigned reason)
         return "processes";
     case HS_DROP_MODULES:
         return "pieces of code";
+    case HS_DROP_FILES:
+        return "files";
     default:
         return "events";
     }

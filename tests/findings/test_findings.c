@@ -174,6 +174,7 @@ START_TEST(advice_is_that_of_the_reason)
         {HS_DROP_NO_ROOM, "9 events are incomplete", "sigaltstack(2)"},
         {HS_DROP_CHILDREN, "9 processes are missing", "absolute path"},
         {HS_DROP_MODULES, "9 pieces of code are missing", "HEAPSONDE_MEMORY"},
+        {HS_DROP_FILES, "9 files are missing", "--sysroot"},
     };
     set_up();
     plant(PLANT_NOTHING);

@@ -43,9 +43,10 @@ bool hs_journal__node(uint32_t id, uint32_t parent, uintptr_t pc)
     return true;
 }
 
-bool hs_journal__module(uint64_t start, uint64_t end, uint64_t bias, const void *build_id, size_t build_id_length,
-                        const char *path)
+bool hs_journal__module(uint64_t time, uint64_t start, uint64_t end, uint64_t bias, const void *build_id,
+                        size_t build_id_length, const char *path)
 {
+    (void)time;
     (void)start, (void)end, (void)bias, (void)build_id, (void)build_id_length, (void)path;
     modules_seen++;
     return true;
