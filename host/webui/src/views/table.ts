@@ -6,6 +6,7 @@ import type { Cost, ListRow } from "../data/types";
 import { OF_TREES, type Route } from "../state/route";
 import { command, optionsOf, quoted } from "../text/shell";
 import { BlocksView } from "./blocks";
+import { ConsoleView } from "./console";
 import { DiffView } from "./diff";
 import { ExportView } from "./export";
 import { FlameView } from "./flame";
@@ -31,6 +32,7 @@ export interface View {
   about: string | ((route: Route) => string); // what is seen, and what a click does
   component: ComponentType<ViewProps>;
   blocks?: boolean; // of single blocks, which sums per stack do not have
+  server?: boolean; // needs a server: a report in one file does not have it
   report?: (cost: Cost) => string; // the options of `heapsonde report` for the same data
 }
 
@@ -54,7 +56,8 @@ export const VIEWS: View[] = [
   { name: "maps", letter: "m", title: "Mappings", group: "Where", about: "Where memory is: how full the heap is, and the mappings of the process. Play shows how they change. Click a mapping to see its parts.", component: MapsView, blocks: true },
   { name: "statics", letter: "a", title: "Statics", group: "Where", about: "Memory that initialisers of global objects allocated and that is still live, by the line of the object.", component: StaticsView, blocks: true },
   { name: "recording", letter: "r", title: "Recording", group: "Also", about: "How complete the recording is, and which files or options would show more.", component: RecordingView, report: () => "--modules" },
-  { name: "export", letter: "x", title: "Export", group: "Also", about: "Files for other programs, of what matches the filter. Formats with one number per stack contain the cost that is selected below.", component: ExportView },
+  { name: "export", letter: "x", title: "Export", group: "Also", about: "Files for other programs, of what matches the filter. Formats with one number per stack contain the cost that is selected below.", component: ExportView, server: true },
+  { name: "console", letter: "j", title: "Console", group: "Also", about: "JavaScript that asks questions about this trace. It runs in a frame that reaches nothing else.", component: ConsoleView, server: true },
 ];
 
 // The command for the same data as text: a report where there is one, else the view's question; undefined: none, or the
