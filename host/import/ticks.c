@@ -13,8 +13,7 @@ static struct hs_filter without_instant(const struct hs_filter *filter)
 bool hs_ticks__are_asked(const struct hs_store *store, const struct hs_filter *filter)
 {
     const struct hs_filter rest = without_instant(filter);
-    return hs_store__summary(store)->is_aggregate && filter->alive_count == 1 &&
-           hs_filter__asks_only_stacks(&rest);
+    return hs_store__summary(store)->is_aggregate && filter->alive_count == 1 && hs_filter__asks_only_stacks(&rest);
 }
 
 // The trace may have got more stacks since the store was made, whose numbers mean nothing there.

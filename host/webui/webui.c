@@ -33,11 +33,12 @@ static void serve(void *context, const struct hs_http_request *request, struct h
 {
     const struct hs_webui_file *file = request->page->detail;
     (void)context;
-    *answer = (struct hs_http_answer){.status = 200,
-                                      .type = file->type,
-                                      .policy = is_console(file) ? console_policy : policy,
-                                      // The names of the others change with what is in them.
-                                      .cache = is_shell(file) || is_console(file) ? "no-cache" : "public, max-age=31536000, immutable"};
+    *answer = (struct hs_http_answer){
+        .status = 200,
+        .type = file->type,
+        .policy = is_console(file) ? console_policy : policy,
+        // The names of the others change with what is in them.
+        .cache = is_shell(file) || is_console(file) ? "no-cache" : "public, max-age=31536000, immutable"};
     snprintf(answer->etag, sizeof(answer->etag), "\"%s\"", file->etag);
     if (hs_http_request__knows(request, answer->etag)) {
         answer->status = 304;

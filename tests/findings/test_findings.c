@@ -357,17 +357,20 @@ START_TEST(small_ones_are_counted_only)
         uint64_t bytes, whole;
         bool small;
     } cases[] = {
-        {65535, 100000, true},     {65536, 100000, false},    {99999, 10000000, true}, {100000, 10000000, false},
-        {100000000, 10000, false}, {65535, 6553500, true},    {0, 1, true},
+        {65535, 100000, true},
+        {65536, 100000, false},
+        {99999, 10000000, true},
+        {100000, 10000000, false},
+        {100000000, 10000, false},
+        {65535, 6553500, true},
+        {0, 1, true},
         {1, 0, false}, // not a part of anything
     };
     struct hs_error error = {.message = ""};
     struct hs_findings findings = {0};
     const struct hs_findings_question question = {.suppressions = NULL};
-    struct hs_findings_scene scene = {.question = &question,
-                                      .findings = &findings,
-                                      .error = &error,
-                                      .kind = hs_finding_kind__find("never_freed")};
+    struct hs_findings_scene scene = {
+        .question = &question, .findings = &findings, .error = &error, .kind = hs_finding_kind__find("never_freed")};
     uint64_t listed = 0, small = 0, small_bytes = 0;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct hs_finding finding = {.text = strdup("text"),
