@@ -6,6 +6,7 @@
 #include "host/dump/compare.h"
 #include "host/dump/write.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ struct diff_command_side {
     bool is_opened;
     bool is_trace;
     const char *path;
+    char *chosen;            // the dump of a folder
     const char *option, *at; // the option that says when, and what it says; NULL: at the end
     char *title;             // what the dump is called; NULL: by its path
 };
@@ -95,7 +97,25 @@ static int open_dump(struct diff_command_side *side, const struct hs_arguments *
     return hs_dump__keep(side->dump, &side->opened.view, &choice) ? out_of_memory(arguments) : HS_EXIT_OK;
 }
 
-// With one operand, both sides are this trace.
+// An instant of a folder of dumps is one of them.
+static int choose_dump(struct diff_command_side *side, const struct hs_arguments *arguments)
+{
+    struct hs_error error = {.message = ""};
+    const int failed = hs_dump_of_folder(side->path, side->at, &side->chosen, &error);
+    if (failed == -EINVAL) {
+        hs_complain(arguments->command, "--%s %s: %s", side->option, side->at, error.message);
+        return HS_EXIT_USAGE;
+    }
+    if (failed) {
+        hs_complain(arguments->command, "%s", error.message);
+        return HS_EXIT_FAILURE;
+    }
+    side->path = side->chosen;
+    side->at = NULL;
+    return HS_EXIT_OK;
+}
+
+// With one operand, both sides are this trace, or of this folder of dumps.
 static int open_side(struct diff_command_side *side, const struct hs_arguments *arguments, int which)
 {
     struct hs_arguments one = *arguments;
@@ -104,13 +124,18 @@ static int open_side(struct diff_command_side *side, const struct hs_arguments *
     side->path = one.operands[0];
     side->option = which ? "at" : "base-at";
     side->at = hs_arguments__text(arguments, side->option, NULL);
+    int status = hs_is_folder_of_dumps(side->path) ? choose_dump(side, arguments) : HS_EXIT_OK;
+    if (status)
+        return status;
+    if (side->chosen)
+        one.operands = &side->chosen;
     const bool is_trace = hs_is_trace(side->path);
     if (!is_trace && side->at) {
         hs_complain(arguments->command, "--%s: %s is a heap dump, which shows one instant only", side->option,
                     side->path);
         return HS_EXIT_USAGE;
     }
-    int status = take_instant(&one.filter, side, arguments);
+    status = take_instant(&one.filter, side, arguments);
     if (status)
         return status;
     status = is_trace ? open_trace(side, &one) : open_dump(side, &one);
@@ -127,6 +152,7 @@ static void close_side(struct diff_command_side *side)
     if (side->is_opened)
         hs_opened__close(&side->opened);
     free(side->title);
+    free(side->chosen);
 }
 
 // Compares what is in use, unless only allocated totals are known.

@@ -4,6 +4,7 @@
 #include "host/cli/subject.h"
 #include "host/cli/values.h"
 #include "host/convert/convert.h"
+#include "host/dump/series.h"
 
 #include "format/trace_format.h"
 
@@ -36,6 +37,52 @@ int hs_open_dump(struct hs_dump **dump, const struct hs_arguments *arguments, co
         return 0;
     hs_complain(arguments->command, "%s", error.message);
     return HS_EXIT_FAILURE;
+}
+
+// ---- series --------------------------------------------------------------------------------------------------------
+
+bool hs_is_folder_of_dumps(const char *path)
+{
+    struct stat status;
+    return !stat(path, &status) && S_ISDIR(status.st_mode) && hs_dump_series__recognise(path);
+}
+
+static int read_instant(const struct hs_dump_series *series, const char *at, uint64_t *time, struct hs_error *error)
+{
+    struct hs_filter_parameters parameters;
+    struct hs_resolved_filter resolved;
+    const struct hs_subject *subject = &series->view.subject;
+    struct hs_filter_scope *scope = hs_filter_scope__create(subject->store, subject->symbols, NULL);
+    hs_filter_parameters__init(&parameters, HS_TIME_UNIT_START);
+    int result = scope ? 0 : hs_error__set(error, ENOMEM, "out of memory");
+    if (!result && hs_filter_parameters__take(&parameters, "alive_at", at, error) != HS_PARAMETER_TAKEN)
+        result = -EINVAL;
+    if (!result)
+        result = hs_filter_parameters__resolve(&parameters, scope, NULL, &resolved, error);
+    if (!result) {
+        *time = resolved.filter.alive_at[0];
+        hs_resolved_filter__free(&resolved);
+    }
+    hs_filter_parameters__free(&parameters);
+    hs_filter_scope__destroy(scope);
+    return result;
+}
+
+int hs_dump_of_folder(const char *folder, const char *at, char **path, struct hs_error *error)
+{
+    const struct hs_symbols_options options = {0};
+    struct hs_dump_series series;
+    int result = hs_dump_series__open(&series, folder, &options, NULL, error);
+    if (result)
+        return result;
+    uint64_t time = UINT64_MAX;
+    if (at && !strcmp(at, "peak"))
+        time = hs_store__summary(series.view.subject.store)->peak_time;
+    else if (at)
+        result = read_instant(&series, at, &time, error);
+    *path = result ? NULL : strdup(hs_dump_series__path_at(&series, time));
+    hs_dump_series__close(&series);
+    return result || *path ? result : hs_error__set(error, ENOMEM, "%s: out of memory", folder);
 }
 
 // ---- restrictions --------------------------------------------------------------------------------------------------

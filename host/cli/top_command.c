@@ -40,6 +40,7 @@ struct top {
     bool types, paused, ends; // types: into the filter
     size_t first;             // row that is shown
     uint64_t every_ns, next_ns;
+    uint64_t used_ns; // of the processor, up to the last refresh
     char program[128], state[16], device[64];
     uint64_t peak_bytes;
     struct hs_error error; // of the last question; empty: there was an answer
@@ -109,6 +110,25 @@ static int ask_rows(struct top *top, uint64_t time_ns)
     return result;
 }
 
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+static void plan_refresh(struct top *top)
+{
+    const uint64_t used = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    top->next_ns = now_ns() + hs_top_pause(top->every_ns, used - top->used_ns);
+    top->used_ns = used;
+}
+
 static int refresh_rows(struct top *top)
 {
     uint64_t time_ns = 0;
@@ -118,13 +138,6 @@ static int refresh_rows(struct top *top)
     if (rests)
         hs_top_model__rest(&top->model);
     return result || rests ? result : ask_rows(top, time_ns);
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 // ---- drawing --------------------------------------------------------------------------------------------------------
@@ -347,7 +360,7 @@ static void run_screen(struct top *top)
             refresh_rows(top);
             if (!*top->device)
                 note_device(top);
-            top->next_ns = now_ns() + top->every_ns;
+            plan_refresh(top);
         }
         draw(top);
         take_key(top);
@@ -407,7 +420,7 @@ static int watch(const struct hs_arguments *arguments, const struct hs_symbols_o
     if (!result)
         result = refresh_rows(&top);
     note_device(&top);
-    top.next_ns = now_ns() + top.every_ns;
+    plan_refresh(&top);
     if (result)
         hs_complain(arguments->command, "%s", top.error.message);
     const int status = result ? HS_EXIT_FAILURE : show(&top);

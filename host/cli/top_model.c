@@ -254,3 +254,11 @@ int hs_top_model__list(struct hs_top_model *model, enum hs_top_sort sort, const 
     *count = model->shown_count;
     return 0;
 }
+
+uint64_t hs_top_pause(uint64_t every, uint64_t used)
+{
+    enum { SHARE = 50 };
+    static const uint64_t longest = 5000000000u;
+    const uint64_t wanted = used < longest / SHARE ? used * SHARE : longest;
+    return wanted > every ? wanted : every;
+}

@@ -50,4 +50,8 @@ int hs_top_model__list(struct hs_top_model *model, enum hs_top_sort sort, const 
 
 int64_t hs_top_row__grew(const struct hs_top_row *row);
 
+// How long to wait for the next refresh, all in ns, if this one `used` the processor for that long: at least `every`. A
+// refresh that would take more than 2 % of a processor waits longer, up to 5 seconds.
+uint64_t hs_top_pause(uint64_t every, uint64_t used);
+
 #endif

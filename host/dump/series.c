@@ -163,120 +163,94 @@ static void sort_by_time(struct hs_dump_series *series)
 
 struct series_sums {
     struct hs_dump_series *series;
-    struct hs_dump_estimate *whole; // by dump
-    size_t largest;                 // dump
+    struct hs_live_total *whole; // by dump: the sum of its stacks, which are rounded
+    size_t largest;              // dump
     struct hs_culled *culled;
     struct hs_timeline_point *points;
 };
 
-static uint64_t whole_number(double value)
+static struct hs_live_total live_of(const struct hs_total *total)
 {
-    return value < 0x1p62 ? (uint64_t)llround(value) : (uint64_t)1 << 62;
+    return (struct hs_live_total){total->live_bytes, total->live_usable, total->live_count};
 }
 
-static struct hs_live_total total_of(double bytes, double blocks)
+static int add_up_dump(struct series_sums *sums, const struct hs_dump_view *view, unsigned which)
 {
-    return (struct hs_live_total){whole_number(bytes), whole_number(bytes), whole_number(blocks)};
-}
-
-static bool has_all(const struct hs_dump_series *series)
-{
-    return series->dump[series->count - 1]->has_all;
-}
-
-static void add_up_dumps(struct series_sums *sums)
-{
-    for (size_t i = 0; i < sums->series->count; i++) {
-        sums->whole[i] = hs_dump__sum(sums->series->dump[i]);
-        if (sums->whole[i].live_bytes > sums->whole[sums->largest].live_bytes)
-            sums->largest = i;
+    struct hs_totals totals = {0};
+    struct hs_live_total *whole = &sums->whole[which];
+    const int failed = hs_dump_view__totals(view, which, NULL, &totals);
+    for (size_t i = 0; i < totals.count; i++) {
+        whole->bytes += totals.total[i].live_bytes;
+        whole->usable += totals.total[i].live_usable;
+        whole->count += totals.total[i].live_count;
     }
+    hs_totals__free(&totals);
+    if (!failed && whole->bytes > sums->whole[sums->largest].bytes)
+        sums->largest = which;
+    return failed;
 }
 
-static void add_to_stacks(const struct hs_dump_view *view, size_t which, double *bytes, double *blocks, bool all)
+// What was allocated is at least what was in use. Some formats have no numbers of blocks; a stack with bytes has at
+// least one.
+static void complete(struct hs_culled *culled, uint32_t stack, uint64_t end)
 {
-    const struct hs_dump *dump = view->dumps[which];
-    for (size_t i = 0; i < dump->context_count; i++) {
-        const struct hs_dump_estimate estimate = hs_dump__estimate(dump, &dump->context[i].counts);
-        const uint32_t node = view->nodes[which][i];
-        bytes[node] += all ? estimate.all_bytes : estimate.live_bytes;
-        blocks[node] += all ? estimate.all_blocks : estimate.live_blocks;
+    const struct hs_live_total live = culled->live, peak = culled->peak;
+    culled->stack = stack;
+    culled->kind = HS_CULLED_SUMS;
+    culled->domain = HS_DOMAIN_HEAP;
+    culled->last_time = end;
+    culled->size = culled->size > live.bytes ? culled->size : live.bytes;
+    culled->size = culled->size > peak.bytes ? culled->size : peak.bytes;
+    culled->usable = culled->size;
+    culled->count = culled->count > live.count ? culled->count : live.count;
+    culled->count = culled->count > peak.count ? culled->count : peak.count;
+    culled->count = culled->count ? culled->count : culled->size > 0;
+}
+
+// By stack; zeros where nothing is known.
+static int take_dumps(struct series_sums *sums, const struct hs_dump_view *view)
+{
+    struct hs_totals last = {0}, largest = {0};
+    int failed = hs_dump_view__totals(view, (unsigned)sums->series->count - 1, NULL, &last);
+    if (!failed)
+        failed = hs_dump_view__totals(view, (unsigned)sums->largest, NULL, &largest);
+    for (size_t i = 0; !failed && i < last.count; i++) {
+        struct hs_culled *culled = &sums->culled[last.total[i].stack];
+        culled->live = live_of(&last.total[i]);
+        culled->size = last.total[i].allocated_bytes;
+        culled->count = last.total[i].allocated_count;
     }
-}
-
-// What was allocated is at least what was in use.
-static struct hs_culled sums_of(uint32_t stack, const double *const *of, uint64_t end)
-{
-    const struct hs_live_total live = total_of(of[0][stack], of[1][stack]);
-    const struct hs_live_total peak = total_of(of[2][stack], of[3][stack]);
-    struct hs_live_total all = total_of(of[4][stack], of[5][stack]);
-    all.bytes = all.bytes > live.bytes ? all.bytes : live.bytes;
-    all.bytes = all.bytes > peak.bytes ? all.bytes : peak.bytes;
-    all.count = all.count > live.count ? all.count : live.count;
-    all.count = all.count > peak.count ? all.count : peak.count;
-    return (struct hs_culled){.stack = stack,
-                              .kind = HS_CULLED_SUMS,
-                              .domain = HS_DOMAIN_HEAP,
-                              // Some formats have no numbers of blocks; a stack with bytes has at least one.
-                              .count = all.count ? all.count : all.bytes > 0,
-                              .size = all.bytes,
-                              .usable = all.bytes,
-                              .live = live,
-                              .peak = peak,
-                              .last_time = end};
-}
-
-// Every sum of a tick is the same one: that of its stacks, which are rounded.
-static void set_whole(struct series_sums *sums, size_t count)
-{
-    struct hs_live_total live = {0}, peak = {0};
-    for (size_t i = 0; i < count; i++) {
-        live.bytes += sums->culled[i].live.bytes;
-        live.count += sums->culled[i].live.count;
-        peak.bytes += sums->culled[i].peak.bytes;
-        peak.count += sums->culled[i].peak.count;
-    }
-    sums->whole[sums->largest] = (struct hs_dump_estimate){(double)peak.count, (double)peak.bytes, 0, 0};
-    sums->whole[sums->series->count - 1] = (struct hs_dump_estimate){(double)live.count, (double)live.bytes, 0, 0};
+    for (size_t i = 0; !failed && i < largest.count; i++)
+        sums->culled[largest.total[i].stack].peak = live_of(&largest.total[i]);
+    hs_totals__free(&last);
+    hs_totals__free(&largest);
+    return failed;
 }
 
 static int make_culled(struct series_sums *sums, const struct hs_dump_view *view, struct hs_store_tables *tables)
 {
-    const size_t nodes = tables->node_count, last = sums->series->count - 1;
-    const uint64_t end = sums->series->time[last] - sums->series->time[0];
-    double *memory = calloc(6 * nodes, sizeof(*memory));
-    double *of[6];
-    sums->culled = calloc(nodes, sizeof(*sums->culled));
-    if (!memory || !sums->culled) {
-        free(memory);
+    const struct hs_dump_series *series = sums->series;
+    sums->culled = calloc(tables->node_count, sizeof(*sums->culled));
+    if (!sums->culled || take_dumps(sums, view))
         return -ENOMEM;
-    }
-    for (size_t i = 0; i < 6; i++)
-        of[i] = memory + i * nodes;
-    add_to_stacks(view, last, of[0], of[1], false);
-    add_to_stacks(view, sums->largest, of[2], of[3], false);
-    if (has_all(sums->series))
-        add_to_stacks(view, last, of[4], of[5], true);
-    for (uint32_t stack = 0; stack < nodes; stack++) {
-        const struct hs_culled one = sums_of(stack, (const double *const *)of, end);
+    for (uint32_t stack = 0; stack < tables->node_count; stack++) {
+        struct hs_culled one = sums->culled[stack];
+        complete(&one, stack, series->time[series->count - 1] - series->time[0]);
         if (one.count)
             sums->culled[tables->culled_count++] = one;
     }
-    free(memory);
     tables->culled = sums->culled;
-    set_whole(sums, tables->culled_count);
     return 0;
 }
 
 // ---- the timeline ---------------------------------------------------------------------------------------------------
 
-static struct hs_timeline_point point_of(const struct hs_dump_estimate *whole)
+static struct hs_timeline_point point_of(const struct hs_live_total *whole)
 {
-    const uint64_t bytes = whole_number(whole->live_bytes), count = whole_number(whole->live_blocks);
-    return (struct hs_timeline_point){bytes, count, bytes, count, 0, 0, 0, 0};
+    return (struct hs_timeline_point){whole->bytes, whole->count, whole->bytes, whole->count, 0, 0, 0, 0};
 }
 
-static void add_tick(struct hs_timeline_point *point, const struct hs_dump_estimate *whole)
+static void add_tick(struct hs_timeline_point *point, const struct hs_live_total *whole)
 {
     const struct hs_timeline_point tick = point_of(whole);
     point->live_bytes_end = tick.live_bytes_end;
@@ -318,7 +292,6 @@ static void fill_summary(const struct series_sums *sums, struct hs_store_tables 
     const struct hs_dump_series *series = sums->series;
     const size_t last = series->count - 1;
     struct hs_summary *summary = &tables->summary;
-    const struct hs_dump_estimate *end = &sums->whole[last], *largest = &sums->whole[sums->largest];
     const char *pid = hs_dump__fact(series->dump[last], "pid");
     summary->pid = pid ? (uint32_t)strtoul(pid, NULL, 10) : 0;
     snprintf(summary->trace_id, sizeof(summary->trace_id), "%s", series->id);
@@ -327,8 +300,8 @@ static void fill_summary(const struct series_sums *sums, struct hs_store_tables 
     summary->end_time = summary->aggregate_until = series->time[last] - series->time[0];
     summary->is_aggregate = true;
     summary->aggregate_ticks = series->count;
-    summary->live = total_of(end->live_bytes, end->live_blocks);
-    summary->peak = total_of(largest->live_bytes, largest->live_blocks);
+    summary->live = sums->whole[last];
+    summary->peak = sums->whole[sums->largest];
     summary->peak_time = series->time[sums->largest] - series->time[0];
     for (size_t i = 0; i < tables->culled_count; i++) {
         summary->allocations += tables->culled[i].count;
@@ -366,10 +339,11 @@ static int make_sums(void *context, const struct hs_dump_view *view, struct hs_s
     struct series_sums *sums = context;
     struct hs_dump_series *series = sums->series;
     sums->whole = calloc(series->count, sizeof(*sums->whole));
-    if (!sums->whole)
-        return -ENOMEM;
-    add_up_dumps(sums);
-    int result = make_culled(sums, view, tables);
+    int result = sums->whole ? 0 : -ENOMEM;
+    for (unsigned which = 0; !result && which < series->count; which++)
+        result = add_up_dump(sums, view, which);
+    if (!result)
+        result = make_culled(sums, view, tables);
     if (!result)
         result = make_timeline(sums, tables);
     if (result)
@@ -495,4 +469,51 @@ void hs_dump_series__close(struct hs_dump_series *series)
     free(series->dump);
     free(series->time);
     *series = (struct hs_dump_series){0};
+}
+
+// ---- one instant ----------------------------------------------------------------------------------------------------
+
+static size_t dump_at(const struct hs_dump_series *series, uint64_t time)
+{
+    size_t at = 0;
+    while (at + 1 < series->count && series->time[at + 1] - series->time[0] <= time)
+        at++;
+    return at;
+}
+
+const char *hs_dump_series__path_at(const struct hs_dump_series *series, uint64_t time)
+{
+    return series->dump[dump_at(series, time)]->name;
+}
+
+static void take_instant(struct hs_total *total, bool lacks_live)
+{
+    if (lacks_live) {
+        total->live_bytes = total->allocated_bytes;
+        total->live_usable = total->allocated_usable;
+        total->live_count = total->allocated_count;
+    }
+    hs_total__take_live(total);
+}
+
+int hs_dump_series__totals_at(const struct hs_dump_series *series, uint64_t time, const struct hs_set *stacks,
+                              struct hs_totals *totals)
+{
+    const size_t which = dump_at(series, time);
+    const struct hs_dump_choice choice = {.stacks = stacks};
+    size_t kept = 0;
+    *totals = (struct hs_totals){0};
+    if (hs_dump_view__totals(&series->view, (unsigned)which, &choice, totals))
+        return -ENOMEM;
+    totals->sum = (struct hs_total){.lifetime_min = UINT64_MAX};
+    for (size_t i = 0; i < totals->count; i++) {
+        struct hs_total *total = &totals->total[i];
+        take_instant(total, series->dump[which]->lacks_live);
+        if (!total->live_bytes && !total->live_count)
+            continue;
+        totals->total[kept++] = *total;
+        hs_total__add(&totals->sum, total);
+    }
+    totals->count = kept;
+    return 0;
 }

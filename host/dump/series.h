@@ -29,6 +29,13 @@ int hs_dump_series__open(struct hs_dump_series *series, const char *path, const 
                          const int *cancel, struct hs_error *error);
 void hs_dump_series__close(struct hs_dump_series *series);
 
+// The file of the last dump up to this time, which is in ns after the first dump.
+const char *hs_dump_series__path_at(const struct hs_dump_series *series, uint64_t time);
+// What that dump has in use, or has allocated if it does not know what is in use, by stack: as the allocated, the peak
+// and the live numbers. `stacks`: only these; NULL: all. 0 or -ENOMEM.
+int hs_dump_series__totals_at(const struct hs_dump_series *series, uint64_t time, const struct hs_set *stacks,
+                              struct hs_totals *totals);
+
 // -EINVAL: its sums are more than any process has, and could overflow with others.
 int hs_dump_series__check_size(const struct hs_dump *dump, struct hs_error *error);
 

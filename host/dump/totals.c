@@ -13,21 +13,27 @@ struct totals_sums {
 };
 
 struct totals_adding {
+    const struct hs_dump_view *view;
+    unsigned dump[2], dumps; // of the view
     struct totals_sums *sums;
     size_t count;
     uint32_t *place; // by node, + 1
     struct hs_dump_estimate whole[2];
 };
 
-static int start(struct totals_adding *adding, const struct hs_dump_view *view)
+static const struct hs_dump *dump_of(const struct totals_adding *adding, unsigned which)
 {
-    size_t nodes = 0;
+    return adding->view->dumps[adding->dump[which]];
+}
+
+// `view`, `dump` and `dumps` are set.
+static int start(struct totals_adding *adding)
+{
     size_t contexts = 0;
-    hs_store__nodes(view->store, &nodes);
-    for (unsigned which = 0; which < view->dump_count; which++)
-        contexts += view->dumps[which]->context_count;
-    *adding = (struct totals_adding){.sums = calloc(contexts + 1, sizeof(struct totals_sums)),
-                                     .place = calloc(nodes + 1, sizeof(uint32_t))};
+    for (unsigned which = 0; which < adding->dumps; which++)
+        contexts += dump_of(adding, which)->context_count;
+    adding->sums = calloc(contexts + 1, sizeof(struct totals_sums));
+    adding->place = calloc(adding->view->node_count + 1, sizeof(uint32_t));
     return adding->sums && adding->place ? 0 : -ENOMEM;
 }
 
@@ -37,11 +43,11 @@ static void finish(struct totals_adding *adding)
     free(adding->place);
 }
 
-static void add_counts(struct totals_adding *adding, const struct hs_dump_view *view, unsigned which, size_t context,
+static void add_counts(struct totals_adding *adding, unsigned which, size_t context,
                        const struct hs_dump_counts *counts)
 {
-    uint32_t node = view->nodes[which][context];
-    struct hs_dump_estimate estimate = hs_dump__estimate(view->dumps[which], counts);
+    uint32_t node = adding->view->nodes[adding->dump[which]][context];
+    struct hs_dump_estimate estimate = hs_dump__estimate(dump_of(adding, which), counts);
     if (!adding->place[node]) {
         adding->sums[adding->count].stack = node;
         adding->place[node] = (uint32_t)++adding->count;
@@ -111,13 +117,12 @@ static int compare_stacks(const void *left, const void *right)
     return a->stack < b->stack ? -1 : a->stack > b->stack;
 }
 
-static int make_totals(struct hs_dump_view *view, const struct totals_adding *adding, bool compared)
+static int make_totals(const struct totals_adding *adding, struct hs_totals *totals)
 {
-    const struct hs_dump *first = view->dumps[0];
-    const struct hs_dump *last = view->dumps[view->dump_count - 1];
+    const struct hs_dump *first = dump_of(adding, 0);
+    const struct hs_dump *last = dump_of(adding, adding->dumps - 1);
+    const bool compared = adding->dumps > 1;
     uint64_t rounding = first->sampling == last->sampling ? 0 : 1;
-    struct hs_totals *totals = &view->subject.totals;
-    hs_totals__free(totals);
     *totals = (struct hs_totals){.total = calloc(adding->count + 1, sizeof(struct hs_total))};
     if (!totals->total)
         return -ENOMEM;
@@ -135,46 +140,52 @@ static int make_totals(struct hs_dump_view *view, const struct totals_adding *ad
     return 0;
 }
 
-static void add_dump(struct totals_adding *adding, const struct hs_dump_view *view, unsigned which,
-                     const struct hs_dump_choice *choice)
+static void add_dump(struct totals_adding *adding, unsigned which, const struct hs_dump_choice *choice)
 {
-    const struct hs_dump *dump = view->dumps[which];
+    const struct hs_dump *dump = dump_of(adding, which);
+    const uint32_t *nodes = adding->view->nodes[adding->dump[which]];
     const struct hs_set *stacks = choice ? choice->stacks : NULL;
     bool by_thread = choice && choice->threads;
     for (size_t i = 0; !by_thread && i < dump->context_count; i++) {
-        if (!stacks || hs_set__has(stacks, view->nodes[which][i]))
-            add_counts(adding, view, which, i, &dump->context[i].counts);
+        if (!stacks || hs_set__has(stacks, nodes[i]))
+            add_counts(adding, which, i, &dump->context[i].counts);
     }
     for (size_t i = 0; by_thread && i < dump->share_count; i++) {
         const struct hs_dump_share *share = &dump->share[i];
-        if (choice->threads[share->thread] && (!stacks || hs_set__has(stacks, view->nodes[which][share->context])))
-            add_counts(adding, view, which, share->context, &share->counts);
+        if (choice->threads[share->thread] && (!stacks || hs_set__has(stacks, nodes[share->context])))
+            add_counts(adding, which, share->context, &share->counts);
     }
+}
+
+static int add_up(struct totals_adding *adding, const struct hs_dump_choice *choice, struct hs_totals *totals)
+{
+    int result = start(adding);
+    for (unsigned which = 0; !result && which < adding->dumps; which++)
+        add_dump(adding, which, choice);
+    if (!result)
+        result = make_totals(adding, totals);
+    finish(adding);
+    return result;
+}
+
+int hs_dump_view__totals(const struct hs_dump_view *view, unsigned which, const struct hs_dump_choice *choice,
+                         struct hs_totals *totals)
+{
+    struct totals_adding adding = {.view = view, .dump = {which}, .dumps = 1};
+    return add_up(&adding, choice, totals);
 }
 
 int hs_dump_view__add_up(struct hs_dump_view *view, const struct hs_dump_choice *choice)
 {
-    struct totals_adding adding;
-    int result = start(&adding, view);
-    if (!result) {
-        add_dump(&adding, view, 0, choice);
-        result = make_totals(view, &adding, false);
-    }
-    finish(&adding);
-    return result;
+    hs_totals__free(&view->subject.totals);
+    return hs_dump_view__totals(view, 0, choice, &view->subject.totals);
 }
 
 int hs_dump_view__compare(struct hs_dump_view *view)
 {
-    struct totals_adding adding;
-    int result = start(&adding, view);
-    if (!result) {
-        add_dump(&adding, view, 0, NULL);
-        add_dump(&adding, view, 1, NULL);
-        result = make_totals(view, &adding, true);
-    }
-    finish(&adding);
-    return result;
+    struct totals_adding adding = {.view = view, .dump = {0, 1}, .dumps = 2};
+    hs_totals__free(&view->subject.totals);
+    return add_up(&adding, NULL, &view->subject.totals);
 }
 
 int hs_dump_view__by_thread(const struct hs_dump_view *view, const struct hs_dump_choice *choice,

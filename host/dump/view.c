@@ -230,6 +230,7 @@ static int make_store(struct hs_dump_view *view, const struct tree *tree, const 
                                      .module_count = modules->count,
                                      .executable = *dump->executable ? dump->executable : NULL,
                                      .command = hs_dump__fact(dump, "command")};
+    view->node_count = tree->count;
     tables.summary.machine = machine.machine;
     tables.summary.pointer_size = machine.pointer_size;
     tables.summary.byte_order = machine.byte_order;

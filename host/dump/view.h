@@ -16,6 +16,7 @@ struct hs_dump_view {
     bool by_name; // some dumps have names without addresses: frames are compared by the functions' names alone
     // private
     struct hs_store *store;
+    size_t node_count; // of its stacks
     struct hs_strings *strings;
     uint32_t **nodes;                 // by dump and context
     uint64_t **codes;                 // by dump and location: its address in the store
@@ -39,7 +40,10 @@ struct hs_dump_choice {
     const struct hs_set *stacks; // NULL: all
 };
 
-// Fills the subject's totals from the first dump.
+// The estimated sums of one of the dumps: allocated_* and live_*. Returns 0 or -ENOMEM.
+int hs_dump_view__totals(const struct hs_dump_view *view, unsigned which, const struct hs_dump_choice *choice,
+                         struct hs_totals *totals);
+// Fills the subject's totals with those of the first dump.
 int hs_dump_view__add_up(struct hs_dump_view *view, const struct hs_dump_choice *choice);
 
 // The estimated sums of each thread of the dump. Returns 0 or -ENOMEM.

@@ -13,16 +13,7 @@ static struct hs_filter without_instant(const struct hs_filter *filter)
 bool hs_ticks__are_asked(const struct hs_store *store, const struct hs_filter *filter)
 {
     const struct hs_filter rest = without_instant(filter);
-    return hs_store__summary(store)->is_aggregate && !hs_store__info(store, "dumps") && filter->alive_count == 1 &&
-           hs_filter__asks_only_stacks(&rest);
-}
-
-static void take_live(struct hs_total *total)
-{
-    total->allocated_bytes = total->peak_bytes = total->live_bytes;
-    total->allocated_usable = total->peak_usable = total->live_usable;
-    total->allocated_count = total->peak_count = total->live_count;
-    total->temporary_bytes = total->temporary_count = 0;
+    return hs_store__summary(store)->is_aggregate && filter->alive_count == 1 && hs_filter__asks_only_stacks(&rest);
 }
 
 // The trace may have got more stacks since the store was made, whose numbers mean nothing there.
@@ -34,11 +25,11 @@ static void keep_live(struct hs_totals *totals, const struct hs_store *store)
         struct hs_total *total = &totals->total[i];
         if (!total->live_count || total->stack >= nodes)
             continue;
-        take_live(total);
+        hs_total__take_live(total);
         totals->total[kept++] = *total;
     }
     totals->count = kept;
-    take_live(&totals->sum);
+    hs_total__take_live(&totals->sum);
 }
 
 int hs_ticks__totals(const char *path, const struct hs_store *store, const struct hs_filter *filter,

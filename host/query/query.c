@@ -35,6 +35,14 @@ void hs_total__add(struct hs_total *to, const struct hs_total *from)
         to->lifetime_max = from->lifetime_max;
 }
 
+void hs_total__take_live(struct hs_total *total)
+{
+    total->allocated_bytes = total->peak_bytes = total->live_bytes;
+    total->allocated_usable = total->peak_usable = total->live_usable;
+    total->allocated_count = total->peak_count = total->live_count;
+    total->temporary_bytes = total->temporary_count = 0;
+}
+
 void hs_totals__free(struct hs_totals *totals)
 {
     free(totals->total);

@@ -135,6 +135,8 @@ void hs_totals__free(struct hs_totals *totals);
 
 // Adds a total to another one, except the stack.
 void hs_total__add(struct hs_total *to, const struct hs_total *from);
+// What was live at one instant, as what matches: the allocated and the peak numbers become the live ones.
+void hs_total__take_live(struct hs_total *total);
 enum hs_total_key {
     HS_TOTAL_LIVE_BYTES,
     HS_TOTAL_LIVE_COUNT,

@@ -2,6 +2,7 @@
 #include "host/rest/question.h"
 
 #include "host/base/array.h"
+#include "host/dump/series.h"
 #include "host/import/ticks.h"
 #include "host/query/event_totals.h"
 #include "host/query/planner.h"
@@ -124,14 +125,17 @@ int hs_question__narrow(struct hs_question *question, const struct hs_rest_state
                         struct hs_filter *filter)
 {
     const char *text = hs_question__text(question, name);
-    uint64_t time = 0;
+    const struct hs_summary *summary = state ? hs_store__summary(state->store) : NULL;
+    uint64_t time = summary ? summary->peak_time : 0;
+    int result = 0;
     if (!text)
         return 0;
-    if (!strcmp(text, "peak")) {
+    if (strcmp(text, "peak") != 0) {
+        result = read_time(question, state, name, text, &time);
+    } else if (!summary || !summary->is_aggregate) {
         filter->flags_all |= HS_ROW_AT_PEAK;
         return 0;
     }
-    int result = read_time(question, state, name, text, &time);
     // One that is alive at three instants is alive at the first and the last of them.
     if (!result && filter->alive_count < 2)
         filter->alive_at[filter->alive_count++] = time;
@@ -457,6 +461,18 @@ static void free_totals(void *value)
     free(value);
 }
 
+static int add_up_instant(const struct question_adding *adding, struct hs_totals *totals, struct hs_error *error)
+{
+    const struct hs_rest_state *state = adding->state;
+    const struct hs_filter *filter = adding->filter;
+    if (!state->series)
+        return hs_ticks__totals(state->path, state->store, filter, &adding->question->control, totals, error);
+    if (hs_dump_series__totals_at(state->series, filter->alive_at[0], filter->stacks.words ? &filter->stacks : NULL,
+                                  totals))
+        return hs_error__set(error, ENOMEM, "out of memory");
+    return 0;
+}
+
 static int add_up(void *context, void **value, size_t *bytes, struct hs_error *error)
 {
     struct question_adding *adding = context;
@@ -467,7 +483,7 @@ static int add_up(void *context, void **value, size_t *bytes, struct hs_error *e
     const struct hs_query_control *control = &adding->question->control;
     int result =
         hs_ticks__are_asked(state->store, adding->filter)
-            ? hs_ticks__totals(state->path, state->store, adding->filter, control, totals, error)
+            ? add_up_instant(adding, totals, error)
             : hs_query__event_totals(state->store, adding->question->events, adding->filter, control, totals, error);
     if (result) {
         free(totals);

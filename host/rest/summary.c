@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // /summary: what a trace is, what matches in all, and what can be asked of it; /recording: what is missing in it.
+#include "host/import/ticks.h"
 #include "host/report/events.h"
 #include "host/report/missing.h"
 #include "host/report/report.h"
@@ -63,6 +64,12 @@ int hs_prepare__summary(struct hs_question *question)
         result = hs_error__set(&question->error, ENOMEM, "out of memory");
     if (result || !question->restricted)
         return result;
+    if (hs_ticks__are_asked(question->store, &question->filter)) {
+        const struct hs_total *sum = &subject->totals.sum;
+        subject->peak = (struct hs_live_total){sum->live_bytes, sum->live_usable, sum->live_count};
+        subject->peak_time = question->filter.alive_at[0];
+        return 0;
+    }
     return hs_query__peak(question->store, &question->filter, &question->control, &subject->peak, &subject->peak_time,
                           &question->error);
 }

@@ -119,6 +119,7 @@ static int open_dumps(struct hs_rest_trace *trace, const int *cancel, struct tra
     if (result)
         return result;
     state->is_series = true;
+    state->public.series = &state->series;
     state->store = state->series.view.store;
     state->public.symbols = state->series.view.subject.symbols;
     return 0;

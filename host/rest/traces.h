@@ -13,11 +13,14 @@
 #include "host/store/store.h"
 #include "host/symbols/trace_symbols.h"
 
+struct hs_dump_series;
+
 struct hs_rest_state {
     const struct hs_store *store;
     struct hs_trace_symbols *symbols;
     struct hs_filter_scope *scope;
     const struct hs_indexes *indexes;                 // NULL: none
+    const struct hs_dump_series *series;              // of heap dumps; NULL: a trace
     const char *path;                                 // of the trace
     const struct hs_symbols_options *symbols_options; // NULL: none were given
     char name[48]; // of the contents: the same for each state of a file that has not changed

@@ -23,6 +23,16 @@ const bundle = await esbuild.build({
   nodePaths: [join(packages, "node_modules")],
 });
 
+// The frame of the console is one file: its script, which contains that of its worker.
+async function scriptOf(entry, define = {}) {
+  const { outputFiles } = await esbuild.build({ absWorkingDir: here, entryPoints: [entry], bundle: true, minify: true, write: false, charset: "utf8",
+                                                legalComments: "none", format: "iife", target: "es2022", define });
+  return outputFiles[0].text;
+}
+const frame = (await scriptOf("src/console/frame.ts", { WORKER: JSON.stringify(await scriptOf("src/console/worker.ts")) })).replaceAll("</", "<\\/");
+const allowed = createHash("sha256").update(frame).digest("base64");
+const consolePage = `<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'sha256-${allowed}' 'unsafe-eval'; worker-src blob:"><title>Console</title><script>${frame}</script></html>`;
+
 const files = [];
 function add(path, type, contents) {
   const packed = gzipSync(contents, { level: 9 });
@@ -41,6 +51,7 @@ for (const output of bundle.outputFiles) {
 }
 const initial = files.reduce((sum, file) => sum + file.packed.length, 0);
 add("/", "text/html|charset=utf-8", shell);
+add("/console.html", "text/html|charset=utf-8", consolePage);
 add("/icon.svg", "image/svg+xml", readFileSync(join(here, "src/icon.svg")));
 const all = files.reduce((sum, file) => sum + file.packed.length, 0);
 if (initial > MOST_INITIAL || all > MOST) {

@@ -92,6 +92,18 @@ START_TEST(hostile_answers_are_refused)
 }
 END_TEST
 
+START_TEST(a_costly_refresh_is_rarer)
+{
+    const uint64_t second = 1000000000;
+    ck_assert_uint_eq(hs_top_pause(second, 0), second);
+    ck_assert_uint_eq(hs_top_pause(second, second / 50), second);
+    ck_assert_uint_eq(hs_top_pause(second, second / 25), 2 * second);
+    ck_assert_uint_eq(hs_top_pause(second, second), 5 * second);
+    ck_assert_uint_eq(hs_top_pause(second, UINT64_MAX), 5 * second);
+    ck_assert_uint_eq(hs_top_pause(60 * second, second), 60 * second);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases = tcase_create("top_model");
@@ -99,5 +111,6 @@ int main(void)
     tcase_add_test(cases, changes_are_counted_from_the_mark);
     tcase_add_test(cases, rows_come_and_go);
     tcase_add_test(cases, hostile_answers_are_refused);
+    tcase_add_test(cases, a_costly_refresh_is_rarer);
     return run_cases("top_model", cases);
 }

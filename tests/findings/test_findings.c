@@ -2,6 +2,8 @@
 //
 // Each planted fault gives its finding and no other; the command and the server say the same; suppressions.
 #include "command.h"
+#include "host/findings/findings.h"
+#include "host/findings/scene.h"
 #include "host/findings/suppressions.h"
 #include "planted.h"
 #include "tests/suite.h"
@@ -349,6 +351,46 @@ START_TEST(wrong_lines_are_named)
 }
 END_TEST
 
+// Below 64 KiB, or below 1 % of the whole.
+START_TEST(small_ones_are_counted_only)
+{
+    static const struct {
+        uint64_t bytes, whole;
+        bool small;
+    } cases[] = {
+        {65535, 100000, true},
+        {65536, 100000, false},
+        {99999, 10000000, true},
+        {100000, 10000000, false},
+        {100000000, 10000, false},
+        {65535, 6553500, true},
+        {0, 1, true},
+        {1, 0, false}, // not a part of anything
+    };
+    struct hs_error error = {.message = ""};
+    struct hs_findings findings = {0};
+    const struct hs_findings_question question = {.suppressions = NULL};
+    struct hs_findings_scene scene = {
+        .question = &question, .findings = &findings, .error = &error, .kind = hs_finding_kind__find("never_freed")};
+    uint64_t listed = 0, small = 0, small_bytes = 0;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct hs_finding finding = {.text = strdup("text"),
+                                           .reason = strdup("reason"),
+                                           .query = strdup(""),
+                                           .bytes = cases[i].bytes,
+                                           .whole_bytes = cases[i].whole};
+        ck_assert_int_eq(hs_findings_scene__add(&scene, finding), 0);
+        listed += !cases[i].small;
+        small += cases[i].small;
+        small_bytes += cases[i].small ? cases[i].bytes : 0;
+        ck_assert_uint_eq(findings.count, listed);
+        ck_assert_uint_eq(findings.small_count, small);
+        ck_assert_uint_eq(findings.small_bytes, small_bytes);
+    }
+    hs_findings__free(&findings);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases = tcase_create("findings");
@@ -359,6 +401,7 @@ int main(void)
     tcase_add_test(cases, conditions_count_findings);
     tcase_add_test(cases, suppressed_findings_are_counted);
     tcase_add_test(cases, filters_restrict_findings);
+    tcase_add_test(cases, small_ones_are_counted_only);
     tcase_add_test(cases, patterns_match);
     tcase_add_test(cases, wrong_lines_are_named);
     return run_cases("findings", cases);

@@ -83,9 +83,13 @@ class Series(TestCase):
                        "@ 0x30000 0x20000\n  t*: 1: 1000 [0: 0]\n\nMAPPED_LIBRARIES:\n"
                        "00010000-00040000 r-xp 00000000 00:00 0  /bin/x\n")
 
-    def test_a_folder_is_one_series(self):
+    def write_series(self, folder):
         for place, (name, size) in enumerate(sorted(self.SIZES.items(), key=lambda item: len(item[0]))):
-            self.write("series/" + name, size, 10 * place)
+            self.write(f"{folder}/{name}", size, 10 * place)
+        return self.path(folder)
+
+    def test_a_folder_is_one_series(self):
+        self.write_series("series")
         with open(self.path("series/.hidden"), "w") as other:
             other.write("heap_v2/1\n  t*: nonsense\n")
         server = self.serve(self.path("series"))
@@ -103,6 +107,38 @@ class Series(TestCase):
                 self.assertEqual(ends, [3000, 9000, 4000])
         sums = {cost: server.data("call_tree", cost=cost)["size"] for cost in ("live", "peak")}
         self.assertEqual(sums, {"live": 4000, "peak": 9000})
+
+    def test_two_instants_of_a_series(self):
+        folder = self.write_series("instants")
+        server = self.serve(folder)
+        # Each instant has what the last dump up to it says, as the timeline does.
+        for at, size in (("0%", 3000), ("9.9s", 3000), ("10s", 9000), ("peak", 9000), ("99%", 9000), ("100%", 4000), ("1h", 4000)):
+            with self.subTest(at=at):
+                self.assertEqual(server.data("summary", at=at)["live_bytes"], size)
+                self.assertEqual(server.data("call_tree", at=at, cost="live")["size"], size)
+                grew = server.data("diff", base_at="0%", at=at)
+                self.assertEqual((grew["base"]["size"], grew["now"]["size"]), (3000, size))
+                self.assertEqual([row["size_delta"] for row in grew["stacks"]], [size - 3000] if size != 3000 else [])
+                for by in ("function", "library"):
+                    self.assertEqual(server.data("diff_tree", base_at="0%", at=at, by=by)["nodes"][0]["size_delta"], size - 3000)
+        self.assertEqual(server.data("diff", base_at="peak", at="0%")["size_delta"], -6000)
+        self.assertEqual(server.ask("/data/last/diff", base_at="50%", size_min="8")[0], 422)
+
+        said = json.loads(run("diff", "--format", "json", "--base-at", "0%", "--at", "peak", folder))
+        dumps = [os.path.join(folder, name) for name in ("dump.2.heap", "dump.10.heap")]
+        self.assertEqual(said, json.loads(run("diff", "--format", "json", *dumps)))
+        self.assertIn("difference    none", run("diff", "--base-at", "15s", "--at", "peak", folder))
+        self.assertIn("--base-at 1x", run("diff", "--base-at", "1x", folder, status=2))
+        self.assertIn("shows one instant only", run("diff", "--base-at", "1s", dumps[0], status=2))
+
+    def test_instants_of_dumps_without_memory_in_use(self):
+        os.makedirs(self.path("collapsed"))
+        for number, size in ((1, 100), (2, 300)):
+            with open(self.path(f"collapsed/{number}.txt"), "w") as dump:
+                dump.write(f"main;a {size}\nmain;b 50\n")
+            os.utime(self.path(f"collapsed/{number}.txt"), (FIRST + number, FIRST + number))
+        grew = self.serve(self.path("collapsed")).data("diff", base_at="0%", at="100%")
+        self.assertEqual((grew["base"]["size"], grew["size_delta"], len(grew["stacks"])), (150, 200, 1))
 
     def test_modules_that_move_stay_the_same(self):
         for number in range(4):

@@ -103,6 +103,13 @@ class Ticks(TestCase):
         self.assertEqual(swapped, {name: -delta for name, delta in changes.items()})
         self.assertEqual(self.diff(two, three, "diff_tree")["nodes"][0]["size_delta"], later["size_delta"])
 
+    def test_the_peak_is_the_highest_tick(self):
+        summary = self.server.data("summary")
+        self.assertEqual(self.diff("peak", "peak")["now"]["size"], summary["peak_bytes"])
+        self.assertEqual(self.diff("peak", "100%")["size_delta"], summary["live_bytes"] - summary["peak_bytes"])
+        at = self.server.data("summary", at="peak")
+        self.assertEqual((at["live_bytes"], at["peak_bytes"]), (summary["peak_bytes"], summary["peak_bytes"]))
+
     def test_the_command_says_the_same(self):
         one, two, _ = self.instants()
         said = json.loads(subprocess.run([COMMAND, "diff", "--format", "json", "--base-at", one, "--at", two, self.trace], check=True, stdout=subprocess.PIPE).stdout)

@@ -7,9 +7,11 @@ import pty
 import re
 import select
 import signal
+import socket
 import struct
 import subprocess
 import termios
+import threading
 import time
 import unittest
 
@@ -151,6 +153,40 @@ class Terminal:
         return os.waitstatus_to_exitcode(status)
 
 
+class Gate:
+    """In front of a server: while it is closed, no connection gets an answer."""
+
+    def __init__(self, port):
+        self.open, self.server = True, port
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                client, _ = self.socket.accept()
+            except OSError:
+                return
+            with client:
+                if self.open:
+                    self.pass_on(client)
+
+    def pass_on(self, client):
+        """One request and its answer, after which both sides are closed."""
+        question = b""
+        while b"\r\n\r\n" not in question:
+            question += client.recv(65536)
+        with socket.create_connection(("127.0.0.1", self.server)) as server:
+            server.sendall(re.sub(rb"(?im)^connection:.*\r\n", b"", question).replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
+            while answer := server.recv(65536):
+                client.sendall(answer)
+
+    def close(self):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
 class Top(TestCase):
     @classmethod
     def setUpClass(cls):
@@ -277,6 +313,19 @@ class Top(TestCase):
         pid = server.data("summary")["pid"]
         terminal = Terminal("--device", str(pid), f"http://127.0.0.1:{server.port}")
         terminal.wait("q: quit")
+        self.quit(terminal)
+
+    def test_a_server_that_is_away_for_a_while(self):
+        gate = Gate(self.server.port)
+        self.addCleanup(gate.close)
+        terminal = Terminal(f"http://127.0.0.1:{gate.port}", environment={"HEAPSONDE_TOKEN": "a-token"})
+        terminal.wait(r"closed *$")
+        gate.open = False
+        terminal.wait("no answer")
+        self.assertTrue(self.names(terminal.press("l", "by live memory")))
+        gate.open = True
+        terminal.wait(r"closed *$")
+        self.assertNotIn("no answer", "".join(terminal.lines()))
         self.quit(terminal)
 
     def listening_device(self, *more):

@@ -477,7 +477,7 @@ export function criteria({ page, view, count, programs, command, environment, br
   page("every view names a command that prints what it shows as text", async (page, go) => {
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     const trees = ["flame", "cost=live&merge_function=^odd&split=thread"], sandwich = ["functions", "function=main&cost=allocated"];
-    for (const [name, query] of [...programs.views.filter((one) => one !== "export").map((one) => [one, "size_min=20"]), trees, sandwich, ["functions", "by=requester"]]) {
+    for (const [name, query] of [...programs.views.filter((one) => !["export", "console"].includes(one)).map((one) => [one, "size_min=20"]), trees, sandwich, ["functions", "by=requester"]]) {
       await go(cpp(name, query));
       await page.getByRole("button", { name: "Copy command" }).click();
       const words = (await clipboard(page)).match(/'[^']*'|\S+/g).map((word) => word.replace(/^'(.*)'$/, "$1"));

@@ -6,8 +6,30 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { open, serve, settled } from "./browser.mjs";
 
-const VIEWS = ["overview", "flame", "tree", "functions", "timeline", "recording", "export"];
+const VIEWS = ["overview", "flame", "tree", "functions", "timeline", "diff", "recording", "export"];
+const SHAPES = ["flame", "tree", "functions", "libraries", "stacks"];
 const data = (name) => fileURLToPath(new URL(`../dump/data/${name}`, import.meta.url));
+
+// Two instants of a series in every shape, and what the flame graph shows at each.
+async function differences(page, server, id) {
+  const sizeAt = async (at) => (await server.json(`/data/${id}/call_tree?cost=live&at=${at}`)).size;
+  const { size_delta } = await server.json(`/data/${id}/diff?base_at=0%25&at=100%25`);
+  assert.notEqual(size_delta, 0);
+  assert.equal(size_delta, await sizeAt("100%25") - await sizeAt("0%25"));
+  for (const shape of SHAPES) {
+    await page.goto(`${server.address}/#/t/${id}/diff?base_at=0%25&at=100%25&ui.shape=${shape}`);
+    await page.waitForSelector(shape === "stacks" ? ".diff-table tbody tr" : "p[data-delta]");
+    await settled(page);
+    const deltas = await page.$$eval(shape === "stacks" ? "[data-delta]" : "p[data-delta]", (all) => all.map((one) => Number(one.dataset.delta)));
+    assert.equal(deltas.reduce((sum, one) => sum + one, 0), size_delta, shape);
+  }
+  for (const at of ["0%25", "peak"]) {
+    await page.goto(`${server.address}/#/t/${id}/flame?cost=live&at=${at}`);
+    await settled(page);
+    assert.deepEqual(await page.$$eval("[data-bytes]", (all) => [...new Set(all.map((one) => Number(one.dataset.bytes)))]), [await sizeAt(at)]);
+    assert.deepEqual(await page.$$eval("[data-state=problem]", (all) => all.map((one) => one.innerText)), [], at);
+  }
+}
 
 export function dumps({ browser, inFolder }) {
   test("heap dumps have the views, costs and numbers that they know", async () => {
@@ -32,6 +54,8 @@ export function dumps({ browser, inFolder }) {
       assert.equal(await page.locator(".note").count(), summary.estimate ? 1 : 0);
       assert.match(await page.locator(".overview").innerText(), summary.dumps === "1" ? /1 heap dump,?/ : /2 heap dumps/);
       assert.ok(await page.locator(".rail .off").filter({ hasText: "Blocks" }).count());
+      if (summary.dumps === "2")
+        await differences(page, server, id);
     }
     assert.deepEqual(wrong, []);
     await context.close();

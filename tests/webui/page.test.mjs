@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { axe, boxBelow, get, launch, open, rowsAre, serve, settled } from "./browser.mjs";
 import { commands } from "./command.mjs";
+import { consoles } from "./console.mjs";
 import { criteria } from "./criteria.mjs";
 import { devices } from "./devices.mjs";
 import { differences } from "./differences.mjs";
@@ -29,7 +30,7 @@ import { wishes } from "./wishes.mjs";
 const { HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_MAKE_TRACE: makeTrace, HEAPSONDE_TEST_PROGRAM: program,
         HEAPSONDE_TEST_SHIM: shim, HEAPSONDE_TEST_HOSTILE: hostileSource, HEAPSONDE_TEST_CPP: cppSource } = process.env;
 const VIEWS = ["overview", "flame", "tree", "functions", "treemap", "source", "stacks", "blocks", "sizes", "threads", "timeline", "generations", "diff", "maps",
-               "statics", "recording", "export"];
+               "statics", "recording", "console", "export"];
 const folder = mkdtempSync(join(tmpdir(), "heapsonde-webui-"));
 let browser, server, hostile, id, hostileId;
 // Recorded programs, and what else the tests of criteria.mjs look at.
@@ -769,6 +770,7 @@ test("every export that is offered is there", async () => {
 });
 
 dumps({ browser: () => browser, inFolder });
+consoles({ page, view });
 reports({ views: VIEWS, command, browser: () => browser, inFolder, server: () => server, hostile: () => hostile });
 numbers({ page, view, count, programs, inFolder, browser: () => browser });
 keys({ page, view, programs });

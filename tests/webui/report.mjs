@@ -42,7 +42,7 @@ export function reports({ views, command, browser, inFolder, server, hostile }) 
       assert.deepEqual(await page.$$eval("[data-finding]", (all) => all.map((one) => Number(one.dataset.bytes))), findings.map((one) => one.bytes));
       const { page: online, context } = await open(browser(), server());
       await online.goto(`${server().address}/#/t/${summary.trace_id}/overview`);
-      for (const view of [...views.filter((one) => one !== "export"), ...OTHERS]) {
+      for (const view of [...views.filter((one) => !["export", "console"].includes(one)), ...OTHERS]) {
         for (const one of [page, online])
           await to(one, view);
         assert.deepEqual(await page.$$eval("[data-state=problem]", (all) => all.map((one) => one.innerText)), [], view);

@@ -151,9 +151,9 @@ function Trace({ route, row, rows }: { route: Route; row: ListRow; rows: ListRow
   return (
     <div class="frame">
       <nav class="rail" aria-label="Views" ref={rail}>
-        {VIEWS.filter((one) => !report || one.name !== "export").map((one, i) => <span key={one.name}>
+        {VIEWS.filter((one) => !report || !one.server).map((one, i) => <span key={one.name}>
           {one.group !== VIEWS[i - 1]?.group && <span class="group">{one.group}</span>}
-          {row.holds === "sums" && (one.blocks === true || one.blocks && row.dumps !== null) ? <span class="off" title="This trace contains sums per stack, but no single blocks">{one.title}</span>
+          {row.holds === "sums" && one.blocks ? <span class="off" title="This trace contains sums per stack, but no single blocks">{one.title}</span>
             : <a href={address(toView(route, one.name))} aria-current={one === view ? "page" : undefined}>{one.title}</a>}
         </span>)}
       </nav>

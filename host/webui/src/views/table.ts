@@ -6,6 +6,7 @@ import type { Cost, ListRow } from "../data/types";
 import { OF_TREES, type Route } from "../state/route";
 import { command, optionsOf, quoted } from "../text/shell";
 import { BlocksView } from "./blocks";
+import { ConsoleView } from "./console";
 import { DiffView } from "./diff";
 import { ExportView } from "./export";
 import { FlameView } from "./flame";
@@ -30,7 +31,8 @@ export interface View {
   group: string;
   about: string | ((route: Route) => string); // what is seen, and what a click does
   component: ComponentType<ViewProps>;
-  blocks?: boolean | "ticks"; // of single blocks, which an aggregate trace does not have; or of its ticks, too
+  blocks?: boolean; // of single blocks, which sums per stack do not have
+  server?: boolean; // needs a server: a report in one file does not have it
   report?: (cost: Cost) => string; // the options of `heapsonde report` for the same data
 }
 
@@ -50,11 +52,12 @@ export const VIEWS: View[] = [
   { name: "threads", letter: "h", title: "Threads", group: "What", about: "Which thread allocated how much, and which thread freed it. Click a name to see only its blocks.", component: ThreadsView, blocks: true },
   { name: "timeline", letter: "l", title: "Timeline", group: "When", about: "How memory changed while the program ran. Drag over the heap above to look at a part of the time.", component: TimelineView },
   { name: "generations", letter: "g", title: "Generations", group: "When", about: "Each row is a part of the time: what was allocated in it, and how much of that is still live. If every row leaves about the same, memory grows in each round.", component: GenerationsView, blocks: true },
-  { name: "diff", letter: "d", title: "Differences", group: "When", about: "What became more and what became less between two instants, or between two traces. Click a function to open it.", component: DiffView, blocks: "ticks" },
+  { name: "diff", letter: "d", title: "Differences", group: "When", about: "What became more and what became less between two instants, or between two traces. Click a function to open it.", component: DiffView },
   { name: "maps", letter: "m", title: "Mappings", group: "Where", about: "Where memory is: how full the heap is, and the mappings of the process. Play shows how they change. Click a mapping to see its parts.", component: MapsView, blocks: true },
   { name: "statics", letter: "a", title: "Statics", group: "Where", about: "Memory that initialisers of global objects allocated and that is still live, by the line of the object.", component: StaticsView, blocks: true },
   { name: "recording", letter: "r", title: "Recording", group: "Also", about: "How complete the recording is, and which files or options would show more.", component: RecordingView, report: () => "--modules" },
-  { name: "export", letter: "x", title: "Export", group: "Also", about: "Files for other programs, of what matches the filter. Formats with one number per stack contain the cost that is selected below.", component: ExportView },
+  { name: "export", letter: "x", title: "Export", group: "Also", about: "Files for other programs, of what matches the filter. Formats with one number per stack contain the cost that is selected below.", component: ExportView, server: true },
+  { name: "console", letter: "j", title: "Console", group: "Also", about: "JavaScript that asks questions about this trace. It runs in a frame that reaches nothing else.", component: ConsoleView, server: true },
 ];
 
 // The command for the same data as text: a report where there is one, else the view's question; undefined: none, or the
