@@ -117,7 +117,7 @@ START_TEST(live_blocks_are_limited)
         struct hs_step one = step;
         result = hs_builder__visit(&builder, &one, 1);
     }
-    ck_assert_int_eq(result, -EFBIG);
+    ck_assert_int_eq(result, -E2BIG);
     ck_assert_uint_eq(builder.live.mask, full);
     hs_builder__free(&builder);
     close(fd);
