@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { settled } from "./browser.mjs";
 
 export function consoles({ page, view }) {
-  const start = async (page, code) => {
+  // `budget`: the milliseconds that the page gives the script. No test waits as long as these.
+  const start = async (page, code, budget = 600000) => {
+    await page.evaluate((budget) => { document.body.dataset.budget = budget; }, budget);
     await page.fill(".console textarea", code);
     await page.getByRole("button", { name: "Run", exact: true }).click();
   };
@@ -57,6 +59,8 @@ export function consoles({ page, view }) {
     await page.waitForSelector(".output pre");
     await page.getByRole("button", { name: "Stop", exact: true }).click();
     assert.match(await over(page), /Stopped/);
+    await start(page, "for (;;);", 300);
+    assert.match(await over(page), /^A script has 0\.3 s .* stopped/);
     await start(page, "println('again')");
     assert.match(await over(page), /^Finished/);
     assert.deepEqual(await lines(page), ["again"]);
@@ -66,6 +70,7 @@ export function consoles({ page, view }) {
   page("console: scripts reach neither the page nor the network, and what they forge does nothing", async (page, go, wrong) => {
     await go(view("console"));
     await start(page, `
+      postMessage({ kind: "ready" });
       println(typeof document, typeof parent, typeof localStorage, origin);
       for (const reach of [() => fetch(${JSON.stringify("ORIGIN/list")}), () => importScripts("ORIGIN/list"), () => new Function("return fetch('ORIGIN/list')")()])
         try {
@@ -76,14 +81,16 @@ export function consoles({ page, view }) {
         }
       for (const what of ["../../list", "control", "live", "constructor", {}, null, "export"])
         println(await ask(what, { command: "flush" }).then(() => "answered", (problem) => problem.message));
-      for (const forged of [null, 1, {}, { kind: "table" }, { kind: "table", columns: [null], rows: [null, [{}]] }, { kind: "chart", lines: [null, { sizes: ["x"] }] }, { kind: "line", text: "<img src=x onerror=window.hacked=1>" }])
-        postMessage(forged);`.replaceAll("ORIGIN", new URL(page.url()).origin));
+      for (const forged of [null, 1, {}, { kind: "table" }, { kind: "table", columns: [null], rows: [null, [{}]] }, { kind: "chart", lines: [null, { sizes: ["x"] }] }, { kind: "line", text: "<img src=x onerror=window.hacked=1>" }, { kind: "line", text: { toString: 1 } }])
+        postMessage(forged);
+      println((await ask("diff", { base: "another", base_at: "0%", at: "50%" })).size_delta);`.replaceAll("ORIGIN", new URL(page.url()).origin));
     assert.match(await over(page), /^Finished/);
     const said = await lines(page);
     assert.equal(said[0].split(" ").slice(0, 3).join(), "undefined,undefined,undefined");
     assert.deepEqual(said.slice(1, 4), ["refused", "refused", "refused"]);
     assert.equal(said.slice(4, 11).filter((one) => one === "answered").length, 0, said.join());
-    assert.equal(said[11], "<img src=x onerror=window.hacked=1>");
+    const { size_delta } = await page.evaluate(async () => (await fetch("/data/last/diff?base_at=0%25&at=50%25")).json());
+    assert.deepEqual(said.slice(11), ["<img src=x onerror=window.hacked=1>", "?", String(size_delta)], "the script ran once, and asked about its own trace");
     assert.equal(await page.evaluate(() => window.hacked), undefined);
     assert.equal(await page.locator(".output img").count(), 0);
     // The browser says what the policy of the frame forbade.

@@ -48,9 +48,9 @@ export function differences({ page, view, programs }) {
     await page.route((url) => url.pathname.endsWith("/diff_tree"), (route) => route.continue({ url: route.request().url().replace(/nodes=\d+/, "nodes=2") }));
     await go(view("diff", HALVES + "&ui.shape=flame", id));
     assert.equal(Number(await page.getAttribute(".flame canvas", "data-ready")), nodes.length);
-    const box = await page.locator(".flame canvas").boundingBox(), whole = nodes[0].moved_size;
+    const canvas = page.locator(".flame canvas"), width = await canvas.evaluate((one) => one.clientWidth);
     // What the box calls begins at its left; nothing of it is in the answer.
-    await page.mouse.move(box.x + box.width * (node.moved_size - Math.abs(node.self_delta)) / whole / 2, box.y + 2 * 20 + 10);
+    await canvas.hover({ position: { x: width * (node.moved_size - Math.abs(node.self_delta)) / nodes[0].moved_size / 2, y: 2 * 20 + 10 } });
     await page.locator(".tip", { hasText: "left out" }).waitFor();
     assert.match(await page.locator(".view").innerText(), /left out: hatched/);
   }, { of: () => programs.server });

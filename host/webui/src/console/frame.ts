@@ -7,4 +7,3 @@ const worker = new Worker(URL.createObjectURL(new Blob([WORKER], { type: "text/j
 worker.addEventListener("message", (event) => parent.postMessage(event.data, "*"));
 worker.addEventListener("error", (event) => parent.postMessage({ kind: "failed", text: event.message || "the worker could not start" }, "*"));
 addEventListener("message", (event) => event.source === parent && worker.postMessage(event.data));
-parent.postMessage({ kind: "ready" }, "*");

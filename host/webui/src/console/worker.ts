@@ -248,3 +248,4 @@ addEventListener("message", ({ data: message }: MessageEvent<ToFrame>) => {
   waiting.delete(message.number);
   message.problem === undefined ? one?.resolve(message.answer) : one?.reject(new Error(message.problem));
 });
+post({ kind: "ready" });

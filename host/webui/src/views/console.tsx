@@ -12,7 +12,7 @@ import { save } from "../table/text";
 import { bytes, counted, plain } from "../text/format";
 import type { ViewProps } from "./view";
 
-const KEY = "console", BUDGET = 10000; // ms for a script, without its questions
+const KEY = "console", BUDGET = 10000; // ms for a script, without its questions; tests set another in data-budget
 const MOST_ENTRIES = 1000, MOST_ROWS = 1000, MOST_COLUMNS = 30, MOST_TEXT = 10000;
 const EXAMPLE = `const live = allocations().only_live();
 println("still live at the end:", await live.len(), "blocks");
@@ -45,15 +45,18 @@ function codeOf(filter: URLSearchParams): string {
   return "allocations()" + [...filter].filter(([name]) => name !== "at").map(([name, value]) => `.only(${JSON.stringify(name)}, ${JSON.stringify(value)})`).join("");
 }
 
-// A question of a script as a path; undefined: it is none of the questions that only read this trace.
+const isPlain = (value: unknown): value is string | number => typeof value === "string" || typeof value === "number";
+
+// A question of a script as a path; undefined: it is none of the questions that only read this trace. `base` would name another.
 function pathOf(route: Route, what: unknown, parameters: unknown): string | undefined {
   if (typeof what !== "string" || !/^[a-z_]+(\/[0-9]+)?$/.test(what) || ["control", "live", "export"].includes(what))
     return undefined;
-  const own = Object.entries(parameters ?? {}).filter(([, value]) => typeof value === "string" || typeof value === "number");
+  const own = Object.entries(parameters ?? {}).filter(([name, value]) => name !== "base" && isPlain(value));
   return question({ ...route, parameters: new URLSearchParams() }, what, Object.fromEntries(own) as Record<string, string | number>);
 }
 
-const text = (value: unknown): string => String(value).slice(0, MOST_TEXT);
+// An object as text may throw, or be endless.
+const text = (value: unknown): string => isPlain(value) ? String(value).slice(0, MOST_TEXT) : "?";
 const numberOf = (value: unknown): number => Number.isFinite(value) ? value as number : 0;
 
 // What a frame sent, as far as it is what it should be.
@@ -74,11 +77,11 @@ interface Told { entry: (entry: Entry) => void; asked: (path: string) => void; e
 
 // Runs a script in a new frame, which goes with it.
 function start(code: string, route: Route, told: Told): Run {
-  const frame = document.createElement("iframe"), questions = new AbortController(), began = performance.now();
-  let over = false, timer: ReturnType<typeof setTimeout> | undefined, since = 0, used = 0, open = 0;
+  const frame = document.createElement("iframe"), questions = new AbortController(), began = performance.now(), budget = Number(document.body.dataset.budget ?? BUDGET);
+  let isReady = false, over = false, timer: ReturnType<typeof setTimeout> | undefined, since = 0, used = 0, open = 0;
   const compute = (): void => {
     since = performance.now();
-    timer = setTimeout(() => stop(`A script has ${BUDGET / 1000} s besides its questions. It was stopped`), BUDGET - used);
+    timer = setTimeout(() => stop(`A script has ${budget / 1000} s besides its questions. It was stopped`), budget - used);
   };
   const pause = (): void => {
     clearTimeout(timer);
@@ -109,9 +112,13 @@ function start(code: string, route: Route, told: Told): Run {
   const hear = ({ source, data: message }: MessageEvent<FromFrame>): void => {
     if (source !== frame.contentWindow || !message)
       return;
-    if (message.kind === "ready")
-      compute(), say({ kind: "run", code });
-    else if (message.kind === "ask")
+    if (message.kind === "ready") {
+      if (isReady)
+        return;
+      isReady = true;
+      compute();
+      say({ kind: "run", code });
+    } else if (message.kind === "ask")
       void answer(numberOf(message.number), pathOf(route, message.what, message.parameters));
     else if (message.kind === "ended" || message.kind === "failed")
       stop(message.kind === "ended" ? "Finished" : `${text(message.text)}. Ended`);
