@@ -11,8 +11,9 @@ void hs_embed__included_files(void);
 void hs_embed__vdso(void);
 
 // Records a module's file for hs_embed__modules(). Paths may take 256 KiB together: about 4,000 files. Files beyond
-// that are logged and counted (HS_DROP_FILES), as are those that do not fit into a chunk, whose limit is 64 MiB.
-// Requires the stack table's lock.
+// that are logged and counted (HS_DROP_FILES), as are those that do not fit into a chunk, whose limit is 64 MiB. What
+// is counted are modules that were left out: a file that is loaded twice may count twice. Requires the stack table's
+// lock.
 void hs_embed__remember(const char *path);
 
 // Appends the files of all modules seen. Requires the writer's role.

@@ -220,7 +220,7 @@ static void announce(const struct hs_code_range *code)
     if (!modules.scanned)
         hs_tables__note((uintptr_t)image.tables, (uintptr_t)image.tables_end);
     // Nodes that were journalled meanwhile are to be found in it.
-    if (!modules.late)
+    if (!modules.late || modules.unloads)
         modules.changed = hs_clock__now();
     hs_journal__module(modules.changed, code->start, code->end, image.bias, image.build_id, image.build_id_length,
                        path);
@@ -341,8 +341,10 @@ static bool update(void (*unloaded)(const struct hs_code_range *code, uint32_t c
         return false;
     uint32_t missing = part_missing();
     for (uint32_t i = 0; i < missing; i++)
-        if (modules.now.code[i].start == modules.python.start)
+        if (modules.now.code[i].start == modules.python.start) {
             modules.python = (struct hs_code_range){0};
+            __atomic_store_n(&hs_modules__python, 0, __ATOMIC_RELEASE);
+        }
     bool said = unloaded && say_unloaded(missing, !had_all, unloaded);
     if (!unloaded)
         keep_missing();
@@ -395,6 +397,12 @@ void hs_modules__see(uintptr_t pc)
     see(call);
     if (call - modules.python.start < modules.python.end - modules.python.start)
         __atomic_store_n(&hs_modules__python, modules.python.start, __ATOMIC_RELEASE);
+}
+
+void hs_modules__catch_up(void)
+{
+    if (modules.late && is_due())
+        update(NULL);
 }
 
 bool hs_modules__is_settled(void)

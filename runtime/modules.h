@@ -25,8 +25,12 @@
 void hs_modules__see(uintptr_t pc);
 
 // Where libpython3 begins, the first that was loaded, from the moment at which its code is on a stack: then it is
-// whole. 0: none so far.
+// whole. 0: none so far, or it was unloaded.
 extern uintptr_t hs_modules__python;
+
+// Does the search that was put off if it is time, because no new code may come any more. Requires the stack table's
+// lock.
+void hs_modules__catch_up(void);
 
 // Whether no search is postponed. Requires the stack table's lock.
 bool hs_modules__is_settled(void);

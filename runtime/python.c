@@ -93,9 +93,14 @@ static HS_COLD void use_late(uintptr_t module)
 {
     uintptr_t none = 0;
     uint64_t headers;
-    if (late.find_in && hs_memory_copy(module, &headers, sizeof headers, true) &&
-        __atomic_compare_exchange_n(&late.module, &none, module, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (!late.find_in || __atomic_load_n(&late.module, __ATOMIC_RELAXED) ||
+        atomic_load_explicit(&hs_python.held, memory_order_relaxed) ||
+        !__atomic_compare_exchange_n(&late.module, &none, module, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return;
+    if (hs_memory_copy(module, &headers, sizeof headers, true))
         use(find_late);
+    else
+        __atomic_store_n(&late.module, 0, __ATOMIC_RELEASE); // gone again: another one may come
 }
 
 static size_t thread_size(void)

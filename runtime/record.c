@@ -5,6 +5,7 @@
 #include "runtime/clock.h"
 #include "runtime/config.h"
 #include "runtime/mode.h"
+#include "runtime/modules.h"
 #include "runtime/output.h"
 #include "runtime/perf/witness.h"
 #include "runtime/python.h"
@@ -89,8 +90,18 @@ static void commit(uint64_t *record, uint64_t word)
     hs_shared_word__store(record, word);
 }
 
+// The search for their names may have been put off, and no new stack may come any more.
+static HS_COLD void name_modules(uint32_t tid)
+{
+    if (!hs_stacks__try_lock(tid))
+        return;
+    hs_modules__catch_up();
+    hs_stacks__unlock();
+}
+
 static bool make_room(struct hs_thread *thread, uint64_t now)
 {
+    name_modules(thread->number);
     if (hs_thread__next_slot(thread, now))
         return true;
     bool stopped = hs_output__stopped();

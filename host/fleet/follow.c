@@ -748,6 +748,18 @@ const struct hs_follow_module *hs_follow__module(const struct hs_follow *follow,
     return &((const struct follow_module *)follow->modules.data)[module].shown;
 }
 
+// Searches for modules may be put off: their records then come behind those of the nodes in them.
+static uint32_t late_module_of(const struct hs_follow *follow, const struct follow_node *node)
+{
+    const struct follow_module *modules = follow->modules.data;
+    uint32_t oldest = UINT32_MAX;
+    for (size_t i = 0; i < follow->modules.count; i++)
+        if (node->pc > modules[i].start && node->pc <= modules[i].end && modules[i].loaded > node->stamp &&
+            (oldest == UINT32_MAX || modules[i].loaded < modules[oldest].loaded))
+            oldest = (uint32_t)i;
+    return oldest;
+}
+
 static uint32_t module_of(const struct hs_follow *follow, const struct follow_node *node)
 {
     const struct follow_module *modules = follow->modules.data;
@@ -755,7 +767,7 @@ static uint32_t module_of(const struct hs_follow *follow, const struct follow_no
         if (node->pc > modules[i].start && node->pc <= modules[i].end && modules[i].loaded <= node->stamp &&
             node->stamp < modules[i].unloaded)
             return (uint32_t)i;
-    return UINT32_MAX;
+    return late_module_of(follow, node);
 }
 
 size_t hs_follow__frames(const struct hs_follow *follow, uint32_t stack, struct hs_follow_frame *frames)

@@ -47,6 +47,7 @@ static struct {
     bool nodes_full;
     bool is_explained; // the modules of all stacks with names are in the trace
     bool owes_whole;   // the last tick is not marked as whole, so an empty one has to follow if nothing changes
+    bool wrote;        // a part of the domain that is told
     struct hs_aggregate_writer sums;
     struct hs_aggregate_head head;
     uint64_t tick;       // recorded time of the one in progress
@@ -333,6 +334,7 @@ static void write_part(uint32_t whole)
     bool written = hs_output__append(&chunk, sums_memory());
     hs_shared_word__add(written ? &live->events : &live->dropped[HS_DROP_STOPPED], chunk.count);
     aggregate.events = 0;
+    aggregate.wrote = true;
 }
 
 static void put_record(const struct hs_aggregate_record *record)
@@ -352,10 +354,11 @@ static void emit_domain(unsigned domain)
                                                 .unknown_frees = heap && (int64_t)unknown > 0 ? unknown : 0,
                                                 .reallocations = heap ? aggregate.reallocations : 0,
                                                 .folded = hs_stack_aggregates__folded(domain)};
+    aggregate.wrote = false;
     begin_part();
     const uint8_t *empty = aggregate.sums.at;
     hs_stack_aggregates__emit(domain, put_record);
-    bool changed = aggregate.sums.at > empty || (heap && aggregate.events);
+    bool changed = aggregate.wrote || aggregate.sums.at > empty || (heap && aggregate.events);
     bool whole = aggregate.is_explained && hs_stream__is_in_order();
     if (changed || (heap && whole && aggregate.owes_whole))
         write_part(whole ? HS_SUMS_WHOLE : 0);

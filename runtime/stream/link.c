@@ -346,8 +346,6 @@ static bool transmit(struct hs_link *link)
 
 static bool is_in_time(const struct hs_link *link, uint64_t now)
 {
-    if (link->is_replaced)
-        return false;
     if (link->state == HS_LINK_CONNECTING)
         return now - link->began_ns < CONNECT_LIMIT;
     if (link->state != HS_LINK_OPEN)
@@ -369,6 +367,8 @@ static bool has_connected(struct hs_link *link, bool *failed)
 
 bool hs_link__turn(struct hs_link *link, uint64_t now)
 {
+    if (link->is_replaced)
+        return false;
     if (link->began_ns == 0)
         link->began_ns = link->heard_ns = now;
     if (link->state == HS_LINK_CONNECTING) {

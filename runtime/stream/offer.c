@@ -117,5 +117,6 @@ bool hs_offer__ends_at(uint64_t offset)
 
 void hs_offer__closed_by_host(const struct hs_link *link)
 {
-    hs_offer.end_heard = hs_offer.end_heard || (link->is_shut && hs_offer__ends_at(hs_offer.tail));
+    hs_offer.end_heard =
+        hs_offer.end_heard || (link == hs_offer.owner && link->is_shut && hs_offer__ends_at(hs_offer.tail));
 }

@@ -312,6 +312,8 @@ static void rest(uint32_t head_seen)
     bool young = false, ring_is_full = atomic_load(&hs_stream.blocked) && !has_much_to_send();
     for (unsigned i = 0; i < LINKS; i++) {
         const struct hs_link *link = &sender.links[i];
+        if (link->is_replaced)
+            continue;
         young |= link->state != HS_LINK_NONE && link->state != HS_LINK_OPEN;
         if (hs_link__is_full(link))
             files[count++] = (struct pollfd){.fd = link->socket, .events = POLLIN | POLLOUT};

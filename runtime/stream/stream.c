@@ -104,7 +104,6 @@ bool hs_stream__put_live_part(void)
 {
     uint64_t words[HS_LIVE_WORDS];
     fill_live_part(words);
-    hs_stream.live_part_sum = sum_of_live_part(words);
     struct hs_chunk_header chunk = {
         .kind = HS_CHUNK_LIVE_PART, .stored_length = sizeof words, .plain_length = sizeof words};
     uint8_t header[HS_CHUNK_HEADER_SIZE];
@@ -112,6 +111,7 @@ bool hs_stream__put_live_part(void)
     hs_stream.live_part_due_ns = hs_clock__monotonic_ns() + LIVE_PART_APART_NS;
     if (hs_stream_ring__room(&hs_stream.ring) < hs_chunk_size(sizeof words))
         return false;
+    hs_stream.live_part_sum = sum_of_live_part(words);
     hs_stream__put_chunk(header, words, sizeof words);
     return true;
 }

@@ -4,6 +4,7 @@
 #include "arch/system.h"
 #include "runtime/memory.h"
 #include "runtime/text.h"
+#include "unwind/maps.h"
 
 #include <elf.h>
 #include <link.h>
@@ -231,11 +232,13 @@ void *hs_symbols__find_beside(const void *address, const char *name)
 void *hs_symbols__find_in(uintptr_t start, const char *name)
 {
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)start;
-    const ElfW(Phdr) *entries = (const ElfW(Phdr) *)(start + header->e_phoff);
     struct link_map module = {0};
     bool is_placed = false;
-    if (__builtin_memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+    if (__builtin_memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phentsize != sizeof(ElfW(Phdr)) ||
+        header->e_phoff % sizeof(uintptr_t) || header->e_phoff > HS_PAGE_SIZE ||
+        header->e_phnum * sizeof(ElfW(Phdr)) > HS_PAGE_SIZE - header->e_phoff)
         return NULL;
+    const ElfW(Phdr) *entries = (const ElfW(Phdr) *)(start + header->e_phoff);
     for (unsigned i = 0; i < header->e_phnum; i++) {
         if (entries[i].p_type == PT_LOAD && !is_placed) {
             module.l_addr = start - (entries[i].p_vaddr - entries[i].p_offset);

@@ -264,15 +264,37 @@ START_TEST(test_scans_of_many_libraries_are_put_off)
     now_ns += 17 * scan_ns;
     hs_modules__see((uintptr_t)setup + 1);
     ck_assert_uint_eq(announced, before + LOADED + 1);
+    hs_modules__catch_up();
     // A node that was journalled while its module was put off is found in it by the time of the module before.
     ck_assert_uint_lt(last.time, put_off_at);
     unsigned enough = scans;
     now_ns += 17 * scan_ns;
     hs_modules__see((uintptr_t)setup + 1);
     ck_assert_uint_eq(scans, enough);
+    // So is none at all.
+    now_ns += 17 * scan_ns;
+    char *first = new_file(name, PAGE, PROT_READ | PROT_EXEC), *second;
+    unlink(name);
+    hs_modules__see((uintptr_t)first + 100);
+    second = new_file(name, PAGE, PROT_READ | PROT_EXEC);
+    unlink(name);
+    hs_modules__see((uintptr_t)second + 100);
+    ck_assert_uint_eq(announced, before + LOADED + 2);
+    hs_modules__catch_up();
+    ck_assert_uint_eq(announced, before + LOADED + 2);
+    now_ns += 17 * scan_ns;
+    hs_modules__catch_up();
+    ck_assert_uint_eq(announced, before + LOADED + 3);
+    // What is put off when code is unloaded may have come to its place only then.
+    char *third = new_file(name, PAGE, PROT_READ | PROT_EXEC);
+    unlink(name);
+    hs_modules__see((uintptr_t)third + 100);
+    ck_assert_uint_eq(announced, before + LOADED + 3);
     // Where code is unloaded, other code may take its place: nothing is put off any more.
     munmap(code, PAGE);
+    uint64_t unloaded_at = now_ns;
     hs_modules__rescan(note_gone_alone);
+    ck_assert_uint_ge(last.time, unloaded_at);
     before = announced;
     for (int i = 0; i < 3; i++) {
         code = new_file(name, PAGE, PROT_READ | PROT_EXEC);

@@ -413,6 +413,10 @@ START_TEST(test_loaded_later)
     hs_modules__python = (uintptr_t)forbidden; // gone again
     ck_assert_uint_eq(stack_now(), 1);
     hs_modules__python = (uintptr_t)memory;
+    hs_python__hold(); // it may go at any moment
+    ck_assert_uint_eq(stack_now(), 1);
+    ck_assert_ptr_null(hs_python.layout);
+    hs_python__release();
     ck_assert_uint_gt(stack_now(), 100);
 }
 END_TEST
