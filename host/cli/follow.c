@@ -180,8 +180,11 @@ static void *follow(void *context)
     if (!wait_until_stopped(tracing->child))
         return NULL;
     if (ptrace(PTRACE_SEIZE, tracing->child, 0, (void *)(uintptr_t)TRACED)) {
-        tracing->failed =
-            hs_error__set(tracing->error, errno, "a child of this command may not be traced (%s)", strerror(errno));
+        const int problem = errno;
+        // One that was killed meanwhile may not be traced, either.
+        if (wait_until_stopped(tracing->child))
+            tracing->failed = hs_error__set(tracing->error, problem, "a child of this command may not be traced (%s)",
+                                            strerror(problem));
         return NULL;
     }
     kill(tracing->child, SIGCONT);

@@ -134,7 +134,7 @@ static void name_target(char *text, size_t size, const char *typed, const char *
     if (same)
         snprintf(text, size, "%s", path);
     else
-        snprintf(text, size, "%s, which runs %s,", path, typed);
+        snprintf(text, size, "%s (which runs %s)", path, typed);
 }
 
 // The loader maps a file that was cut off as well, and the program ends with SIGBUS.

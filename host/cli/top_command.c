@@ -417,6 +417,7 @@ static int watch(const struct hs_arguments *arguments, const struct hs_symbols_o
 {
     struct top top = {.arguments = arguments, .every_ns = hs_arguments__number(arguments, "interval", 1) * 1000000000u};
     int result = open_source(&top, symbols, gather);
+    top.used_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     if (!result)
         result = refresh_rows(&top);
     note_device(&top);

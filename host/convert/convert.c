@@ -153,6 +153,16 @@ static FILE *make_file(char *made, size_t size, bool *has_name)
     return file;
 }
 
+// The user knows the file that was converted, not the one that was made of it.
+static void name_converted(struct hs_error *error, int result, const char *made, const char *path)
+{
+    const size_t length = strlen(made);
+    if (!error || strncmp(error->message, made, length) != 0)
+        return;
+    const struct hs_error told = *error;
+    hs_error__set(error, -result, "%s%s", path, told.message + length);
+}
+
 static int open_recording(const char *path, enum hs_foreign kind, const struct hs_import_options *options,
                           struct hs_store **store, struct hs_error *error)
 {
@@ -166,8 +176,8 @@ static int open_recording(const char *path, enum hs_foreign kind, const struct h
     int result = hs_foreign__convert(path, kind, options, file, error);
     if (fflush(file) && !result)
         result = hs_error__set(error, errno, "%s: %s", hs_path__temporary(), strerror(errno));
-    if (!result)
-        result = hs_import__open(made, &temporary, store, error);
+    if (!result && (result = hs_import__open(made, &temporary, store, error)))
+        name_converted(error, result, made, path);
     fclose(file);
     if (has_name)
         unlink(made); // the store has it open

@@ -230,6 +230,9 @@ static int take_dumps(struct series_sums *sums, const struct hs_dump_view *view)
 static int make_culled(struct series_sums *sums, const struct hs_dump_view *view, struct hs_store_tables *tables)
 {
     const struct hs_dump_series *series = sums->series;
+    // What was allocated never becomes less.
+    if (series->dump[series->count - 1]->lacks_live)
+        sums->largest = series->count - 1;
     sums->culled = calloc(tables->node_count, sizeof(*sums->culled));
     if (!sums->culled || take_dumps(sums, view))
         return -ENOMEM;

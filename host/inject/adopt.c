@@ -78,6 +78,8 @@ static int adopt(struct adopting *adopting)
                        : hs_error__set(adopting->error, ENOENT, "its first instruction was not found");
     if (!failed)
         failed = hs_trap_signal__put_back(target, &signal, adopting->error);
+    if (failed == -ENOTSUP) // no place for the call: it is recorded all the same
+        failed = 0;
     if (!failed)
         failed = hs_inject_target__read_mappings(target, adopting->error);
     if (!failed)

@@ -543,14 +543,20 @@ static int load_libraries(struct attaching *attaching)
     const struct hs_trap_signal signal = hs_trap_signal__of(target);
     uint64_t stop = hs_inject_modules__find_any(&attaching->modules, "_dl_debug_state");
     int failed = stop ? 0 : hs_error__set(attaching->error, ENOTSUP, "its dynamic linker is not known");
-    for (int tries = 0; !failed; tries++) {
+    int tries = 0;
+    for (; !failed; tries++) {
         failed = hs_inject_target__run_to(target, stop, attaching->error);
         if (failed || has_loaded(attaching))
             break;
         failed = tries < MOST_STATES ? hs_inject_target__step(target, attaching->error)
                                      : hs_error__set(attaching->error, ENOTSUP, "its dynamic linker is not known");
     }
-    return failed ? failed : hs_trap_signal__put_back(target, &signal, attaching->error);
+    if (!failed)
+        return hs_trap_signal__put_back(target, &signal, attaching->error);
+    // After a first trap; not where it has ended or executed another program.
+    if (tries && failed != -ESRCH)
+        hs_trap_signal__put_back(target, &signal, NULL);
+    return failed;
 }
 
 // A filter that this command has, too, lets pass what is recorded without ptrace.

@@ -271,11 +271,12 @@ static bool wait_for(pid_t tid, pid_t *from, int *status)
     return *from > 0;
 }
 
-// Waits until something is told of a child. True: its end, which is left for the one who started it.
-static bool has_ended(pid_t pid)
+// Whether the end of a child is told, which is left for the one who started it. `how`: WSTOPPED waits until that or a
+// stop is, WNOHANG does not wait.
+static bool has_ended(pid_t pid, int how)
 {
     siginfo_t info = {.si_pid = 0};
-    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOWAIT) && errno == EINTR)
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | how) && errno == EINTR)
         continue;
     return info.si_pid && (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
 }
@@ -287,7 +288,8 @@ static bool wait_for_child(pid_t pid, int *status)
     siginfo_t stop;
     do {
         stop = (siginfo_t){.si_pid = 0};
-        if (has_ended(pid) || (waitid(P_PID, (id_t)pid, &stop, WSTOPPED | WNOHANG | __WALL) && errno != EINTR))
+        if (has_ended(pid, WSTOPPED) ||
+            (waitid(P_PID, (id_t)pid, &stop, WSTOPPED | WNOHANG | __WALL) && errno != EINTR))
             return false;
     } while (!stop.si_pid);
     *status = stop.si_status << 8 | 0x7f;
@@ -594,23 +596,34 @@ int hs_inject_target__hold(struct hs_inject_target *target, pid_t pid, bool *exe
     return 0;
 }
 
+static int seize_child(pid_t pid, struct hs_error *error)
+{
+    const uintptr_t options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD;
+    if (!ptrace(PTRACE_SEIZE, pid, 0, (void *)options))
+        return 0;
+    const int problem = errno;
+    // One that was killed may not be traced, either.
+    if (has_ended(pid, WNOHANG))
+        return hs_error__set(error, ESRCH, "process %d has ended", (int)pid);
+    return hs_error__set(error, problem,
+                         "a child of this command may not be traced (%s): programs without a dynamic "
+                         "linker, and allocators within programs, are recorded that way",
+                         strerror(problem));
+}
+
 int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *executed, struct hs_error *error)
 {
     int status;
     *executed = false;
     if (!wait_for_child(pid, &status))
         return 0;
-    if (ptrace(
-            PTRACE_SEIZE, pid, 0,
-            (void *)(uintptr_t)(PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD)))
-        return hs_error__set(error, errno,
-                             "a child of this command may not be traced (%s): programs without a dynamic "
-                             "linker, and allocators within programs, are recorded that way",
-                             strerror(errno));
+    int failed = seize_child(pid, error);
+    if (failed)
+        return failed;
     kill(pid, SIGCONT);
     if (!go_to_program(pid))
         return 0;
-    int failed = hs_inject_target__hold(target, pid, executed, error);
+    failed = hs_inject_target__hold(target, pid, executed, error);
     if (failed)
         ptrace(PTRACE_DETACH, pid, 0, 0);
     return failed;

@@ -51,6 +51,6 @@ static int ignore(struct hs_inject_target *target, struct hs_error *error)
 int hs_trap_signal__put_back(struct hs_inject_target *target, const struct hs_trap_signal *signal,
                              struct hs_error *error)
 {
-    int failed = signal->is_ignored ? ignore(target, error) : 0;
-    return failed || !signal->is_blocked ? failed : hs_inject_target__block(target, trap_bit, error);
+    int failed = signal->is_blocked ? hs_inject_target__block(target, trap_bit, error) : 0;
+    return failed || !signal->is_ignored ? failed : ignore(target, error);
 }

@@ -18,7 +18,8 @@ struct hs_trap_signal {
 // Before the thread runs.
 struct hs_trap_signal hs_trap_signal__of(const struct hs_inject_target *target);
 
-// 0 or a negative errno. Nothing is done if the signal was neither blocked nor ignored.
+// 0 or a negative errno. -ENOTSUP: there is no place for the system call, and only the mask was put back. Nothing is
+// done if the signal was neither blocked nor ignored.
 int hs_trap_signal__put_back(struct hs_inject_target *target, const struct hs_trap_signal *signal,
                              struct hs_error *error);
 

@@ -121,7 +121,7 @@ START_TEST(test_static)
     expect_refusal(126, "$HEAPSONDE run -- ./plain", "heapsonde cannot record ./plain", "statically linked");
     expect_refusal(126, "$HEAPSONDE run -- ./pie", "./pie", "statically linked");
     expect_refusal(126, "printf '#!%s/plain\\n' \"$PWD\" >script; chmod +x script; $HEAPSONDE run ./script", "/plain",
-                   "./script");
+                   " (which runs ./script): it is ");
     expect_refusal(126,
                    "printf '#!./script2\\n' >script; cp script script2; sed -i s/2/1/ script2; cp script script1; "
                    "chmod +x script*; $HEAPSONDE run ./script",

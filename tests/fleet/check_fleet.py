@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -132,7 +133,9 @@ def check_limits(database, path):
         file.write(chunk(8, 0, time + 1, bytes([1, 0, 0, 0, 0]) + b'\x02\x03\x02\x80\x01' * 300000))
     done = subprocess.Popen([COMMAND, 'fleet', 'load', database.address, f'{work}/large.dat', '--device', 'large'], stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(done.pid, 0)
-    expect(status == 0 and used.ru_maxrss < 200 << 10, f'{status} {used.ru_maxrss} KiB')
+    # A process that was started by vfork has its parent's largest size, too.
+    most = max(200 << 10, 2 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    expect(status == 0 and used.ru_maxrss < most, f'{status} {used.ru_maxrss} KiB')
     held = in_use(f'{work}/large.dat')
     expect(held >= 300000 * 64, f'{held}')
     for question in ('devices', 'stacks'):

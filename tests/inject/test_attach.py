@@ -195,14 +195,14 @@ def killed(target):
         target.detach()
 
 
-def child_of(pid):
+def children_of(pid):
     with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
-        return int(file.read())
+        return [int(number) for number in file.read().split()]
 
 
 def end_at(words, number, output=2, ends_child=False):
     """Ends the command, or the program that it has started, before the command's call of that number that could change a process.
-    True: there was such a call. The command has the program's status."""
+    True: there was such a call. The command has the program's status. To end the program, only calls count while there is one."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     command = program_of(words)
@@ -228,15 +228,17 @@ def end_at(words, number, output=2, ends_child=False):
         is_entry = not is_entry
         area[1] = ctypes.sizeof(registers)
         assert libc.ptrace(GETREGSET, pid, NT_PRSTATUS, ctypes.addressof(area)) == 0
-        if is_entry and registers[NUMBER_AT] in CALLS_THAT_CHANGE:
-            number -= 1
-            if number == 0 and ends_child:
-                os.kill(child_of(pid), signal.SIGKILL)
-                expected = 128 + signal.SIGKILL
-            elif number == 0:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-                return True
+        if not is_entry or registers[NUMBER_AT] not in CALLS_THAT_CHANGE:
+            continue
+        children = children_of(pid)
+        number -= 1 if children or not ends_child else 0
+        if number == 0 and not ends_child:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return True
+        if number == 0 and not expected:
+            os.kill(children[0], signal.SIGKILL)
+            expected = 128 + signal.SIGKILL
 
 
 def killed_at_each_call(target):
@@ -443,9 +445,10 @@ def run_killed(program, folder):
     says so."""
     words = ('run', '-q', '-o', os.path.join(folder, 't.dat'), '--', program)
     for ends_child in (False, True):
-        was_killed, number = True, 1 - STRIDE
+        stride = STRIDE * (2 if ends_child else 1)
+        was_killed, number = True, 1 - stride
         while was_killed:
-            number += STRIDE * (2 if ends_child else 1)
+            number += stride
             reader, writer = os.pipe()
             was_killed = end_at(words, number, writer, ends_child)
             os.close(writer)

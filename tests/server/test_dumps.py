@@ -131,14 +131,30 @@ class Series(TestCase):
         self.assertIn("--base-at 1x", run("diff", "--base-at", "1x", folder, status=2))
         self.assertIn("shows one instant only", run("diff", "--base-at", "1s", dumps[0], status=2))
 
+    @staticmethod
+    def allocated(size):
+        """A profile of pprof's with allocated bytes of two stacks only."""
+        def field(number, content):
+            return bytes([number << 3 | 2, len(content)]) + content
+        samples = ((1, size), (2, 50))
+        return (field(1, b"\x08\x01\x10\x02")
+                + b"".join(field(2, field(1, bytes([place])) + field(2, bytes([value]))) for place, value in samples)
+                + b"".join(field(4, bytes([8, place]) + field(4, bytes([8, place]))) for place, _ in samples)
+                + b"".join(field(5, bytes([8, place, 16, 2 + place])) for place, _ in samples)
+                + b"".join(field(6, text) for text in (b"", b"alloc_space", b"bytes", b"a", b"b")))
+
     def test_instants_of_dumps_without_memory_in_use(self):
-        os.makedirs(self.path("collapsed"))
-        for number, size in ((1, 100), (2, 300)):
-            with open(self.path(f"collapsed/{number}.txt"), "w") as dump:
-                dump.write(f"main;a {size}\nmain;b 50\n")
-            os.utime(self.path(f"collapsed/{number}.txt"), (FIRST + number, FIRST + number))
-        grew = self.serve(self.path("collapsed")).data("diff", base_at="0%", at="100%")
-        self.assertEqual((grew["base"]["size"], grew["size_delta"], len(grew["stacks"])), (150, 200, 1))
+        for name, write in (("collapsed", lambda size: f"main;a {size}\nmain;b 50\n".encode()), ("allocated", self.allocated)):
+            os.makedirs(self.path(name))
+            for number, size in ((1, 20), (2, 120)):
+                with open(self.path(f"{name}/{number}"), "wb") as dump:
+                    dump.write(write(size))
+                os.utime(self.path(f"{name}/{number}"), (FIRST + number, FIRST + number))
+            server = self.serve(self.path(name))
+            for at in ("100%", "peak"):  # of what was allocated the last dump has most
+                with self.subTest(name=name, at=at):
+                    grew = server.data("diff", base_at="0%", at=at)
+                    self.assertEqual((grew["base"]["size"], grew["size_delta"], len(grew["stacks"])), (70, 100, 1))
 
     def test_modules_that_move_stay_the_same(self):
         for number in range(4):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """heapsonde top on a terminal: what it shows, its keys, and terminals that are none."""
+import contextlib
 import fcntl
 import json
 import os
@@ -170,13 +171,17 @@ class Gate:
                 return
             with client:
                 if self.open:
-                    self.pass_on(client)
+                    with contextlib.suppress(OSError):  # either side may end at any time
+                        self.pass_on(client)
 
     def pass_on(self, client):
         """One request and its answer, after which both sides are closed."""
         question = b""
         while b"\r\n\r\n" not in question:
-            question += client.recv(65536)
+            received = client.recv(65536)
+            if not received:
+                return
+            question += received
         with socket.create_connection(("127.0.0.1", self.server)) as server:
             server.sendall(re.sub(rb"(?im)^connection:.*\r\n", b"", question).replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
             while answer := server.recv(65536):
