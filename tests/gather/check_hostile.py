@@ -68,7 +68,7 @@ def strangers():
     peer = Peer(gather.port)
     peer.send(wire.hello(1, 1, bytes(32))[:20])
     peer.close()
-    gather.refused('left', 2)
+    gather.refused(('left', 'slow'), 2)  # the earlier one may have waited for too long
     bystander.go_on()
     expect(len(gather.traces()) == 3, 'a stranger has a file')
     gather.stop()

@@ -74,10 +74,11 @@ def gathered():
     for commands in ('ccc', 'cll'):
         for device, command in zip(devices, commands):
             device.do(command)
-    # A tick is known when the next one has come; the further ones leave what is in use as it is.
+    # Each program's ticks come at their own time; the further ones leave what is in use as it is.
     while True:
         metrics = scrape(url)
-        if values(metrics, 'heapsonde_site_live_bytes', firmware='1.5')[:1] == [800000]:
+        if values(metrics, 'heapsonde_site_live_bytes', firmware='1.5')[:1] == [800000] and \
+                values(metrics, 'heapsonde_process_allocations_total', device='gw-1')[:1] >= [100]:
             live, blocks = ([values(metrics, 'heapsonde_process_live_' + what) for what in ('bytes', 'blocks')])
             reports = [report_of(gather, name) for name in gather.traces()]
             if sorted(live) == sorted(report['live_bytes'] for report in reports) and max(map(len, (live, reports))) == 3 and \
