@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #ifdef HEAPSONDE_HAS_NCURSES
+#include "host/base/clock.h"
 #include "host/base/path.h"
 #include "host/cli/answer_value.h"
 #include "host/cli/top_gather.h"
@@ -21,7 +22,6 @@
 #include <errno.h>
 #include <locale.h>
 #include <term.h>
-#include <time.h>
 
 enum { LEAST_WIDTH = 40, LEAST_HEIGHT = 6, NUMBERS = 53, MOST_ROWS = 20000 };
 
@@ -110,22 +110,10 @@ static int ask_rows(struct top *top, uint64_t time_ns)
     return result;
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t now_ns(void)
-{
-    return clock_ns(CLOCK_MONOTONIC);
-}
-
 static void plan_refresh(struct top *top)
 {
-    const uint64_t used = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    top->next_ns = now_ns() + hs_top_pause(top->every_ns, used - top->used_ns);
+    const uint64_t used = hs_clock__ns_of(CLOCK_PROCESS_CPUTIME_ID);
+    top->next_ns = hs_clock__now() + hs_top_pause(top->every_ns, used - top->used_ns);
     top->used_ns = used;
 }
 
@@ -342,7 +330,7 @@ static void take_command(struct top *top, int key)
 // Waits for a key until the next answer is due.
 static void take_key(struct top *top)
 {
-    const uint64_t now = now_ns();
+    const uint64_t now = hs_clock__now();
     timeout(top->paused ? -1 : top->next_ns > now ? (int)((top->next_ns - now) / 1000000) + 1 : 0);
     const int key = getch();
     if (key == ERR || key == KEY_RESIZE)
@@ -356,7 +344,7 @@ static void take_key(struct top *top)
 static void run_screen(struct top *top)
 {
     while (!top->ends) {
-        if (!top->paused && now_ns() >= top->next_ns) {
+        if (!top->paused && hs_clock__now() >= top->next_ns) {
             refresh_rows(top);
             if (!*top->device)
                 note_device(top);
@@ -417,7 +405,7 @@ static int watch(const struct hs_arguments *arguments, const struct hs_symbols_o
 {
     struct top top = {.arguments = arguments, .every_ns = hs_arguments__number(arguments, "interval", 1) * 1000000000u};
     int result = open_source(&top, symbols, gather);
-    top.used_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    top.used_ns = hs_clock__ns_of(CLOCK_PROCESS_CPUTIME_ID);
     if (!result)
         result = refresh_rows(&top);
     note_device(&top);
