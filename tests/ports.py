@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Ports of servers that end and come back, or that choose none by themselves. The kernel gives these to nobody else: they are
-below those that it chooses from. Another test may try one at the same moment, so whoever cannot listen tries another one, or the
-same again."""
+below those that it chooses from. And no other test gets one that this process was given, also while nobody listens there."""
 import random
 import socket
+
+held = []
 
 
 def free():
@@ -12,8 +13,19 @@ def free():
         end = int(file.read().split()[0])
     while True:
         port = random.randrange(min(10000, end - 1000), end)
-        try:
-            socket.create_server(('127.0.0.1', port)).close()
-        except OSError:
-            continue
-        yield port
+        if hold(port):
+            yield port
+
+
+def hold(port):
+    """Takes it for as long as this process lives, if nobody has it. It is bound alone, and shared afterwards: a server that sets
+    SO_REUSEADDR, as they do, can listen there, and connections are refused until one does."""
+    holder = socket.socket()
+    try:
+        holder.bind(('127.0.0.1', port))
+    except OSError:
+        holder.close()
+        return False
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.append(holder)
+    return True

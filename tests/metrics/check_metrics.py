@@ -298,9 +298,7 @@ def prometheus():
     with open(os.path.join(work, 'prometheus.yml'), 'w', encoding='utf-8') as file:
         file.write('scrape_configs:\n  - job_name: heapsonde\n    scrape_interval: 1s\n    authorization: {credentials: secret word}\n'
                    f'    static_configs: [{{targets: ["{host}"]}}]\n')
-    while True:
-        with harness.socket.create_server(('127.0.0.1', 0)) as free:
-            port = free.getsockname()[1]
+    for port in harness.ports.free():
         server = Process([program, f'--config.file={work}/prometheus.yml', f'--storage.tsdb.path={work}/tsdb',
                           f'--web.listen-address=127.0.0.1:{port}'])
         while server.process.poll() is None:
