@@ -179,7 +179,8 @@ static void new_stacks(FILE *out, const struct hs_fleet_slice *slice)
     "greatest(1, maxMerge(last_time) - minMerge(first_time)) AS slope FROM total_of_session GROUP BY session) AS "     \
     "slopes"
 
-// The same of some stacks: the states of each become changes, and the changes of all of them together levels.
+// The same of some stacks: the states of each become changes, and the changes of all of them together levels. A lambda
+// takes no array from around it: servers copy that for each element.
 static void put_some_slopes(FILE *out, const struct hs_fleet_slice *slice)
 {
     fputs(
@@ -191,7 +192,7 @@ static void put_some_slopes(FILE *out, const struct hs_fleet_slice *slice)
         "FROM (SELECT session, stack, arraySort(groupUniqArray((instant, held))) AS states, "
         "arrayMap(x -> toDateTime(toUInt32(intDiv(tupleElement(x, 1), 4294967296))), states) AS times, arrayMap(x -> "
         "toInt64(tupleElement(x, 2)), states) AS "
-        "amounts, arrayMap((x, i) -> if(i = 1, x, x - amounts[i - 1]), amounts, arrayEnumerate(amounts)) AS deltas, "
+        "amounts, arrayMap((x, y) -> x - y, amounts, arrayPopBack(arrayPushFront(amounts, toInt64(0)))) AS deltas, "
         "argMax(held_count, instant) AS blocks, argMax(given, instant) AS allocated FROM ",
         out);
     put_samples(out, slice);
