@@ -135,10 +135,11 @@ FILTERS = (('--function-regex', 'grower_lose'), ('--function-regex', '^grower_(l
 def check_long(database, key):
     """A stack that changes for days. A server that copies all of its states for each of them would need 720 GB."""
     count, sums_of = 300000, 'in_use_bytes, in_use_count, allocated_bytes, allocated_count'
-    database.ask(f'INSERT INTO state (stack, session, time, age, {sums_of}) SELECT {key}, 9, toDateTime(1000000000 + number), number, '
+    begun = int(time.time()) - count
+    database.ask(f'INSERT INTO state (stack, session, time, age, {sums_of}) SELECT {key}, 9, toDateTime({begun} + number), number, '
                  f'number + 1, 1, number + 1, 1 FROM numbers({count})')
-    database.ask(f'INSERT INTO total (session, time, {sums_of}) SELECT 9, toDateTime(1000000000 + number * {count - 1}), 1, 1, 1, 1 FROM numbers(2)')
-    database.ask("INSERT INTO session SELECT 9, 'long', 'grower', '2.0', [], [], 62, 1, toDateTime(1000000000), toDateTime(1000300000), 1, 0, 1, 0")
+    database.ask(f'INSERT INTO total (session, time, {sums_of}) SELECT 9, toDateTime({begun} + number * {count - 1}), 1, 1, 1, 1 FROM numbers(2)')
+    database.ask(f"INSERT INTO session SELECT 9, 'long', 'grower', '2.0', [], [], 62, 1, toDateTime({begun}), now(), 1, 0, 1, 0")
     row, = asked('devices', database.address, '--device', 'long', '--function', 'grower_lose')
     expect((row['in_use_bytes'], row['most_bytes'], row['bytes_per_hour']) == (count, count, 3600), f'{row}')
 
