@@ -15,6 +15,8 @@ enum hs_variable_kind {
     HS_VARIABLE_LIST,     // of these, with commas between
     HS_VARIABLE_COUNTED,  // one of these words; the first may be followed by a colon and a number
     HS_VARIABLE_ADDRESS,  // ADDRESS:PORT in numbers
+    HS_VARIABLE_PORT,
+    HS_VARIABLE_LABELS,   // KEY=VALUE,...
     HS_VARIABLE_NO_EFFECT // another recorder's
 };
 
