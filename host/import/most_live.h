@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// How many blocks of a trace are live at once, and how many nodes it has, without memory for each: for the message of an
-// import that was refused because they are too many.
+// How many blocks of a trace are live at once, and how many nodes it has, without memory for each: for the message of
+// an import that was refused because they are too many.
 #ifndef HEAPSONDE_IMPORT_MOST_LIVE_H
 #define HEAPSONDE_IMPORT_MOST_LIVE_H
 
