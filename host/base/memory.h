@@ -35,6 +35,9 @@ uint64_t hs_memory__unpacked_text(uint64_t packed, unsigned times);
 #define HS_MEMORY_BLOCK 108
 uint64_t hs_memory__live_blocks(uint64_t packed);
 
+// Memory that a node of a trace's stacks takes at most, while it is imported. 40 were enough for 40 million.
+#define HS_MEMORY_NODE 64
+
 // How a message of a refusal ends: "--memory 1856M is enough" for a command that takes so many bytes beside the memory
 // that each command takes; "--memory SIZE allows more" for 0, when it is not known how much it takes.
 struct hs_memory_advice {

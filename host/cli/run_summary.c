@@ -35,15 +35,31 @@ static void ending(const struct hs_recording *recording, char *text, size_t size
     }
 }
 
-static void print_numbers(const struct hs_summary *summary)
+// With what the recorder only summed up, as in the report. The summary has the sums of aggregate mode already.
+static void add_culled(const struct hs_store *store, uint64_t *allocations, uint64_t *bytes)
 {
-    hs_complain(NULL, "%s in %s allocation%s within %s (%s), %s temporary",
-                hs_text__bytes(summary->allocated_bytes).text, hs_text__count(summary->allocations).text,
-                summary->allocations == 1 ? "" : "s", hs_text__time(summary->end_time).text,
-                hs_text__rate(summary->allocations, summary->end_time).text,
-                hs_text__percent(summary->temporary_count, summary->allocations).text);
-    hs_complain(NULL, "peak %s in %s, %s after the start", hs_text__bytes(summary->peak.bytes).text,
-                hs_text__blocks(summary->peak.count).text, hs_text__time(summary->peak_time).text);
+    size_t count;
+    const struct hs_culled *culled = hs_store__culled(store, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (culled[i].kind != HS_CULLED_SHORT || culled[i].domain != HS_DOMAIN_HEAP)
+            continue;
+        *allocations += culled[i].count;
+        *bytes += culled[i].size;
+    }
+}
+
+static void print_numbers(const struct hs_store *store)
+{
+    const struct hs_summary *summary = hs_store__summary(store);
+    uint64_t allocations = summary->allocations, bytes = summary->allocated_bytes;
+    add_culled(store, &allocations, &bytes);
+    hs_complain(NULL, "%s in %s allocation%s within %s (%s), %s temporary", hs_text__bytes(bytes).text,
+                hs_text__count(allocations).text, allocations == 1 ? "" : "s", hs_text__time(summary->end_time).text,
+                hs_text__rate(allocations, summary->end_time).text,
+                hs_text__percent(summary->temporary_count, allocations).text);
+    hs_complain(NULL, "%s %s in %s, %s after the start", summary->is_aggregate ? "highest tick" : "peak",
+                hs_text__bytes(summary->peak.bytes).text, hs_text__blocks(summary->peak.count).text,
+                hs_text__time(summary->peak_time).text);
     hs_complain(NULL, "%s in %s still live at the end", hs_text__bytes(summary->live.bytes).text,
                 hs_text__blocks(summary->live.count).text);
 }
@@ -224,7 +240,7 @@ static void summarize_trace(const struct hs_recording *recording, const struct h
         hs_complain(NULL, "wrote %s, but it cannot be read: %s", found->path, error.message);
         return;
     }
-    print_numbers(hs_store__summary(store));
+    print_numbers(store);
     explain_own_allocator(recording, store);
     print_file(recording, hs_store__summary(store), found);
     hs_store__close(store);

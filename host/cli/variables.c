@@ -97,13 +97,15 @@ const struct hs_variable hs_variables[] = {
      "also send the trace to this host while the program runs (docs/gather.md); an absolute path is the pipe of "
      "'run --on' (docs/protocol.md)"},
     SWITCH("ENABLE_SERVER", "let hosts connect and receive the trace while the program runs"),
-    NUMBER("BASE_SERVER_PORT", "N", "the first port to try for that; default 8100"),
+    {"BASE_SERVER_PORT", HS_READER_RECORDER, HS_VARIABLE_PORT, NULL, "N",
+     "the first port to try for that; default 8100"},
     SWITCH("ENABLE_BROADCAST", "announce this in the network every second"),
     TEXT("KEY_FILE", "FILE", "the shared key; needed beyond loopback and between users. The command reads it, too"),
     SWITCH("INSECURE", "without a key allow more than loopback, and hosts of other users: anyone who can reach the "
                        "network can read and command everything"),
     TEXT("DEVICE", "NAME", "the name of this machine; default its host name"),
-    TEXT("LABELS", "KEY=VALUE,...", "labels by which hosts can select this device"),
+    {"LABELS", HS_READER_RECORDER, HS_VARIABLE_LABELS, NULL, "KEY=VALUE,...",
+     "labels by which hosts can select this device"},
     CHOICE("STREAM_POLICY", "drop block spill",
            "if the host is slower than the program: drop events and count them, block the program, or spill them into "
            "a file"),
@@ -165,18 +167,35 @@ static bool has_wrong_word(const char *list, const char *words, char *text, size
     }
 }
 
+static bool is_port(const char *value)
+{
+    uint64_t port;
+    return hs_value__number(value, &port) && port && port <= 65535;
+}
+
 static bool is_address(const char *value)
 {
     char host[64];
-    uint64_t port;
     unsigned char bytes[16];
     const char *colon = strrchr(value, ':');
     size_t length = colon ? (size_t)(colon - value) : 0;
     bool brackets = length > 2 && value[0] == '[' && value[length - 1] == ']';
-    if (!colon || length >= sizeof(host) || !hs_value__number(colon + 1, &port) || !port || port > 65535)
+    if (!colon || length >= sizeof(host) || !is_port(colon + 1))
         return false;
     snprintf(host, sizeof(host), "%.*s", (int)(brackets ? length - 2 : length), value + brackets);
     return inet_pton(brackets ? AF_INET6 : AF_INET, host, bytes) == 1;
+}
+
+static bool are_labels(const char *list)
+{
+    for (;; list++) {
+        size_t key = strcspn(list, "=,");
+        if (!key || list[key] != '=')
+            return false;
+        list += strcspn(list, ",");
+        if (!*list)
+            return true;
+    }
 }
 
 static bool is_counted(const char *value, const char *words)
@@ -220,6 +239,16 @@ bool hs_variable__problem(const struct hs_variable *variable, const char *value,
             return false;
         snprintf(text, size, "takes ADDRESS:PORT in numbers, such as 192.0.2.7:8100 or [2001:db8::7]:8100, not '%s'",
                  value);
+        return true;
+    case HS_VARIABLE_PORT:
+        if (is_port(value))
+            return false;
+        snprintf(text, size, "takes a port from 1 to 65535, not '%s'", value);
+        return true;
+    case HS_VARIABLE_LABELS:
+        if (are_labels(value))
+            return false;
+        snprintf(text, size, "takes labels such as site=lab,rack=7, not '%s'", value);
         return true;
     default:
         return false;

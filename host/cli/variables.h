@@ -11,10 +11,12 @@ enum hs_variable_kind {
     HS_VARIABLE_SWITCH, // 1 or 0
     HS_VARIABLE_NUMBER,
     HS_VARIABLE_TEXT,
-    HS_VARIABLE_CHOICE,   // one of `values`
-    HS_VARIABLE_LIST,     // of these, with commas between
-    HS_VARIABLE_COUNTED,  // one of these words; the first may be followed by a colon and a number
-    HS_VARIABLE_ADDRESS,  // ADDRESS:PORT in numbers
+    HS_VARIABLE_CHOICE,  // one of `values`
+    HS_VARIABLE_LIST,    // of these, with commas between
+    HS_VARIABLE_COUNTED, // one of these words; the first may be followed by a colon and a number
+    HS_VARIABLE_ADDRESS, // ADDRESS:PORT in numbers
+    HS_VARIABLE_PORT,
+    HS_VARIABLE_LABELS,   // KEY=VALUE,...
     HS_VARIABLE_NO_EFFECT // another recorder's
 };
 

@@ -338,7 +338,7 @@ static int by_sequence(const void *left, const void *right)
 static int take_early(struct hs_follow *follow, const struct hs_trace *trace, const struct hs_trace_chunk *chunk)
 {
     uint8_t *payload;
-    size_t length, skip = chunk->flags & HS_CHUNK_LIVE ? HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE : 0;
+    size_t length, skip = hs_trace_chunk__records(chunk);
     int failed = hs_trace__payload(trace, chunk, &payload, &length);
     if (failed)
         return failed == -ENOMEM ? failed : 0;

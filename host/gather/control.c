@@ -111,8 +111,9 @@ static int receive(struct asker *asker, uint8_t *bytes, size_t length, bool ping
     while (length) {
         ssize_t got = recv(asker->socket, bytes, length, 0);
         if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-            return hs_error__set(asker->error, ECONNRESET, "%s closed the connection; it may have another key, or %s",
-                                 asker->where, asker->key->length ? "none" : "want one (--key-file)");
+            return hs_error__set(
+                asker->error, ECONNRESET, "%s closed the connection; it may have another key, %s", asker->where,
+                asker->key->length ? "or none" : "want one (--key-file), or only answer its own user and root");
         if (got > 0) {
             bytes += got;
             length -= (size_t)got;

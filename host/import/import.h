@@ -85,6 +85,12 @@ const struct hs_trace_info *hs_trace__info(const struct hs_trace *trace);
 // HS_CHUNK_EVENTS or HS_CHUNK_META and with HS_CHUNK_LIVE in flags.
 const struct hs_trace_chunk *hs_trace__chunks(const struct hs_trace *trace, size_t *count);
 
+// Bytes of the payload of a META chunk that are before its first record.
+static inline size_t hs_trace_chunk__records(const struct hs_trace_chunk *chunk)
+{
+    return chunk->flags & HS_CHUNK_LIVE ? HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE : 0;
+}
+
 // Decodes one EVENTS chunk or live slot. *events is valid until the next call with the same decoder. Returns 0, or
 // -EBADMSG if a part cannot be decoded; the events before it are returned.
 struct hs_trace_decoder;

@@ -346,15 +346,21 @@ static const char *describe(int failed)
     }
 }
 
+static int refuse_size(const char *path, const char *what, uint64_t bytes, struct hs_error *error)
+{
+    return hs_error__set(error, E2BIG, "%s: cannot be imported: it has far more %s than files of its size have; %s",
+                         path, what, hs_memory__advice(bytes).text);
+}
+
 static int refuse(const char *path, const struct hs_trace *trace, const struct hs_import_options *options, int failed,
                   struct hs_error *error)
 {
-    if (failed != -E2BIG)
-        return hs_error__set(error, -failed, "%s: cannot be imported: %s", path, describe(failed));
-    uint64_t blocks = hs_trace__most_live(trace, options ? options->cancel : NULL);
-    return hs_error__set(error, E2BIG,
-                         "%s: cannot be imported: it has far more live blocks than files of its size have; %s", path,
-                         hs_memory__advice(blocks * HS_MEMORY_BLOCK).text);
+    const int *cancel = options ? options->cancel : NULL;
+    if (failed == -E2BIG)
+        return refuse_size(path, "live blocks", hs_trace__most_live(trace, cancel) * HS_MEMORY_BLOCK, error);
+    if (failed == -ENOBUFS)
+        return refuse_size(path, "nodes of stacks", hs_trace__most_nodes(trace, cancel) * HS_MEMORY_NODE, error);
+    return hs_error__set(error, -failed, "%s: cannot be imported: %s", path, describe(failed));
 }
 
 int hs_import__open(const char *path, const struct hs_import_options *options, struct hs_store **store,

@@ -94,9 +94,13 @@ static int add_nodes(struct hs_import_tables *tables, uint32_t first, const stru
 {
     const size_t room = first < tables->node_limit ? tables->node_limit - first : 0;
     tables->nodes_left_out |= count > room;
-    if (!room)
-        return 0;
     count = count < room ? count : room;
+    if (!count)
+        return 0;
+    if (first + count > tables->node_most) {
+        tables->nodes_too_many = true;
+        return 0;
+    }
     uint32_t end = first + (uint32_t)count;
     int failed = hs_column_file__reserve(&tables->nodes, end);
     if (!failed)
@@ -336,7 +340,7 @@ static int add_records(struct hs_import_tables *tables, struct hs_meta_reader *r
 static int load_meta(struct hs_import_tables *tables, const struct hs_trace *trace, const struct hs_trace_chunk *chunk)
 {
     uint8_t *payload;
-    size_t length, skip = chunk->flags & HS_CHUNK_LIVE ? HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE : 0;
+    size_t length, skip = hs_trace_chunk__records(chunk);
     int failed = hs_trace__payload(trace, chunk, &payload, &length);
     if (failed == -ENOMEM)
         return failed;
@@ -387,6 +391,11 @@ static int compare_order(const void *left, const void *right)
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
+static uint32_t at_most_32_bits(uint64_t number)
+{
+    return number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+}
+
 int hs_import_tables__load(struct hs_import_tables *tables, const struct hs_trace *trace)
 {
     size_t count, metas = 0;
@@ -402,15 +411,16 @@ int hs_import_tables__load(struct hs_import_tables *tables, const struct hs_trac
         bytes += chunks[i].plain_length;
     }
     // A node takes three plain bytes; lost chunks may leave gaps. What is far beyond that is damage.
-    uint64_t limit = 65536 + 2 * bytes, packed = hs_memory__unpacked(hs_trace__info(trace)->file_size, NODES_PACKED);
-    limit = limit < packed ? limit : packed;
-    tables->node_limit = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX;
+    tables->node_limit = at_most_32_bits(65536 + 2 * bytes);
+    tables->node_most = at_most_32_bits(hs_memory__unpacked(hs_trace__info(trace)->file_size, NODES_PACKED));
     qsort(order, metas, sizeof *order, compare_order);
     int failed = 0;
     for (size_t i = 0; i < metas && !failed; i++)
         failed =
             order[i]->kind == HS_CHUNK_META ? load_meta(tables, trace, order[i]) : load_file(tables, trace, order[i]);
     free(order);
+    if (!failed && tables->nodes_too_many)
+        failed = -ENOBUFS;
     if (!failed)
         failed = hs_same_stacks__find(&tables->same, tables->nodes.data, tables->node_count, tables->node_epochs.data,
                                       tables->epochs.data, &tables->modules);

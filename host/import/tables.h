@@ -21,8 +21,10 @@ struct hs_import_tables {
     struct hs_array epochs;        // uint64_t: times of loads and unloads of modules; [0] is 0
     struct hs_same_stacks same;
     uint32_t node_count;
-    uint32_t node_limit;
-    bool nodes_left_out;        // of the chunk that is read: they are beyond the limit
+    uint32_t node_limit; // beyond it is damage
+    uint32_t node_most;  // beyond it there are more than files of this size have
+    bool nodes_left_out; // of the chunk that is read: they are beyond the limit
+    bool nodes_too_many;
     struct hs_array strings;    // char
     struct hs_array modules;    // struct hs_stored_module
     struct hs_array threads;    // struct hs_stored_thread
@@ -41,7 +43,8 @@ struct hs_import_tables {
 
 int hs_import_tables__create(struct hs_import_tables *tables, int directory_fd);
 void hs_import_tables__free(struct hs_import_tables *tables);
-// Reads all META and FILE chunks, and finds the nodes that are the same.
+// Reads all META and FILE chunks, and finds the nodes that are the same. -ENOBUFS: the trace has more nodes than
+// hs_memory__unpacked() allows.
 int hs_import_tables__load(struct hs_import_tables *tables, const struct hs_trace *trace);
 const char *hs_import_tables__info(const struct hs_import_tables *tables, const char *key);
 

@@ -51,7 +51,7 @@ static int read_records(struct trace_clock *clock, uint64_t sequence, struct hs_
 static int read_chunk(struct trace_clock *clock, const struct hs_trace *trace, const struct hs_trace_chunk *chunk)
 {
     uint8_t *payload;
-    size_t length, skip = chunk->flags & HS_CHUNK_LIVE ? HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE : 0;
+    size_t length, skip = hs_trace_chunk__records(chunk);
     int failed = hs_trace__payload(trace, chunk, &payload, &length);
     if (failed)
         return failed == -ENOMEM ? failed : 0;

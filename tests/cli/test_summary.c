@@ -390,8 +390,11 @@ END_TEST
 START_TEST(test_what_was_left_out_is_told_before_an_exec)
 {
     make_program("ending", ending_early);
-    struct outcome outcome =
-        run("$HEAPSONDE run -q --cull 1000 -o ending.dat -- ./ending; $HEAPSONDE report ending.dat");
+    struct outcome sums = run("$HEAPSONDE run --aggregate 10 -o sums.dat -- ./ending");
+    ck_assert_msg(strstr(sums.errors, "heapsonde: highest tick "), "%s", sums.errors);
+    free_outcome(&sums);
+    struct outcome outcome = run("$HEAPSONDE run --cull 1000 -o ending.dat -- ./ending; $HEAPSONDE report ending.dat");
+    ck_assert_msg(strstr(outcome.errors, " in 50,000 allocations within "), "%s", outcome.errors);
     ck_assert_msg(strstr(outcome.output, "allocations   50,000 ("), "%s%s", outcome.output, outcome.errors);
     ck_assert_ptr_nonnull(strstr(outcome.output, "\nculled "));
     free_outcome(&outcome);

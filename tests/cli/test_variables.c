@@ -48,6 +48,20 @@ static enum hs_variable_kind kind_of(const char *kind)
     ck_abort_msg("OPTION_%s is not known here", kind);
 }
 
+// The command looks closer at some values than the library's table of options tells.
+static enum hs_variable_kind as_read(enum hs_variable_kind kind)
+{
+    switch (kind) {
+    case HS_VARIABLE_ADDRESS:
+    case HS_VARIABLE_LABELS:
+        return HS_VARIABLE_TEXT;
+    case HS_VARIABLE_PORT:
+        return HS_VARIABLE_NUMBER;
+    default:
+        return kind;
+    }
+}
+
 START_TEST(test_the_table_is_what_the_library_reads)
 {
     size_t length, count = 0, in_table = 0;
@@ -57,8 +71,7 @@ START_TEST(test_the_table_is_what_the_library_reads)
         ck_assert_int_eq(sscanf(at, " OPTION(%63[A-Z0-9_], %63[A-Z_]", name, kind), 2);
         const struct hs_variable *variable = hs_variable__find(name, strlen(name));
         ck_assert_msg(variable != NULL, "%s", name);
-        bool is_address = variable->kind == HS_VARIABLE_ADDRESS && !strcmp(kind, "TEXT");
-        ck_assert_msg(is_address || variable->kind == kind_of(kind), "%s", name);
+        ck_assert_msg(as_read(variable->kind) == kind_of(kind), "%s", name);
         ck_assert_int_eq(variable->reader, HS_READER_RECORDER);
         count++;
     }
@@ -97,6 +110,10 @@ static const struct {
     {"MEMORY_PROFILER_ZERO_MEMROY=1 $HEAPSONDE run",
      "variable MEMORY_PROFILER_ZERO_MEMROY; did you mean MEMORY_PROFILER_ZERO_MEMORY?"},
     {"HEAPSONDE_UNHEARD_OF=1 $HEAPSONDE run", "'heapsonde help variables' lists them"},
+    {"HEAPSONDE_BASE_SERVER_PORT=65536 $HEAPSONDE run",
+     "HEAPSONDE_BASE_SERVER_PORT takes a port from 1 to 65535, not '65536'"},
+    {"$HEAPSONDE run --listen --port 0", "--port takes a port from 1 to 65535, not '0'"},
+    {"$HEAPSONDE run --listen --labels site=lab,rack", "--labels takes labels such as site=lab,rack=7, not"},
     {"$HEAPSONDE run --events rss", "--events does not know 'rss'; possible values: heap cpu faults off-cpu"},
     {"$HEAPSONDE run --events ''cpu,", "--events does not know ''"},
     {"$HEAPSONDE run --stacks foo", "--stacks does not know 'foo'; possible values: here deferred"},
