@@ -45,6 +45,8 @@ const char *hs_dump_format_name(enum hs_dump_format format)
                                         [HS_DUMP_HEAP_PROFILE] = "heap profile",
                                         [HS_DUMP_PPROF] = "profile.proto",
                                         [HS_DUMP_COLLAPSED] = "collapsed stacks",
+                                        [HS_DUMP_MASSIF] = "massif",
+                                        [HS_DUMP_DHAT] = "DHAT",
                                         [HS_DUMP_TRACE] = "trace"};
     return names[format];
 }
