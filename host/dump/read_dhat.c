@@ -19,7 +19,7 @@ struct read_dhat {
     const char *mode, *unit, *command;
     uint64_t version, pid, end, peak; // in units of time
     bool has_lifetimes;
-    uint64_t ns; // of a unit of time
+    uint64_t ns;        // of a unit of time
     uint32_t *location; // by number of a frame
     size_t location_count, location_room;
     struct hs_dump_counts at_peak;
@@ -228,8 +228,7 @@ static int read_frame(struct read_dhat *reading)
         reading->location = bigger;
         reading->location_room = room;
     }
-    const uint32_t location =
-        hs_dump_builder__valgrind_frame(reading->builder, text.at, (size_t)(text.end - text.at));
+    const uint32_t location = hs_dump_builder__valgrind_frame(reading->builder, text.at, (size_t)(text.end - text.at));
     reading->location[reading->location_count++] = location;
     return location == HS_DUMP_NONE ? hs_dump_scan__out_of_memory(reading->scan) : 0;
 }
@@ -348,9 +347,9 @@ static int add_facts(struct read_dhat *reading)
     struct hs_dump_builder *builder = reading->builder;
     const uint64_t average = reading->blocks ? reading->lifetime / reading->blocks : 0;
     char peak[128];
-    const int length = snprintf(peak, sizeof(peak), "%" PRIu64 " bytes in %" PRIu64 " blocks at %" PRIu64 " %.16s",
-                                reading->at_peak.live_bytes, reading->at_peak.live_blocks, reading->peak,
-                                reading->unit);
+    const int length =
+        snprintf(peak, sizeof(peak), "%" PRIu64 " bytes in %" PRIu64 " blocks at %" PRIu64 " %.16s",
+                 reading->at_peak.live_bytes, reading->at_peak.live_blocks, reading->peak, reading->unit);
     if (hs_dump_builder__add_fact(builder, "largest", strlen("largest"), peak, (size_t)length) ||
         add_fact(builder, "lifetime", average, reading->unit) || add_fact(builder, "read", reading->read, "bytes") ||
         add_fact(builder, "written", reading->written, "bytes") ||
@@ -367,8 +366,9 @@ static int take_head(struct read_dhat *reading)
     const char *command = reading->command ? reading->command : "";
     int failed = hs_dump_builder__valgrind_time(reading->builder, unit, &reading->ns);
     if (failed == -EINVAL)
-        return hs_error__set(reading->scan->error, EINVAL, "%s: times are in '%.20s', a unit that heapsonde does not know",
-                             reading->scan->name, unit);
+        return hs_error__set(reading->scan->error, EINVAL,
+                             "%s: times are in '%.20s', a unit that heapsonde does not know", reading->scan->name,
+                             unit);
     dump->part = dump->part == PART_PEAK ? PART_PEAK : PART_END;
     dump->next_part = dump->part == PART_PEAK ? PART_END : 0;
     const uint64_t at = dump->part == PART_END || reading->peak > reading->end ? reading->end : reading->peak;

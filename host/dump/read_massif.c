@@ -233,7 +233,8 @@ static int read_tree(struct read_massif *reading)
     if (!result && (end_levels(reading, 0) || (!has_more && hs_dump_scan__cut_line(scan))))
         result = hs_dump_scan__out_of_memory(scan);
     if (!result && reading->is_cut &&
-        hs_dump_builder__warn(reading->builder, "the tree of this snapshot is not complete: the file may have been cut"))
+        hs_dump_builder__warn(reading->builder,
+                              "the tree of this snapshot is not complete: the file may have been cut"))
         result = hs_dump_scan__out_of_memory(scan);
     return result;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A heap dump, or a folder of dumps of one process, as a trace of sums: for code that knows stores only. Each dump is a
-// tick, and so is each instant of a file that has several. A stack has what the last dump says of it and what it had in the largest one; the timeline has the totals of
-// all. Dumps are in the order of their times: those that they contain, else those of their files.
+// tick, and so is each instant of a file that has several. A stack has what the last dump says of it and what it had in
+// the largest one; the timeline has the totals of all. Dumps are in the order of their times: those that they contain,
+// else those of their files.
 #ifndef HEAPSONDE_HOST_DUMP_SERIES_H
 #define HEAPSONDE_HOST_DUMP_SERIES_H
 

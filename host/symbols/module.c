@@ -156,10 +156,10 @@ bool hs_module_symbols__take_description(struct hs_module_symbols *self, const s
     const struct hs_symbols_module *now = &other->description;
     struct hs_symbols_module *kept = &self->description;
     const bool is_of_file = kept->build_id == self->probe.build_id;
-    const bool is_same = is_of_file ? !now->build_id_length
-                                    : kept->build_id_length == now->build_id_length &&
-                                          (!now->build_id_length ||
-                                           !memcmp(kept->build_id, now->build_id, now->build_id_length));
+    const bool is_same =
+        is_of_file ? !now->build_id_length
+                   : kept->build_id_length == now->build_id_length &&
+                         (!now->build_id_length || !memcmp(kept->build_id, now->build_id, now->build_id_length));
     if (!is_same || (!kept->bias_of_bytes && kept->bias != now->bias))
         return false;
     const struct hs_symbols_module before = *kept; // what the file told

@@ -146,18 +146,21 @@ START_TEST(test_errors)
     expect_error(HEAD PEAK "n1: 1 heap\n  n0: 1 0x1: f (f.c:1)\n", "x:9: this line of a tree belongs to none");
     expect_error(HEAD PEAK "n0: 1 heap\nn0: 1 heap\n", "x:9: this line of a tree belongs to none");
     expect_error(HEAD PEAK "n1: -1 heap\n", "x:8: a line of a tree should read");
-    expect_error("{\"dhatFileVersion\":1,\"tu\":\"ns\",\"pps\":[", "x: a DHAT file of version 1; heapsonde reads version 2");
+    expect_error("{\"dhatFileVersion\":1,\"tu\":\"ns\",\"pps\":[",
+                 "x: a DHAT file of version 1; heapsonde reads version 2");
     expect_error("{\"dhatFileVersion\":2,\"mode\":\"copy\",\"bklt\":false,\"pps\":[],\"ftbl\":[]}",
                  "of mode 'copy', which does not show the heap");
     expect_error("{\"dhatFileVersion\":2,\"bklt\":true,\"pps\":[]}", "x: a DHAT file without \"ftbl\"");
-    expect_error("{\"dhatFileVersion\":2,\"bklt\":true,\"tu\":\"weeks\",\"pps\":[],\"ftbl\":[]}", "times are in 'weeks'");
+    expect_error("{\"dhatFileVersion\":2,\"bklt\":true,\"tu\":\"weeks\",\"pps\":[],\"ftbl\":[]}",
+                 "times are in 'weeks'");
     expect_error(JSON "{\"tb\":1,\"tbk\":1,\"fs\":[2]}" TABLE, "x:1: the table of frames has no frame of this number");
     expect_error(JSON "{\"tb\":-1}" TABLE, "x:1: a whole number of 64 bits should be here");
     expect_error(JSON "{\"tb\":1e9}" TABLE, "x:1: a whole number of 64 bits should be here");
     expect_error(JSON "{\"eb\":18446744073709551615}" TABLE, "8 EiB or more in all");
     expect_error(JSON "{\"eb\":1}", "the file ends too early");
     expect_error(JSON "nothing" TABLE, "x:1: an object should be here");
-    expect_error("{\"dhatFileVersion\":2,\"x\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "x:1: this is no JSON of DHAT");
+    expect_error("{\"dhatFileVersion\":2,\"x\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
+                 "x:1: this is no JSON of DHAT");
 }
 END_TEST
 
@@ -207,8 +210,9 @@ START_TEST(test_commands)
     expect(0, "report massif.out.1", "in use        8.79 KiB\nstacks        5 different ones\nsnapshot      2\n");
     expect(0, "report --tree massif.out.1", "take(char const*, int)");
     expect(0, "report dhat.out.1", "in use        190.4 KiB in 100 blocks\nallocated     1.55 MiB in 3,000 blocks");
-    expect(0, "diff --base-at peak --at 100% massif.out.1", "from          massif.out.1 at peak: 8.79 KiB in use (massif)\n"
-                                                            "to            massif.out.1 at 100%: 3.91 KiB in use");
+    expect(0, "diff --base-at peak --at 100% massif.out.1",
+           "from          massif.out.1 at peak: 8.79 KiB in use (massif)\n"
+           "to            massif.out.1 at 100%: 3.91 KiB in use");
     expect(0, "diff --base-at 0s --at 3s massif.out.1", "difference    none");
     expect(0, "diff --base-at peak dhat.out.1", "difference    -1.24 MiB in -900 blocks in use");
     expect(0, "diff massif.out.1 dhat.out.1", "from          massif.out.1: 8.79 KiB in use (massif)");
@@ -225,8 +229,9 @@ END_TEST
 // Many small snapshots, and a tree that says it has more than there is memory.
 START_TEST(test_large)
 {
-    shell("(sed 3q massif.out.1; seq -f '#-\nsnapshot=%%.0f\ntime=1\nmem_heap_B=1\nheap_tree=detailed\nn0: 1 heap' 20000)"
-          " >many");
+    shell(
+        "(sed 3q massif.out.1; seq -f '#-\nsnapshot=%%.0f\ntime=1\nmem_heap_B=1\nheap_tree=detailed\nn0: 1 heap' 20000)"
+        " >many");
     expect(0, "report many", "stacks        1\n");
     expect(0, "ask many summary", "\"dumps\":\"10000\"");
     shell("(sed 3q massif.out.1; printf 'snapshot=1\ntime=1\nheap_tree=peak\nn99999999: 5 heap\n';"
