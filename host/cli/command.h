@@ -106,6 +106,7 @@ struct hs_arguments {
     struct hs_filter_parameters filter; // HS_OPTION_FILTER; times are since the start when nothing else is said
     int operand_count;
     char **operands; // NULL ends it
+    uint64_t part;   // the instant of the first operand, a file of several dumps (host/dump/dump.h)
 };
 
 enum hs_parse_result { HS_PARSE_OK, HS_PARSE_HELP, HS_PARSE_WRONG };

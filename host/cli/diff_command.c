@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define TOP 10
 
@@ -19,7 +20,8 @@ struct diff_command_side {
     bool is_opened;
     bool is_trace;
     const char *path;
-    char *chosen;            // the dump of a folder
+    char *chosen;            // the dump of a series
+    bool is_instant;         // the dump is one of several in its file
     const char *option, *at; // the option that says when, and what it says; NULL: at the end
     char *title;             // what the dump is called; NULL: by its path
 };
@@ -55,7 +57,7 @@ static int take_instant(struct hs_filter_parameters *filter, const struct diff_c
     struct hs_error error = {.message = ""};
     hs_filter_parameters__init(filter, HS_TIME_UNIT_START);
     int result = hs_filter_parameters__add(filter, &arguments->filter, &error);
-    if (!result && side->at && !is_peak(side) &&
+    if (!result && side->at && !side->is_instant && !is_peak(side) &&
         hs_filter_parameters__take(filter, "alive_at", side->at, &error) != HS_PARAMETER_TAKEN)
         result = -1;
     if (!result)
@@ -97,11 +99,11 @@ static int open_dump(struct diff_command_side *side, const struct hs_arguments *
     return hs_dump__keep(side->dump, &side->opened.view, &choice) ? out_of_memory(arguments) : HS_EXIT_OK;
 }
 
-// An instant of a folder of dumps is one of them.
-static int choose_dump(struct diff_command_side *side, const struct hs_arguments *arguments)
+// An instant of a series of dumps is one of them.
+static int choose_dump(struct diff_command_side *side, struct hs_arguments *arguments)
 {
     struct hs_error error = {.message = ""};
-    const int failed = hs_dump_of_folder(side->path, side->at, &side->chosen, &error);
+    const int failed = hs_dump_of_series(side->path, side->at, &side->chosen, &arguments->part, &error);
     if (failed == -EINVAL) {
         hs_complain(arguments->command, "--%s %s: %s", side->option, side->at, error.message);
         return HS_EXIT_USAGE;
@@ -111,11 +113,20 @@ static int choose_dump(struct diff_command_side *side, const struct hs_arguments
         return HS_EXIT_FAILURE;
     }
     side->path = side->chosen;
-    side->at = NULL;
+    side->is_instant = arguments->part != HS_DUMP_USUAL;
+    side->at = side->is_instant ? side->at : NULL;
     return HS_EXIT_OK;
 }
 
-// With one operand, both sides are this trace, or of this folder of dumps.
+// Two files of several dumps without times are compared as a report shows them.
+static bool is_chosen(const struct diff_command_side *side, const struct hs_arguments *arguments)
+{
+    struct stat status;
+    const bool is_asked = side->at || arguments->operand_count == 1;
+    return hs_is_series(side->path) && (is_asked || (!stat(side->path, &status) && S_ISDIR(status.st_mode)));
+}
+
+// With one operand, both sides are this trace, or of this series of dumps.
 static int open_side(struct diff_command_side *side, const struct hs_arguments *arguments, int which)
 {
     struct hs_arguments one = *arguments;
@@ -124,13 +135,13 @@ static int open_side(struct diff_command_side *side, const struct hs_arguments *
     side->path = one.operands[0];
     side->option = which ? "at" : "base-at";
     side->at = hs_arguments__text(arguments, side->option, NULL);
-    int status = hs_is_folder_of_dumps(side->path) ? choose_dump(side, arguments) : HS_EXIT_OK;
+    int status = is_chosen(side, arguments) ? choose_dump(side, &one) : HS_EXIT_OK;
     if (status)
         return status;
     if (side->chosen)
         one.operands = &side->chosen;
     const bool is_trace = hs_is_trace(side->path);
-    if (!is_trace && side->at) {
+    if (!is_trace && side->at && !side->is_instant) {
         hs_complain(arguments->command, "--%s: %s is a heap dump, which shows one instant only", side->option,
                     side->path);
         return HS_EXIT_USAGE;
@@ -364,7 +375,8 @@ const struct hs_command hs_command_diff = {
     .description = "Compares two heap dumps, which may be of different formats, runs and machines. A frame is "
                    "identified by its module (build id, or file name) and its offset in the module, not by its "
                    "address. For a trace, memory in use is memory that is live at its end, or at the time that --at or "
-                   "--base-at gives.",
+                   "--base-at gives. A folder of dumps of one process, a file of massif and one of DHAT have several "
+                   "instants, too.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 2,

@@ -29,10 +29,23 @@ bool hs_is_trace(const char *path)
     return regular && hs_foreign__recognise(path) != HS_FOREIGN_NONE;
 }
 
+static int open_part(struct hs_dump **dump, const char *path, uint64_t part, struct hs_error *error)
+{
+    struct hs_dump *usual;
+    int result = hs_dump__open(path, &usual, error);
+    if (result || part == HS_DUMP_USUAL || part == usual->part) {
+        *dump = usual;
+        return result;
+    }
+    result = hs_dump__open_part(usual, part, dump, error);
+    hs_dump__close(usual);
+    return result;
+}
+
 int hs_open_dump(struct hs_dump **dump, const struct hs_arguments *arguments, const char *path)
 {
     struct hs_error error = {.message = ""};
-    int result = hs_dump__open(path, dump, &error);
+    int result = open_part(dump, path, arguments->part, &error);
     if (!result)
         return 0;
     hs_complain(arguments->command, "%s", error.message);
@@ -41,10 +54,13 @@ int hs_open_dump(struct hs_dump **dump, const struct hs_arguments *arguments, co
 
 // ---- series --------------------------------------------------------------------------------------------------------
 
-bool hs_is_folder_of_dumps(const char *path)
+bool hs_is_series(const char *path)
 {
     struct stat status;
-    return !stat(path, &status) && S_ISDIR(status.st_mode) && hs_dump_series__recognise(path);
+    if (stat(path, &status))
+        return false;
+    return S_ISDIR(status.st_mode) ? hs_dump_series__recognise(path)
+                                   : !hs_is_trace(path) && hs_dump__recognise_parts(path);
 }
 
 static int read_instant(const struct hs_dump_series *series, const char *at, uint64_t *time, struct hs_error *error)
@@ -68,11 +84,11 @@ static int read_instant(const struct hs_dump_series *series, const char *at, uin
     return result;
 }
 
-int hs_dump_of_folder(const char *folder, const char *at, char **path, struct hs_error *error)
+int hs_dump_of_series(const char *from, const char *at, char **path, uint64_t *part, struct hs_error *error)
 {
     const struct hs_symbols_options options = {0};
     struct hs_dump_series series;
-    int result = hs_dump_series__open(&series, folder, &options, NULL, error);
+    int result = hs_dump_series__open(&series, from, &options, NULL, error);
     if (result)
         return result;
     uint64_t time = UINT64_MAX;
@@ -80,9 +96,11 @@ int hs_dump_of_folder(const char *folder, const char *at, char **path, struct hs
         time = hs_store__summary(series.view.subject.store)->peak_time;
     else if (at)
         result = read_instant(&series, at, &time, error);
-    *path = result ? NULL : strdup(hs_dump_series__path_at(&series, time));
+    const struct hs_dump *dump = hs_dump_series__at(&series, time);
+    *path = result ? NULL : strdup(dump->name);
+    *part = dump->part;
     hs_dump_series__close(&series);
-    return result || *path ? result : hs_error__set(error, ENOMEM, "%s: out of memory", folder);
+    return result || *path ? result : hs_error__set(error, ENOMEM, "%s: out of memory", from);
 }
 
 // ---- restrictions --------------------------------------------------------------------------------------------------
@@ -159,7 +177,7 @@ static int add_up(struct hs_opened *opened)
 
 int hs_opened__open_dump(struct hs_opened *opened, const struct hs_arguments *arguments, struct hs_error *error)
 {
-    int result = hs_dump__open(opened->subject.path, &opened->dump, error);
+    int result = open_part(&opened->dump, opened->subject.path, arguments->part, error);
     if (!result)
         result = check_options(opened, arguments, error);
     if (!result)

@@ -282,8 +282,9 @@ const struct hs_command hs_command_report = {
                    "live memory at the end, total allocations and temporary allocations. Frames of allocators are left "
                    "out; the first frame is the code that requested the memory. The imported trace is kept in the "
                    "folder FILE.store, which can be deleted.\n\nAlso reads heap dumps of samplers: jemalloc's heap_v2, "
-                   "with or without names, the older 'heap profile:' of gperftools, pprof's profile.proto, and "
-                   "collapsed stacks. Samples are scaled as jeprof and pprof do it.",
+                   "with or without names, the older 'heap profile:' of gperftools, pprof's profile.proto, "
+                   "and collapsed stacks. Samples are scaled as jeprof and pprof do it. Of Valgrind's massif it shows "
+                   "the snapshot of the peak, of DHAT the end.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

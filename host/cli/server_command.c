@@ -161,7 +161,8 @@ const struct hs_command hs_command_server = {
     .summary = "answer questions about traces over HTTP",
     .description = "Opens traces, heap dumps and recordings of heaptrack, prints an address and answers there until it "
                    "is interrupted. A folder "
-                   "of heap dumps is one series. Of a folder into which 'heapsonde gather' receives, all traces are "
+                   "of heap dumps is one series, and so is a file of massif or DHAT. Of a folder into which 'heapsonde "
+                   "gather' receives, all traces are "
                    "shown as they come. With --fleet, /fleet/... asks a database of many devices. "
                    "Browsers get a page that shows them. For programs, /list lists the traces and "
                    "/data/ID/... queries one of them, "

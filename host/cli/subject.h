@@ -46,14 +46,14 @@ int hs_opened__cost(const struct hs_opened *opened, const struct hs_arguments *a
 int hs_symbols_options__read(struct hs_symbols_options *options, const struct hs_arguments *arguments);
 void hs_symbols_options__free(struct hs_symbols_options *options);
 
-// Reads a dump. The same of the result.
+// Reads a dump: the instant of arguments->part. The same of the result.
 int hs_open_dump(struct hs_dump **dump, const struct hs_arguments *arguments, const char *path);
 
-// Whether it is a folder of heap dumps of one process, which is one series.
-bool hs_is_folder_of_dumps(const char *path);
-// The last of its dumps up to this time, such as 12s, 50% or peak; NULL: its last one. `path` is to be freed. 0, or a
-// negative errno with the error set; -EINVAL: the time makes no sense.
-int hs_dump_of_folder(const char *folder, const char *at, char **path, struct hs_error *error);
+// Whether it is a folder of heap dumps of one process, or a file of several, which is one series.
+bool hs_is_series(const char *path);
+// The last of its dumps up to this time, such as 12s, 50% or peak; NULL: its last one. `path` is to be freed; `part` is
+// the instant in this file. 0, or a negative errno with the error set; -EINVAL: the time makes no sense.
+int hs_dump_of_series(const char *series, const char *at, char **path, uint64_t *part, struct hs_error *error);
 
 // What was asked for of a dump. Valid until it is closed.
 struct hs_dump_choice hs_opened__choice(const struct hs_opened *opened);

@@ -18,6 +18,7 @@ void hs_dump_builder__free(struct hs_dump_builder *builder)
 {
     hs_id_map__free(&builder->by_address);
     hs_id_map__free(&builder->by_name);
+    hs_id_map__free(&builder->by_path);
     hs_id_map__free(&builder->by_uid);
 }
 

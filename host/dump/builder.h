@@ -15,6 +15,7 @@ struct hs_dump_builder {
         warning_room;
     struct hs_id_map by_address; // locations
     struct hs_id_map by_name;    // locations without an address, by the address of their interned name
+    struct hs_id_map by_path;    // mappings without addresses, by the address of their interned path
     struct hs_id_map by_uid;     // threads
     uint64_t negative;           // counts below 0, which were taken for 0
 };

@@ -41,10 +41,9 @@ const char *hs_dump__fact(const struct hs_dump *dump, const char *key)
 
 const char *hs_dump_format_name(enum hs_dump_format format)
 {
-    static const char *const names[] = {[HS_DUMP_HEAP_V2] = "heap_v2",
-                                        [HS_DUMP_HEAP_PROFILE] = "heap profile",
-                                        [HS_DUMP_PPROF] = "profile.proto",
-                                        [HS_DUMP_COLLAPSED] = "collapsed stacks",
+    static const char *const names[] = {[HS_DUMP_HEAP_V2] = "heap_v2",     [HS_DUMP_HEAP_PROFILE] = "heap profile",
+                                        [HS_DUMP_PPROF] = "profile.proto", [HS_DUMP_COLLAPSED] = "collapsed stacks",
+                                        [HS_DUMP_MASSIF] = "massif",       [HS_DUMP_DHAT] = "DHAT",
                                         [HS_DUMP_TRACE] = "trace"};
     return names[format];
 }

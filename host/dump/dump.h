@@ -19,6 +19,10 @@
 
 #define HS_DUMP_NONE UINT32_MAX
 
+// Which instant to read of a file that has several.
+#define HS_DUMP_USUAL ((uint64_t)0) // massif: the peak; DHAT: the end
+#define HS_DUMP_FIRST ((uint64_t)1)
+
 // What collapsed stacks begin with that 'heapsonde baseline' writes. No stack need follow.
 #define HS_DUMP_BASELINE_HEAD "# heapsonde baseline:"
 
@@ -27,6 +31,8 @@ enum hs_dump_format {
     HS_DUMP_HEAP_PROFILE, // gperftools: "heap profile: ...", one line per context
     HS_DUMP_PPROF,        // profile.proto, usually compressed
     HS_DUMP_COLLAPSED,    // "outermost;...;innermost COUNT"
+    HS_DUMP_MASSIF,       // Valgrind's massif.out: snapshots, some with a tree
+    HS_DUMP_DHAT,         // Valgrind's dhat.out: JSON, at the heap's peak and at the end
     HS_DUMP_TRACE         // not read: made by hs_dump__of_trace
 };
 
@@ -102,6 +108,9 @@ struct hs_dump {
     bool lacks_live;               // what is in use is not there; then has_all
     enum hs_events events;         // what is counted, of a trace
     uint64_t time_ns, duration_ns; // of a trace: since 1970, and how long it took
+    uint64_t part;                 // of a file with several instants: which one this is; 0: it has but one
+    uint64_t next_part;            // the instant after it; 0: none
+    uint64_t elapsed_ns;           // of a part: since the start; instructions and bytes count as ns
     bool has_total;                // the next are the totals in the dump itself
     struct hs_dump_counts total;
     const char *executable; // path, "" when unknown
@@ -137,6 +146,8 @@ struct hs_dump {
 
 // Whether the file's first bytes look like a dump of any of the formats. A file that cannot be read does not.
 bool hs_dump__recognise(const char *path);
+// Whether it looks like a file that has several instants.
+bool hs_dump__recognise_parts(const char *path);
 
 // Reads a dump. Returns 0, or a negative errno with a message that names the file and, in text formats, the line. A
 // file that ends too early gives what is complete and a warning.
@@ -146,6 +157,8 @@ int hs_dump__open(const char *path, struct hs_dump **dump, struct hs_error *erro
 // `largest` bytes.
 int hs_dump__parse(const char *name, const void *bytes, size_t length, size_t largest, struct hs_dump **dump,
                    struct hs_error *error);
+// Another instant of the file that `of` was opened from: the first one at or behind `part`.
+int hs_dump__open_part(const struct hs_dump *of, uint64_t part, struct hs_dump **dump, struct hs_error *error);
 void hs_dump__close(struct hs_dump *dump);
 
 // Along the locations of a context, innermost first.

@@ -131,6 +131,8 @@ enum content {
     CONTENT_HEAP_PROFILE,
     CONTENT_SYMBOLS,
     CONTENT_COLLAPSED,
+    CONTENT_MASSIF,
+    CONTENT_DHAT,
     CONTENT_PPROF
 };
 
@@ -157,6 +159,10 @@ static enum content content_of(const char *text, size_t length)
     // It has no line for a program that frees everything.
     if (begins(text, length, HS_DUMP_BASELINE_HEAD))
         return CONTENT_COLLAPSED;
+    if (hs_dump_recognise__massif(text, length))
+        return CONTENT_MASSIF;
+    if (hs_dump_recognise__dhat(text, length))
+        return CONTENT_DHAT;
     size_t skipped = comments(text, length);
     const char *head = text + skipped;
     if (begins(head, length - skipped, "heap_v2/"))
@@ -197,11 +203,15 @@ static int read_text(struct hs_dump_builder *builder, const char *text, size_t l
         return hs_dump_read__heap_profile(&scan);
     case CONTENT_COLLAPSED:
         return hs_dump_read__collapsed(&scan);
+    case CONTENT_MASSIF:
+        return hs_dump_read__massif(&scan);
+    case CONTENT_DHAT:
+        return hs_dump_read__dhat(&scan);
     default:
         return hs_error__set(
             error, EINVAL,
             "%s: not a heap dump in a format that heapsonde knows (heap_v2, 'heap profile:', profile.proto, "
-            "collapsed stacks)",
+            "collapsed stacks, massif, DHAT)",
             builder->dump->name);
     }
 }
@@ -225,6 +235,7 @@ static int read_contents(struct hs_dump_builder *builder, const uint8_t *bytes, 
         else
             free(dump->bytes);
         dump->bytes = unpacked;
+        dump->byte_count = count;
         dump->mapped = false;
         if (result)
             return result;
@@ -289,19 +300,31 @@ static struct hs_dump *create(const char *name)
     return NULL;
 }
 
-int hs_dump__parse(const char *name, const void *bytes, size_t length, size_t largest, struct hs_dump **result,
-                   struct hs_error *error)
+static int parse_part(const char *name, const void *bytes, size_t length, size_t largest, uint64_t part,
+                      struct hs_dump **result, struct hs_error *error)
 {
     struct hs_dump *dump = create(name);
     *result = NULL;
     if (!dump)
         return hs_error__set(error, ENOMEM, "%s: out of memory", name);
+    dump->part = part;
     int failed = parse(dump, bytes, length, largest, error);
     if (failed)
         hs_dump__close(dump);
     else
         *result = dump;
     return failed;
+}
+
+int hs_dump__parse(const char *name, const void *bytes, size_t length, size_t largest, struct hs_dump **result,
+                   struct hs_error *error)
+{
+    return parse_part(name, bytes, length, largest, HS_DUMP_USUAL, result, error);
+}
+
+int hs_dump__open_part(const struct hs_dump *of, uint64_t part, struct hs_dump **result, struct hs_error *error)
+{
+    return parse_part(of->name, of->bytes, of->byte_count, LARGEST_UNPACKED, part, result, error);
 }
 
 // ---- files ---------------------------------------------------------------------------------------------------------
@@ -369,22 +392,22 @@ int hs_dump__open(const char *path, struct hs_dump **result, struct hs_error *er
 }
 
 // Unpacks enough of a compressed file to recognise its format.
-static bool recognise_packed(const uint8_t *bytes, size_t length)
+static enum content content_of_packed(const uint8_t *bytes, size_t length)
 {
     uint8_t start[SNIFFED];
     z_stream stream = {
         .next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)length, .next_out = start, .avail_out = sizeof(start)};
     if (inflateInit2(&stream, 15 + 16) != Z_OK)
-        return false;
+        return CONTENT_OTHER;
     bool cut;
     while (inflate(&stream, Z_SYNC_FLUSH) == Z_STREAM_END && has_member(&stream, 0, &cut) &&
            inflateReset(&stream) == Z_OK)
         continue;
     inflateEnd(&stream);
-    return content_of((const char *)start, sizeof(start) - stream.avail_out) != CONTENT_OTHER;
+    return content_of((const char *)start, sizeof(start) - stream.avail_out);
 }
 
-bool hs_dump__recognise(const char *path)
+static enum content content_of_file(const char *path)
 {
     uint8_t bytes[SNIFFED];
     struct stat status;
@@ -394,8 +417,18 @@ bool hs_dump__recognise(const char *path)
     if (fd >= 0)
         close(fd);
     if (length <= 0)
-        return false;
-    if (is_packed(bytes, (size_t)length))
-        return recognise_packed(bytes, (size_t)length);
-    return content_of((const char *)bytes, (size_t)length) != CONTENT_OTHER;
+        return CONTENT_OTHER;
+    return is_packed(bytes, (size_t)length) ? content_of_packed(bytes, (size_t)length)
+                                            : content_of((const char *)bytes, (size_t)length);
+}
+
+bool hs_dump__recognise(const char *path)
+{
+    return content_of_file(path) != CONTENT_OTHER;
+}
+
+bool hs_dump__recognise_parts(const char *path)
+{
+    const enum content content = content_of_file(path);
+    return content == CONTENT_MASSIF || content == CONTENT_DHAT;
 }

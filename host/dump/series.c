@@ -2,6 +2,7 @@
 #include "host/dump/series.h"
 
 #include "format/trace_format.h"
+#include "host/base/array.h"
 #include "host/report/text.h"
 #include "host/store/layout.h"
 #include "host/store/tables.h"
@@ -155,7 +156,7 @@ static void sort_by_time(struct hs_dump_series *series)
         series->time[at] = time;
     }
     for (size_t i = 1; i < series->count; i++)
-        if (series->time[i] < series->time[i - 1] + APART)
+        if (series->time[i] <= series->time[i - 1])
             series->time[i] = series->time[i - 1] + APART;
 }
 
@@ -395,6 +396,44 @@ int hs_dump_series__check_size(const struct hs_dump *dump, struct hs_error *erro
                          dump->name);
 }
 
+// Takes the dump over.
+static int add_dump(struct hs_dump_series *series, struct hs_dump *dump, uint64_t time, const int *cancel,
+                    struct hs_error *error)
+{
+    if (!HS_ARRAY_HAS_ROOM(series->dump, series->count, series->room) ||
+        !HS_ARRAY_HAS_ROOM(series->time, series->count, series->time_room)) {
+        hs_error__set(error, ENOMEM, "%s: out of memory", dump->name);
+        hs_dump__close(dump);
+        return -ENOMEM;
+    }
+    series->dump[series->count] = dump;
+    series->time[series->count++] = time;
+    if (cancel && *cancel)
+        return hs_error__set(error, ECANCELED, "%s: cancelled", dump->name);
+    return hs_dump_series__check_size(dump, error);
+}
+
+// The file was written at the last of its instants.
+static int add_parts(struct hs_dump_series *series, const struct hs_dump *of, uint64_t written, const int *cancel,
+                     struct hs_error *error)
+{
+    const size_t first = series->count;
+    uint64_t last = 0;
+    int result = 0;
+    for (uint64_t next = HS_DUMP_FIRST; !result && next && series->count < MOST_DUMPS;) {
+        struct hs_dump *part;
+        result = hs_dump__open_part(of, next, &part, error);
+        if (result)
+            return result;
+        next = part->next_part;
+        last = part->elapsed_ns < LATEST ? part->elapsed_ns : LATEST;
+        result = add_dump(series, part, last, cancel, error);
+    }
+    for (size_t i = first; i < series->count; i++)
+        series->time[i] += written > last ? written - last : 0;
+    return result;
+}
+
 static int read_dump(struct hs_dump_series *series, const char *path, uint64_t id[2], const int *cancel,
                      struct hs_error *error)
 {
@@ -402,21 +441,20 @@ static int read_dump(struct hs_dump_series *series, const char *path, uint64_t i
     int result = hs_dump__open(path, &dump, error);
     if (result)
         return result;
-    series->dump[series->count] = dump;
-    series->time[series->count++] = hs_dump_series__time_of(dump, path);
+    const uint64_t time = hs_dump_series__time_of(dump, path);
     add_to_id(id, path);
-    if (cancel && *cancel)
-        return hs_error__set(error, ECANCELED, "%s: cancelled", path);
-    return hs_dump_series__check_size(dump, error);
+    if (!dump->part)
+        return add_dump(series, dump, time, cancel, error);
+    result = add_parts(series, dump, time, cancel, error);
+    hs_dump__close(dump);
+    return result;
 }
 
 static int read_dumps(struct hs_dump_series *series, char **paths, size_t count, const int *cancel,
                       struct hs_error *error)
 {
     uint64_t id[2] = {0xcbf29ce484222325u, count};
-    series->dump = calloc(count, sizeof(struct hs_dump *));
-    series->time = calloc(count, sizeof(*series->time));
-    int result = series->dump && series->time ? 0 : hs_error__set(error, ENOMEM, "%s: out of memory", paths[0]);
+    int result = 0;
     for (size_t i = 0; i < count && !result; i++)
         result = read_dump(series, paths[i], id, cancel, error);
     if (result)
@@ -484,9 +522,9 @@ static size_t dump_at(const struct hs_dump_series *series, uint64_t time)
     return at;
 }
 
-const char *hs_dump_series__path_at(const struct hs_dump_series *series, uint64_t time)
+const struct hs_dump *hs_dump_series__at(const struct hs_dump_series *series, uint64_t time)
 {
-    return series->dump[dump_at(series, time)]->name;
+    return series->dump[dump_at(series, time)];
 }
 
 static void take_instant(struct hs_total *total, bool lacks_live)

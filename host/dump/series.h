@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A heap dump, or a folder of dumps of one process, as a trace of sums: for code that knows stores only. Each dump is a
-// tick. A stack has what the last dump says of it and what it had in the largest one; the timeline has the totals of
-// all. Dumps are in the order of their times: those that they contain, else those of their files.
+// tick, and so is each instant of a file that has several. A stack has what the last dump says of it and what it had in
+// the largest one; the timeline has the totals of all. Dumps are in the order of their times: those that they contain,
+// else those of their files.
 #ifndef HEAPSONDE_HOST_DUMP_SERIES_H
 #define HEAPSONDE_HOST_DUMP_SERIES_H
 
@@ -14,7 +15,7 @@ struct hs_dump_series {
     // private
     struct hs_dump **dump;
     uint64_t *time; // ns since 1970
-    size_t count;
+    size_t count, room, time_room;
     char id[33];
     char estimate[160], counted[16];
     struct hs_store_fact facts[7];
@@ -29,8 +30,8 @@ int hs_dump_series__open(struct hs_dump_series *series, const char *path, const 
                          const int *cancel, struct hs_error *error);
 void hs_dump_series__close(struct hs_dump_series *series);
 
-// The file of the last dump up to this time, which is in ns after the first dump.
-const char *hs_dump_series__path_at(const struct hs_dump_series *series, uint64_t time);
+// The last dump up to this time, which is in ns after the first dump.
+const struct hs_dump *hs_dump_series__at(const struct hs_dump_series *series, uint64_t time);
 // What that dump has in use, or has allocated if it does not know what is in use, by stack: as the allocated, the peak
 // and the live numbers. `stacks`: only these; NULL: all. 0 or -ENOMEM.
 int hs_dump_series__totals_at(const struct hs_dump_series *series, uint64_t time, const struct hs_set *stacks,

@@ -109,6 +109,14 @@ int hs_dump_scan__cut_line(struct hs_dump_scan *scan);
 // -ENOMEM or -EINVAL, both without a message.
 int hs_line__stack(struct hs_line *line, struct hs_dump_builder *builder, bool innermost_returns);
 
+// A frame as Valgrind writes it: "0xADDRESS: FUNCTION (FILE:LINE)" or "... (in MODULE)". The addresses of a run say
+// nothing about another one: a frame is known by its names. HS_DUMP_NONE: out of memory.
+uint32_t hs_dump_builder__valgrind_frame(struct hs_dump_builder *builder, const char *text, size_t length);
+// What it says of its program and of its unit of time.
+int hs_dump_builder__valgrind_run(struct hs_dump_builder *builder, const char *command, size_t length);
+// "in such and such a unit" as a fact, unless it is a unit of time. `unit`: as the format has it. The ns of a unit.
+int hs_dump_builder__valgrind_time(struct hs_dump_builder *builder, const char *unit, uint64_t *ns);
+
 // "# key: value"
 int hs_line__fact(struct hs_line *line, struct hs_dump_builder *builder);
 
@@ -125,6 +133,11 @@ int hs_dump_read__collapsed(struct hs_dump_scan *scan);
 int hs_dump_read__pprof(struct hs_dump_builder *builder, const uint8_t *bytes, size_t length, bool cut,
                         struct hs_error *error);
 
+int hs_dump_read__massif(struct hs_dump_scan *scan);
+int hs_dump_read__dhat(struct hs_dump_scan *scan);
+
+bool hs_dump_recognise__massif(const char *text, size_t length);
+bool hs_dump_recognise__dhat(const char *text, size_t length);
 bool hs_dump_recognise__collapsed(const char *text, size_t length); // the first lines
 bool hs_dump_recognise__pprof(const uint8_t *bytes, size_t length);
 

@@ -391,7 +391,13 @@ static void let_go(struct traces_state *state)
     struct hs_rest_trace *trace = state->trace;
     pthread_mutex_lock(&trace->lock);
     const bool last = !--state->holders;
+    struct traces_state *next = last && trace->now && trace->now != state ? hold(trace->now) : NULL;
     pthread_mutex_unlock(&trace->lock);
+    if (next) {
+        // Debug information that is unpacked would be unpacked again.
+        hs_trace_symbols__hand_over(state->public.symbols, next->public.symbols);
+        let_go(next);
+    }
     if (last)
         close_state(state);
 }

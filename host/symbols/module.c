@@ -151,6 +151,28 @@ void hs_module_symbols__close(struct hs_module_symbols *self)
     free(self->link);
 }
 
+bool hs_module_symbols__take_description(struct hs_module_symbols *self, const struct hs_module_symbols *other)
+{
+    const struct hs_symbols_module *now = &other->description;
+    struct hs_symbols_module *kept = &self->description;
+    const bool is_of_file = kept->build_id == self->probe.build_id;
+    const bool is_same =
+        is_of_file ? !now->build_id_length
+                   : kept->build_id_length == now->build_id_length &&
+                         (!now->build_id_length || !memcmp(kept->build_id, now->build_id, now->build_id_length));
+    if (!is_same || (!kept->bias_of_bytes && kept->bias != now->bias))
+        return false;
+    const struct hs_symbols_module before = *kept; // what the file told
+    *kept = *now;
+    kept->bias = before.bias;
+    if (is_of_file) {
+        kept->build_id = before.build_id;
+        kept->build_id_length = before.build_id_length;
+    }
+    self->options = other->options;
+    return true;
+}
+
 // libdwfl looks for the file that dwz moved common parts into on this machine only.
 static void add_supplement(struct hs_module_symbols *self, Dwarf *dwarf)
 {

@@ -36,6 +36,10 @@ struct hs_module_symbols {
 void hs_module_symbols__open(struct hs_module_symbols *self);
 void hs_module_symbols__close(struct hs_module_symbols *self);
 
+// Makes an open module one of the session of `other`, which describes the same module and was not opened. False: it is
+// another build, or lies elsewhere.
+bool hs_module_symbols__take_description(struct hs_module_symbols *self, const struct hs_module_symbols *other);
+
 // Whether there is debug information. Searches it at the first call.
 bool hs_module_symbols__has_lines(struct hs_module_symbols *self);
 

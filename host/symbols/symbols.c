@@ -65,6 +65,26 @@ int hs_symbols__add_module(struct hs_symbols *self, const struct hs_symbols_modu
     return (int)self->module_count++;
 }
 
+static bool is_same_module(const struct hs_symbols_module *one, const struct hs_symbols_module *other)
+{
+    return one->start == other->start && one->end == other->end && one->layout == other->layout &&
+           one->recorded_ns == other->recorded_ns && one->bias_of_bytes == other->bias_of_bytes &&
+           one->mapped_offset == other->mapped_offset && !strcmp(one->path, other->path);
+}
+
+void hs_symbols__hand_over(struct hs_symbols *from, struct hs_symbols *to)
+{
+    for (size_t i = 0; i < from->module_count && i < to->module_count; i++) {
+        struct hs_module_symbols *open = from->modules[i], *other = to->modules[i];
+        if (open->state != HS_SYMBOLS_FOUND || other->state != HS_SYMBOLS_UNUSED ||
+            !is_same_module(&open->description, &other->description) ||
+            !hs_module_symbols__take_description(open, other))
+            continue;
+        to->modules[i] = open;
+        from->modules[i] = other;
+    }
+}
+
 // ---- the cache -----------------------------------------------------------------------------------------------------
 
 struct answer_key {

@@ -201,6 +201,13 @@ void hs_trace_symbols__destroy(struct hs_trace_symbols *self)
     free(self);
 }
 
+void hs_trace_symbols__hand_over(struct hs_trace_symbols *from, struct hs_trace_symbols *to)
+{
+    pthread_mutex_lock(&to->lock);
+    hs_symbols__hand_over(from->symbols, to->symbols);
+    pthread_mutex_unlock(&to->lock);
+}
+
 const struct hs_store *hs_trace_symbols__store(const struct hs_trace_symbols *self)
 {
     return self->store;

@@ -58,6 +58,30 @@ START_TEST(test_compressed)
 }
 END_TEST
 
+// What a session has opened and unpacked serves a later one of the same trace, even if the file is gone.
+START_TEST(test_handed_over)
+{
+    struct session before, after, elsewhere;
+    const char *path = compile("handed", "-O2 -g -gz=zlib");
+    const uint64_t address = symbol(path, "plain_c_name");
+    open_session(&before, NULL, path, path, 0);
+    open_session(&after, NULL, path, path, 0);
+    open_session(&elsewhere, NULL, path, path, 0x1000);
+    char *expected = strdup(frames_at(&before, address));
+    ck_assert_msg(strstr(expected, "plain_c_name|sample.cpp:"), "%s", expected);
+    shell("rm handed");
+    hs_symbols__hand_over(before.symbols, elsewhere.symbols);
+    hs_symbols__hand_over(before.symbols, after.symbols);
+    close_session(&before);
+    ck_assert_str_eq(frames_at(&after, address), expected);
+    frames_at(&elsewhere, address + 0x1000);
+    ck_assert_int_eq(hs_symbols__state(elsewhere.symbols, 0), HS_SYMBOLS_MISSING);
+    close_session(&after);
+    close_session(&elsewhere);
+    free(expected);
+}
+END_TEST
+
 // The linker packs debug sections with zstd; not all of elfutils' versions read that.
 START_TEST(test_packed_with_zstd)
 {
@@ -502,6 +526,7 @@ int main(void)
     tcase_add_test(tests, test_demangling);
     tcase_add_test(tests, test_given_names);
     tcase_add_test(tests, test_versions);
+    tcase_add_test(tests, test_handed_over);
     tcase_add_test(tests, test_other_build);
     tcase_add_test(tests, test_missing_file);
     tcase_add_test(tests, test_other_machine);

@@ -23,6 +23,10 @@ async function differences(page, server, id) {
     const deltas = await page.$$eval(shape === "stacks" ? "[data-delta]" : "p[data-delta]", (all) => all.map((one) => Number(one.dataset.delta)));
     assert.equal(deltas.reduce((sum, one) => sum + one, 0), size_delta, shape);
   }
+  // Of two dumps the first is the one before the last.
+  await page.goto(`${server.address}/#/t/${id}/diff?base_at=100%25&at=100%25`);
+  await page.locator(".choice a", { hasText: "Last two dumps" }).click();
+  await page.waitForSelector(`p[data-delta="${size_delta}"]`);
   for (const at of ["0%25", "peak"]) {
     await page.goto(`${server.address}/#/t/${id}/flame?cost=live&at=${at}`);
     await settled(page);

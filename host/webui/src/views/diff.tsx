@@ -56,9 +56,11 @@ export function DiffView({ route, summary }: ViewProps) {
 function presets(summary: Summary): { value: string; name: string; title: string }[] {
   const marks = summary.marks.filter((mark) => mark.kind === "mark").slice(-2);
   const between = marks.length === 2 ? [{ value: marks.map((mark) => filterTime(mark.time_ns)).join(" "), name: "Last two marks", title: "what the last round between marks changed" }] : [];
+  // Before the last dump, the one before it counts.
+  const dumps = Number(summary.dumps) > 1 ? [{ value: filterTime(summary.duration_ns - 1) + " 100%", name: "Last two dumps", title: "what changed between the last dump and the one before it" }] : [];
   return [{ value: "50% 100%", name: "Second half", title: "from the middle to the end" },
           { value: "10% 100%", name: "After the start", title: "from 10 % of the time to the end" },
-          { value: "peak 100%", name: "Peak to end", title: "what was freed after the peak" }, ...between];
+          { value: "peak 100%", name: "Peak to end", title: "what was freed after the peak" }, ...between, ...dumps];
 }
 
 function Setup({ route, summary }: { route: Route; summary: Summary }) {
