@@ -91,7 +91,7 @@ function Heap({ route, summary }: ViewProps) {
               {data.used.map((used, i) => used > 0 ? <rect key={i} x={i} width="1.02" height="10" opacity={0.2 + 0.8 * Math.min(1, used / data.piece)}>
                 <title>{`${address16(data.start + i * data.piece)}: ${bytes(used)} of ${bytes(data.piece)}; click for its blocks`}</title></rect> : null)}
             </svg>
-            <p class="faint strip-foot"><span>{hex(data.start_s)}</span><span class="explained">darker is fuller; a click on a piece shows its blocks</span><span>{hex(data.end_s)}</span></p>
+            <p class="faint strip-foot"><span>{hex(data.start_s)}</span><span class="explained">the stronger the colour, the fuller; a click on a piece shows its blocks</span><span>{hex(data.end_s)}</span></p>
             <p><a href={address(blocksOf(hex(data.start_s), hex(data.end_s)))}>Its blocks</a></p>
           </>;
         }}
