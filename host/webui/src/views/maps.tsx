@@ -2,7 +2,7 @@
 // The address space: mappings, their lifetimes, and the space that blocks take in them.
 import { useAnswer } from "../data/ask";
 import { ns } from "../data/types";
-import { Choice } from "../parts/controls";
+import { Choice, none } from "../parts/controls";
 import { StackSearch } from "../parts/stack_search";
 import { Player } from "../parts/player";
 import { Pane } from "../parts/pane";
@@ -70,7 +70,7 @@ function Heap({ route, summary }: ViewProps) {
   return (
     <section class="heap" aria-label="The address space">
       <Player route={route} summary={summary} busy={answer.loading} />
-      <Pane answer={answer} path={path} empty={(data) => data.end > data.start ? undefined : <p class="empty">No block matches.</p>}>
+      <Pane answer={answer} path={path} empty={(data) => data.end > data.start ? undefined : <p class="empty">{none(route, "block")}</p>}>
         {(data) => {
           const span = data.end - data.start, address16 = (value: number): string => "0x" + value.toString(16);
           const blocksOf = (from: string, to: string): Route => toView(route, "blocks", { address_min: from, address_max: to, ...(filter ? {} : { lifetime: "only_leaked" }) });
