@@ -81,10 +81,8 @@ struct hs_rest_traces {
 
 #define STEP_NS 1000000
 
-struct hs_rest_traces_limits hs_rest_traces_limits = {.open = 128,
-                                                             .bytes = (uint64_t)512 << 20,
-                                                             .read = (uint64_t)4 << 20,
-                                                             .wait = 200 * HS_MILLISECOND};
+struct hs_rest_traces_limits hs_rest_traces_limits = {
+    .open = 128, .bytes = (uint64_t)512 << 20, .read = (uint64_t)4 << 20, .wait = 200 * HS_MILLISECOND};
 
 // ---- states ---------------------------------------------------------------------------------------------------------
 
@@ -534,8 +532,8 @@ static int check_stamp(const struct hs_rest_trace *trace, const struct stamp *st
     return is_stale(trace, error, "the file was changed after it was read; restart the server to read it again");
 }
 
-// Under `reading`. Whether to read it: 1, 0 or an error. A trace that grows is read again, but not so often that nothing
-// else is done. One that is closed is opened if that is `wanted`.
+// Under `reading`. Whether to read it: 1, 0 or an error. A trace that grows is read again, but not so often that
+// nothing else is done. One that is closed is opened if that is `wanted`.
 static int needs_reading(struct hs_rest_trace *trace, bool wanted, struct stamp *stamp, struct hs_error *error)
 {
     const bool open = trace->now;
@@ -692,12 +690,20 @@ static void free_trace(struct hs_rest_trace *trace)
     free(trace);
 }
 
-void hs_rest_traces__destroy(struct hs_rest_traces *traces)
+void hs_rest_traces__stop(struct hs_rest_traces *traces)
 {
     if (!traces)
         return;
     __atomic_store_n(&traces->ends, 1, __ATOMIC_RELAXED);
     hs_background__destroy(traces->background);
+    traces->background = NULL;
+}
+
+void hs_rest_traces__destroy(struct hs_rest_traces *traces)
+{
+    if (!traces)
+        return;
+    hs_rest_traces__stop(traces);
     for (size_t i = 0; i < traces->count; i++)
         free_trace(traces->trace[i]);
     free(traces->trace);

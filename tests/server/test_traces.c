@@ -122,6 +122,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 
 static void tear_down(void)
 {
+    hs_rest_traces__stop(traces);
     hs_cache__destroy(cache);
     hs_rest_traces__destroy(traces);
     nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
