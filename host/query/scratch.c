@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/scratch.h"
 
+#include "host/base/folders.h"
 #include "host/base/path.h"
 
 #include <errno.h>
@@ -36,5 +37,5 @@ void hs_scratch__remove(struct hs_scratch *scratch)
     if (scratch->fd >= 0)
         close(scratch->fd);
     if (scratch->path[0])
-        rmdir(scratch->path);
+        hs_folders__remove(scratch->path);
 }

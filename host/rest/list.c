@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void write_trace(struct hs_json *json, struct hs_rest_trace *trace)
+static void write_trace(struct hs_json *json, struct hs_rest_trace *trace, struct hs_rest_patience *patience)
 {
     struct hs_error error = {""};
-    const struct hs_trace_facts *facts = hs_rest_trace__facts(trace, &error);
+    const struct hs_trace_facts *facts = hs_rest_trace__facts(trace, patience, &error);
     if (!facts)
         return;
     const struct hs_summary *summary = &facts->summary;
@@ -79,8 +79,9 @@ int hs_answer__list(struct hs_question *question, FILE *out)
     hs_json__start(&json, out, false);
     hs_json__open_array(&json, NULL);
     struct list_written written = {question->rest->traces, hs_rest_traces__count(question->rest->traces)};
+    struct hs_rest_patience patience = hs_rest_patience__of_list();
     for (size_t i = 0; i < written.count; i++)
-        write_trace(&json, hs_rest_traces__at(written.traces, i));
+        write_trace(&json, hs_rest_traces__at(written.traces, i), &patience);
     hs_importing_rows__write(reading, is_written, &written, &json);
     hs_json__close_array(&json);
     return 0;

@@ -352,6 +352,7 @@ void hs_rest__destroy(struct hs_rest *rest)
         if (page->path != ((const struct hs_endpoint *)page->detail)->path)
             free((void *)(uintptr_t)page->path);
     free(rest->pages);
+    hs_rest_traces__stop(rest->traces);
     hs_cache__destroy(rest->cache);
     hs_rest_traces__destroy(rest->traces);
     hs_importing__destroy(rest->importing);

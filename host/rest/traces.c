@@ -5,6 +5,7 @@
 #include "host/convert/convert.h"
 #include "host/dump/series.h"
 #include "host/query/drop_pages.h"
+#include "host/rest/background.h"
 #include "host/rest/frame_counts.h"
 #include "host/store/torn_pages.h"
 
@@ -12,6 +13,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,7 @@ struct hs_rest_trace {
     bool prepares; // indexes are made in the background
     struct hs_rest_traces *owner;
     struct hs_rest_trace *older, *newer; // of those that are open, under `lock` of the owner
+    struct hs_background_thing again;    // to read it again when it has grown
     uint64_t bytes;                      // what the symbols of `now` take, as of the last release; atomic
     bool is_read;                        // under `reading`, which will be held for long; atomic
     // The next ones are written under both locks, and read under one of them. `lock` is never held while a trace is
@@ -60,12 +63,15 @@ struct hs_rest_trace {
     uint64_t not_before;          // ns: when a trace that grows may be read again; under `reading`
     struct hs_trace_facts *facts; // NULL: not worked out yet; under `lock`
     bool facts_are_old;           // not of this stamp; under `lock`
+    struct hs_error again_error;  // of the last reading in the background; under `lock`
 };
 
 struct hs_rest_traces {
     struct hs_symbols_options symbols;
     bool prepares;
     struct hs_cache *cache;
+    struct hs_background *background;
+    int ends;             // not 0: what is read in the background is given up
     pthread_mutex_t lock; // of the rest; taken before those of a trace, unless that is only tried
     struct hs_rest_trace **trace;
     size_t count;
@@ -75,7 +81,8 @@ struct hs_rest_traces {
 
 #define STEP_NS 1000000
 
-struct hs_rest_traces_limits hs_rest_traces_limits = {128, (uint64_t)512 << 20};
+struct hs_rest_traces_limits hs_rest_traces_limits = {
+    .open = 128, .bytes = (uint64_t)512 << 20, .read = (uint64_t)4 << 20, .wait = 200 * HS_MILLISECOND};
 
 // ---- states ---------------------------------------------------------------------------------------------------------
 
@@ -499,7 +506,8 @@ static int read_again(struct hs_rest_trace *trace, const struct stamp *stamp, st
     struct traces_state *state;
     uint64_t began = hs_clock__now();
     __atomic_store_n(&trace->is_read, true, __ATOMIC_RELEASE);
-    int result = open_state(trace, NULL, &state, error);
+    const struct hs_query_control control = {.cancel = &trace->owner->ends};
+    int result = open_state(trace, &control, &state, error);
     __atomic_store_n(&trace->is_read, false, __ATOMIC_RELEASE);
     // The id of a series is made of what it contains, which has become more.
     if (!result && !state->is_series && strcmp(hs_store__summary(state->store)->trace_id, trace->id) != 0)
@@ -530,25 +538,29 @@ static int check_stamp(const struct hs_rest_trace *trace, const struct stamp *st
     return is_stale(trace, error, "the file was changed after it was read; restart the server to read it again");
 }
 
-// Under `reading`. A trace that grows is read again, but not so often that nothing else is done. One that is closed is
-// opened if that is `wanted`.
-static int refresh(struct hs_rest_trace *trace, bool wanted, struct hs_error *error)
+// Under `reading`. Whether to read it: 1, 0 or an error. A trace that grows is read again, but not so often that
+// nothing else is done. One that is closed is opened if that is `wanted`.
+static int needs_reading(struct hs_rest_trace *trace, bool wanted, struct stamp *stamp, struct hs_error *error)
 {
-    struct stamp stamp;
     const bool open = trace->now;
-    int failed = look_at_file(trace, &stamp, error);
+    int failed = look_at_file(trace, stamp, error);
     if (failed)
         return failed;
     if (open && !hs_store__is_whole(trace->now->store))
-        return read_again(trace, &stamp, error);
-    if (same_stamp(&stamp, &trace->stamp))
-        return open || !wanted ? 0 : read_again(trace, &stamp, error);
-    failed = check_stamp(trace, &stamp, error);
+        return 1;
+    if (same_stamp(stamp, &trace->stamp))
+        return !open && wanted;
+    failed = check_stamp(trace, stamp, error);
     if (failed)
         return failed;
-    if (hs_clock__now() < trace->not_before && (open || !wanted))
-        return 0;
-    return read_again(trace, &stamp, error);
+    return hs_clock__now() >= trace->not_before || (!open && wanted);
+}
+
+static int refresh(struct hs_rest_trace *trace, bool wanted, struct hs_error *error)
+{
+    struct stamp stamp;
+    const int needed = needs_reading(trace, wanted, &stamp, error);
+    return needed > 0 ? read_again(trace, &stamp, error) : needed;
 }
 
 static struct traces_state *hold_now(struct hs_rest_trace *trace)
@@ -583,7 +595,37 @@ static bool lock_at_once(struct hs_rest_trace *trace)
     return true;
 }
 
-const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, struct hs_error *error)
+struct hs_rest_patience hs_rest_patience__of_list(void)
+{
+    return (struct hs_rest_patience){hs_rest_traces_limits.read, hs_clock__now() + hs_rest_traces_limits.wait};
+}
+
+static bool is_worth_waiting(struct hs_rest_patience *patience, const struct stamp *stamp)
+{
+    if ((uint64_t)stamp->size > patience->bytes)
+        return false;
+    patience->bytes -= (uint64_t)stamp->size;
+    return true;
+}
+
+static void read_in_background(struct hs_background_thing *thing)
+{
+    struct hs_rest_trace *trace = (void *)((char *)thing - offsetof(struct hs_rest_trace, again));
+    struct hs_error error = {""};
+    pthread_mutex_lock(&trace->reading);
+    refresh(trace, false, &error);
+    hs_trace_facts__release(hold_facts(trace));
+    if (trace->now)
+        note_open(trace);
+    pthread_mutex_lock(&trace->lock);
+    trace->again_error = error;
+    pthread_mutex_unlock(&trace->lock);
+    pthread_mutex_unlock(&trace->reading);
+    close_idle(trace->owner);
+}
+
+const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, struct hs_rest_patience *patience,
+                                                  struct hs_error *error)
 {
     struct stamp stamp;
     if (!lock_at_once(trace)) {
@@ -594,13 +636,23 @@ const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, s
         }
         return hold_facts(trace);
     }
-    refresh(trace, false, error);
+    const bool needed = needs_reading(trace, false, &stamp, error) > 0;
+    const bool waits = needed && is_worth_waiting(patience, &stamp);
+    if (waits)
+        read_again(trace, &stamp, error);
     struct hs_trace_facts *facts = hold_facts(trace);
     if (trace->now)
         note_open(trace);
     pthread_mutex_unlock(&trace->reading);
     close_idle(trace->owner);
-    return facts;
+    if (!needed || waits)
+        return facts;
+    hs_trace_facts__release(facts);
+    hs_background__ask(trace->owner->background, &trace->again, patience->until);
+    pthread_mutex_lock(&trace->lock);
+    *error = trace->again_error;
+    pthread_mutex_unlock(&trace->lock);
+    return hold_facts(trace);
 }
 
 int hs_rest_trace__check(struct hs_rest_trace *trace, const struct hs_rest_state *state, struct hs_error *error)
@@ -616,9 +668,16 @@ struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *s
                                               struct hs_cache *cache)
 {
     struct hs_rest_traces *traces = calloc(1, sizeof(*traces));
+    struct hs_background *background = hs_background__create(read_in_background);
+    if (!traces || !background) {
+        hs_background__destroy(background);
+        free(traces);
+        traces = NULL;
+    }
     if (traces && symbols)
         traces->symbols = *symbols;
     if (traces) {
+        traces->background = background;
         traces->prepares = prepares;
         traces->cache = cache;
         pthread_mutex_init(&traces->lock, NULL);
@@ -637,10 +696,20 @@ static void free_trace(struct hs_rest_trace *trace)
     free(trace);
 }
 
+void hs_rest_traces__stop(struct hs_rest_traces *traces)
+{
+    if (!traces)
+        return;
+    __atomic_store_n(&traces->ends, 1, __ATOMIC_RELAXED);
+    hs_background__destroy(traces->background);
+    traces->background = NULL;
+}
+
 void hs_rest_traces__destroy(struct hs_rest_traces *traces)
 {
     if (!traces)
         return;
+    hs_rest_traces__stop(traces);
     for (size_t i = 0; i < traces->count; i++)
         free_trace(traces->trace[i]);
     free(traces->trace);

@@ -49,6 +49,8 @@ bool hs_rest_trace__is_written(struct hs_rest_trace *trace, bool grows);
 struct hs_rest_traces_limits {
     size_t open;
     uint64_t bytes; // of debug information and indexes in memory
+    uint64_t read;  // bytes of files that grew and are read for one list
+    uint64_t wait;  // ns that one list waits for larger ones
 };
 extern struct hs_rest_traces_limits hs_rest_traces_limits;
 
@@ -56,6 +58,8 @@ extern struct hs_rest_traces_limits hs_rest_traces_limits;
 // outlive all questions.
 struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *symbols, bool prepares,
                                               struct hs_cache *cache);
+// Gives up what is read in the background, which uses the cache: before that is destroyed.
+void hs_rest_traces__stop(struct hs_rest_traces *traces);
 void hs_rest_traces__destroy(struct hs_rest_traces *traces);
 
 // Opens a trace and appends it. -EEXIST: there is already one with its id. Must not be called by two threads at once.
@@ -73,9 +77,17 @@ const char *hs_rest_trace__path(const struct hs_rest_trace *trace);
 // The current state; it is read again if the file has changed or was closed. Increments its reference count. -ESTALE:
 // the trace was replaced or removed; the error says how.
 int hs_rest_trace__hold(struct hs_rest_trace *trace, const struct hs_rest_state **state, struct hs_error *error);
+// What one list may still take for traces that grow.
+struct hs_rest_patience {
+    uint64_t bytes, until;
+};
+struct hs_rest_patience hs_rest_patience__of_list(void);
+
 // What is known of the trace, until it is released; the error says what is wrong with the file since. A closed trace
-// remains closed. While another thread reads the trace again, this is what was known before. NULL: out of memory.
-const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, struct hs_error *error);
+// remains closed. While the trace is read again, this is what was known before; `patience` says for how long that is
+// waited. NULL: out of memory.
+const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, struct hs_rest_patience *patience,
+                                                  struct hs_error *error);
 void hs_rest_state__release(const struct hs_rest_state *state);
 
 // Whether everything that was read of the state was valid: files can be truncated while they are served. -ESTALE.

@@ -2,6 +2,7 @@
 #include "host/store/store.h"
 
 #include "format/trace_format.h"
+#include "host/base/folders.h"
 #include "host/base/text_stream.h"
 #include "host/store/attach.h"
 #include "host/store/clock_points.h"
@@ -257,6 +258,7 @@ void hs_store__close(struct hs_store *store)
     if (store->files.count)
         hs_store_files__close(&store->files);
     free(store);
+    hs_folders__sweep();
 }
 
 bool hs_store__is_whole(const struct hs_store *store)
@@ -484,7 +486,7 @@ void hs_store__remove(const char *directory)
             unlink(path);
     if (fd >= 0)
         close(fd);
-    rmdir(directory);
+    hs_folders__remove(directory);
 }
 
 // ---- reading -------------------------------------------------------------------------------------------------------

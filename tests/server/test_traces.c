@@ -102,7 +102,7 @@ static void set_up(void)
     struct hs_error error = {""};
     strcpy(folder, "/tmp/heapsonde-traces-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    hs_rest_traces_limits = (struct hs_rest_traces_limits){OPEN, UINT64_MAX};
+    hs_rest_traces_limits = (struct hs_rest_traces_limits){.open = OPEN, .bytes = UINT64_MAX};
     cache = hs_cache__create(1 << 20);
     traces = hs_rest_traces__create(NULL, true, cache);
     for (int i = 0; i < TRACES; i++) {
@@ -122,6 +122,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 
 static void tear_down(void)
 {
+    hs_rest_traces__stop(traces);
     hs_cache__destroy(cache);
     hs_rest_traces__destroy(traces);
     nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
@@ -140,6 +141,13 @@ static const struct hs_rest_state *hold(int number)
 static void use(int number)
 {
     hs_rest_state__release(hold(number));
+}
+
+// Of a list of its own.
+static const struct hs_trace_facts *facts_of(int number, struct hs_error *error)
+{
+    struct hs_rest_patience patience = hs_rest_patience__of_list();
+    return hs_rest_trace__facts(hs_rest_traces__at(traces, (size_t)number), &patience, error);
 }
 
 START_TEST(idle_ones_are_closed_and_opened_again)
@@ -186,7 +194,7 @@ END_TEST
 
 START_TEST(the_bytes_are_limited_too)
 {
-    hs_rest_traces_limits = (struct hs_rest_traces_limits){SIZE_MAX, 0};
+    hs_rest_traces_limits = (struct hs_rest_traces_limits){.open = SIZE_MAX, .bytes = 0};
     for (int i = 0; i < TRACES; i++)
         use(i);
     ck_assert_uint_eq(hs_rest_traces__open(traces), 1);
@@ -199,7 +207,7 @@ END_TEST
 
 START_TEST(a_trace_that_is_too_large_alone_closes_no_others)
 {
-    hs_rest_traces_limits = (struct hs_rest_traces_limits){SIZE_MAX, (uint64_t)1 << 30};
+    hs_rest_traces_limits = (struct hs_rest_traces_limits){.open = SIZE_MAX, .bytes = (uint64_t)1 << 30};
     use(0);
     const size_t open = hs_rest_traces__open(traces);
     large = 1;
@@ -226,9 +234,9 @@ static uint64_t bytes_of_indexes(const struct hs_rest_state *state)
 
 START_TEST(indexes_are_counted_as_bytes)
 {
-    hs_rest_traces_limits = (struct hs_rest_traces_limits){1, UINT64_MAX};
+    hs_rest_traces_limits = (struct hs_rest_traces_limits){.open = 1, .bytes = UINT64_MAX};
     use(0);
-    hs_rest_traces_limits = (struct hs_rest_traces_limits){SIZE_MAX, UINT64_MAX};
+    hs_rest_traces_limits = (struct hs_rest_traces_limits){.open = SIZE_MAX, .bytes = UINT64_MAX};
     const struct hs_rest_state *one = hold(0), *other = hold(1);
     ck_assert_uint_eq(hs_rest_traces__open(traces), 2);
     hs_rest_traces_limits.bytes = hs_trace_symbols__bytes(one->symbols) + hs_trace_symbols__bytes(other->symbols);
@@ -247,7 +255,7 @@ static void set_up_without_room(void)
 
 START_TEST(indexes_wait_for_room)
 {
-    hs_rest_traces_limits = (struct hs_rest_traces_limits){SIZE_MAX, UINT64_MAX};
+    hs_rest_traces_limits = (struct hs_rest_traces_limits){.open = SIZE_MAX, .bytes = UINT64_MAX};
     const struct hs_rest_state *held[TRACES];
     int with = 0, made = -1;
     for (int i = 0; i < TRACES; i++)
@@ -309,7 +317,7 @@ START_TEST(lists_open_nothing)
     const size_t open = hs_rest_traces__open(traces);
     for (size_t i = 0; i < TRACES; i++) {
         struct hs_error error = {""};
-        const struct hs_trace_facts *facts = hs_rest_trace__facts(hs_rest_traces__at(traces, i), &error);
+        const struct hs_trace_facts *facts = facts_of((int)i, &error);
         ck_assert_ptr_nonnull(facts);
         ck_assert_str_eq(error.message, "");
         ck_assert_uint_eq(facts->summary.allocations, i + 1);
@@ -331,7 +339,7 @@ START_TEST(a_closed_one_that_is_gone_is_refused)
     ck_assert_int_eq(hs_rest_trace__hold(trace, &state, &error), -ESTALE);
     ck_assert_ptr_null(state);
     error.message[0] = 0;
-    const struct hs_trace_facts *facts = hs_rest_trace__facts(trace, &error);
+    const struct hs_trace_facts *facts = facts_of(0, &error);
     ck_assert_ptr_nonnull(strstr(error.message, "the file is gone"));
     ck_assert_uint_eq(facts->summary.allocations, 1);
     hs_trace_facts__release(facts);
@@ -368,7 +376,7 @@ static void *use_first(void *nothing)
 static void expect_facts(int number, const char *problem)
 {
     struct hs_error error = {""};
-    const struct hs_trace_facts *facts = hs_rest_trace__facts(hs_rest_traces__at(traces, (size_t)number), &error);
+    const struct hs_trace_facts *facts = facts_of(number, &error);
     ck_assert_ptr_nonnull(facts);
     ck_assert_uint_eq(facts->summary.allocations, (uint64_t)number + 1);
     ck_assert_msg(*problem ? strstr(error.message, problem) != NULL : !*error.message, "%s", error.message);
@@ -398,6 +406,59 @@ START_TEST(lists_do_not_wait_for_one_that_is_read_again)
 }
 END_TEST
 
+static void add_growing_one(void)
+{
+    char path[128];
+    struct hs_error error = {""};
+    name_file(path, sizeof(path), TRACES);
+    write_trace(TRACES, false);
+    ck_assert_msg(!hs_rest_traces__add(traces, path, NULL, &error), "%s", error.message);
+}
+
+START_TEST(lists_do_not_wait_for_one_that_has_grown)
+{
+    add_growing_one();
+    set_gate(true);
+    write_trace(TRACES, true);
+    struct hs_error error = {""};
+    const struct hs_trace_facts *facts = facts_of(TRACES, &error);
+    ck_assert_str_eq(error.message, "");
+    ck_assert_int_eq(facts->summary.state, HS_STATE_RECORDING);
+    hs_trace_facts__release(facts);
+    set_gate(false);
+    for (bool grows = true; grows; usleep(1000)) {
+        facts = facts_of(TRACES, &error);
+        ck_assert_str_eq(error.message, "");
+        grows = facts->summary.state == HS_STATE_RECORDING;
+        hs_trace_facts__release(facts);
+    }
+}
+END_TEST
+
+START_TEST(one_that_is_small_enough_is_read_for_the_list)
+{
+    add_growing_one();
+    write_trace(TRACES, true);
+    hs_rest_traces_limits.read = UINT64_MAX;
+    struct hs_error error = {""};
+    const struct hs_trace_facts *facts = facts_of(TRACES, &error);
+    ck_assert_int_ne(facts->summary.state, HS_STATE_RECORDING);
+    hs_trace_facts__release(facts);
+}
+END_TEST
+
+START_TEST(a_later_list_says_what_was_wrong)
+{
+    char path[128], other[128];
+    add_growing_one();
+    name_file(path, sizeof(path), TRACES);
+    name_file(other, sizeof(other), 0);
+    ck_assert_int_eq(rename(other, path), 0);
+    for (struct hs_error error = {""}; !strstr(error.message, "another trace has replaced it"); usleep(1000))
+        hs_trace_facts__release(facts_of(TRACES, &error));
+}
+END_TEST
+
 static void *ask_at_random(void *argument)
 {
     struct random_state random = {*(const uint64_t *)argument};
@@ -409,7 +470,7 @@ static void *ask_at_random(void *argument)
         hs_rest_state__release(state);
         hs_rest_state__release(other);
         struct hs_error error = {""};
-        hs_trace_facts__release(hs_rest_trace__facts(hs_rest_traces__at(traces, (size_t)number), &error));
+        hs_trace_facts__release(facts_of(number, &error));
     }
     return NULL;
 }
@@ -442,6 +503,9 @@ int main(void)
     tcase_add_test(cases, the_name_stays_and_what_refers_to_the_state_goes);
     tcase_add_test(cases, lists_open_nothing);
     tcase_add_test(cases, lists_do_not_wait_for_one_that_is_read_again);
+    tcase_add_test(cases, lists_do_not_wait_for_one_that_has_grown);
+    tcase_add_test(cases, one_that_is_small_enough_is_read_for_the_list);
+    tcase_add_test(cases, a_later_list_says_what_was_wrong);
     tcase_add_test(cases, a_closed_one_that_is_gone_is_refused);
     tcase_add_test(cases, a_closed_one_that_grows_is_read_again);
     tcase_add_test(cases, threads_ask_while_others_are_closed);

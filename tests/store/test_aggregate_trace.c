@@ -11,6 +11,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -227,6 +228,36 @@ START_TEST(what_is_not_known_is_refused)
 }
 END_TEST
 
+// As NFS deletes a file that is in use: it hides it until it is closed.
+static bool hides;
+
+int __real_unlinkat(int folder, const char *name, int flags);
+int __wrap_unlinkat(int folder, const char *name, int flags);
+
+int __wrap_unlinkat(int folder, const char *name, int flags)
+{
+    char hidden[64];
+    snprintf(hidden, sizeof hidden, ".nfs-%s", name);
+    return hides ? renameat(folder, name, folder, hidden) : __real_unlinkat(folder, name, flags);
+}
+
+START_TEST(nothing_is_left_of_a_store_whose_deleted_files_are_hidden)
+{
+    struct model model;
+    char folder[] = "/tmp/heapsonde-hidden-XXXXXX", command[96];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    setenv("TMPDIR", folder, 1);
+    hides = true;
+    struct hs_store *store = import(&model);
+    ck_assert_int_ne(rmdir(folder), 0);
+    snprintf(command, sizeof command, "find %s -name '.nfs-*' -type f -delete", folder);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_ne(rmdir(folder), 0);
+    hs_store__close(store);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 // Ticks of a file that nobody recorded: what goes up is what may be added up, and nothing goes below nothing.
 START_TEST(sums_of_huge_numbers_do_not_wrap)
 {
@@ -309,6 +340,7 @@ int main(void)
     tcase_add_test(tests, the_peak_is_the_highest_tick);
     tcase_add_test(tests, the_timeline_has_every_tick);
     tcase_add_test(tests, what_is_not_known_is_refused);
+    tcase_add_test(tests, nothing_is_left_of_a_store_whose_deleted_files_are_hidden);
     tcase_add_test(tests, sums_of_huge_numbers_do_not_wrap);
     tcase_add_test(tests, a_payload_is_read_as_it_was_written);
     suite_add_tcase(suite, tests);

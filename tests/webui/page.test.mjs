@@ -692,6 +692,23 @@ test("a trace of sums has the views that it can have", async () => {
   }
 });
 
+test("what a trace without blocks lacks is not the filter's doing", async () => {
+  execFileSync("gcc", ["-x", "c", "-", "-o", inFolder("nothing")], { input: "int main(void) { return 0; }" });
+  const empty = await serve(record(inFolder("nothing.dat"), [inFolder("nothing")]));
+  const { page, context, wrong } = await open(browser, empty);
+  try {
+    for (const name of ["overview", "functions", "stacks", "blocks", "sizes", "threads", "timeline", "maps"]) {
+      await page.goto(`${empty.address}/${view(name, "", "last")}`);
+      await settled(page);
+      assert.doesNotMatch(await page.locator("main").innerText(), /matches/, name);
+    }
+    assert.deepEqual(wrong, []);
+  } finally {
+    await context.close();
+    await empty.stop();
+  }
+});
+
 test("a trace that grows says so, and one that goes away is said to be gone", async () => {
   execFileSync(makeTrace, ["random", inFolder("growing.dat"), program, "6", "500", "7", "growing"]);
   // Whoever writes a trace has locked it.

@@ -132,6 +132,10 @@ export function places({ page, view, programs, inFolder, browser, record }) {
       assert.ok(Number(await page.getAttribute(".treemap svg", "data-boxes")) < 500);
     }
     await go(cpp("treemap", "cost=allocated"));
+    // Names end within their boxes, at whole letters.
+    const names = await page.$$eval(".treemap svg svg", (all) => all.filter((one) => one.querySelector("text")).map((one) => [one.querySelector("text").textContent, one.querySelector("text").getBBox().width + 4 - one.width.baseVal.value]));
+    assert.ok(names.length > 2);
+    assert.deepEqual(names.filter(([, beyond]) => beyond > 0), []);
     const { rows } = await data("totals?by=requester_line&cost=allocated&sort_by=self.allocated.bytes&order=dsc");
     const whole = await page.locator(".treemap > div > svg").evaluate((svg) => svg.clientWidth * svg.clientHeight);
     const box = await page.locator(".treemap a", { has: page.locator("title", { hasText: /^program:/ }) }).first().evaluate((one) => one.querySelector("rect").getBoundingClientRect().toJSON());

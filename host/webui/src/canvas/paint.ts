@@ -2,6 +2,7 @@
 // Draws the visible boxes of a tree. Adjacent boxes that are narrower than a pixel are drawn as one.
 import { shortName } from "../text/format";
 import { colourOf, type Theme } from "./colours";
+import { fitted, FONT, widthOfText } from "./fit";
 import { type Hits, libraryOf, type Model, nameOf, type Unit, valueOf } from "./model";
 
 export const ROW = 20;
@@ -109,43 +110,13 @@ function hatching(context: CanvasRenderingContext2D, theme: Theme): CanvasPatter
   return hatch ?? theme.line;
 }
 
-const widths = new Map<string, number>();
-
-const DOTS = "\u2026";
-
-// If a name is too long, its last part is the most useful.
-function fitted(context: CanvasRenderingContext2D, text: string, room: number): string {
-  const whole = cut(context, text, room), last = text.lastIndexOf("::");
-  return whole === text || last < 1 ? whole : cut(context, DOTS + text.slice(last + 2), room);
-}
-
-function widthOf(context: CanvasRenderingContext2D, sign: string): number {
-  let wide = widths.get(sign);
-  if (wide === undefined)
-    widths.set(sign, wide = context.measureText(sign).width);
-  return wide;
-}
-
-function cut(context: CanvasRenderingContext2D, text: string, room: number): string {
-  const dots = widthOf(context, DOTS);
-  let wide = 0, fits = 0;
-  for (let i = 0; i < text.length; i++) {
-    wide += widthOf(context, text[i]!);
-    if (wide > room)
-      return fits === 1 && text.startsWith(DOTS) ? DOTS : text.slice(0, fits) + DOTS;
-    if (wide + dots <= room)
-      fits = i + 1;
-  }
-  return text;
-}
-
 export interface Painted { boxes: number; marked: number }
 
 export function paint(context: CanvasRenderingContext2D, picture: Picture, theme: Theme): Painted {
   const { model, zoom } = picture;
   let drawn = 0, marks = 0;
   context.clearRect(0, 0, picture.width, picture.height);
-  context.font = "12px system-ui, sans-serif";
+  context.font = FONT;
   context.textBaseline = "middle";
   layOut(picture, (box) => {
     const y = top(picture, box.depth), wide = Math.max(NARROW, box.width - (box.width > 3 ? 1 : 0));
@@ -175,8 +146,7 @@ export function paint(context: CanvasRenderingContext2D, picture: Picture, theme
     if (wide > LABEL) {
       context.fillStyle = theme.text;
       const sign = picture.looks && box.node && !box.leftOut ? picture.looks.sign(box.node) : "", text = box.leftOut ? "left out" : shortName(nameOf(model, box.node));
-      const taken = [...sign].reduce((sum, one) => sum + widthOf(context, one), 0);
-      context.fillText(sign + fitted(context, text, wide - 8 - taken), box.x + 4, y + ROW / 2);
+      context.fillText(sign + fitted(text, wide - 8 - widthOfText(sign)), box.x + 4, y + ROW / 2);
     }
   });
   context.globalAlpha = 1;

@@ -45,6 +45,11 @@ export function nextCost(route: Route, summary: Summary): Cost {
 }
 
 // Explains why a view is empty, and what to do.
+// What a list without rows says.
+export function none(route: Route, thing: string): string {
+  return [...filterOf(route)].length ? `No ${thing} matches the filter. Remove a part of it.` : `There is no ${thing}.`;
+}
+
 export function Nothing({ route, summary }: { route: Route; summary: Summary }) {
   const { events, cost } = lookedAt(route, summary);
   const what = events.costs.length > 1 ? `${events.thing} ${COSTS[cost].were}` : events.thing;

@@ -6,7 +6,7 @@ import { useAnswer } from "../data/ask";
 import { address, changed, exactly, question, type Route, toView } from "../state/route";
 import { line, save } from "../table/text";
 import { baseName, bytes, duration, exactBytes, plain, shortName } from "../text/format";
-import { Choice } from "./controls";
+import { Choice, none } from "./controls";
 import { Pane } from "./pane";
 import { useLook } from "./look";
 
@@ -40,7 +40,7 @@ export function Stacked({ route, wide, over, setOver }: {
     <section class="layers" aria-label="Live memory in layers">
       <div class="bar"><h2>Live memory by origin</h2>
         <Choice label="Layers" now={by} to={(value) => address(changed(route, { "ui.layers": value === "library" ? undefined : value }))} choices={BY} /></div>
-      <Pane answer={answer} path={path} empty={(data) => data.series.length ? undefined : <p class="empty">No block matches.</p>}>
+      <Pane answer={answer} path={path} empty={(data) => data.series.length ? undefined : <p class="empty">{none(route, "block")}</p>}>
         {(data) => <Layers data={data} wide={wide} over={over} setOver={setOver} route={route} />}
       </Pane>
     </section>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Single blocks.
 import { type Block, ns } from "../data/types";
+import { none } from "../parts/controls";
 import { shortStack, Stack } from "../parts/stack";
 import { StackSearch } from "../parts/stack_search";
 import { address, changed, go, question } from "../state/route";
@@ -32,7 +33,7 @@ export function BlocksView({ route }: ViewProps) {
         }}
         onSort={(sort_by, next) => go(changed(route, { sort_by, order: next }))}
         onOpen={(row) => go(changed(route, { "ui.stack": String(row.backtrace_id) }))} isOpen={(row) => String(row.backtrace_id) === chosen}
-        empty="No block matches the filter. Remove a part of it." />
+        empty={none(route, "block")} />
       {chosen && /^\d+$/.test(chosen) && <aside class="side"><a class="close" href={address(changed(route, { "ui.stack": undefined }))} aria-label="Close the stack">{"\u2715"}</a>
         <Stack route={route} id={Number(chosen)} title={"Stack " + count(Number(chosen))} /></aside>}
     </div></>

@@ -6,7 +6,7 @@ import { makeModel, nameOf, readPath, valueOf } from "../canvas/model";
 import { useAnswer } from "../data/ask";
 import type { Cost, Totals, TotalsRow, TreeColumns } from "../data/types";
 import { functionActions, linesOf, partActions, toLines } from "../parts/actions";
-import { Choice, Look, lookedAt } from "../parts/controls";
+import { Choice, Look, lookedAt, none } from "../parts/controls";
 import { OverTime } from "../parts/inspector";
 import { Menu } from "../parts/menu";
 import { name } from "../parts/name";
@@ -73,7 +73,7 @@ function List({ route, summary }: ViewProps) {
         }}
         onSort={(sort_by, next) => go(changed(route, { sort_by, order: next }))}
         functionOf={ofFunctions ? (row) => row.key : undefined} onOpen={open} onMenu={by === "line" ? undefined : (row, x, y) => setMenu({ row, x, y })}
-        empty={contains ? `No name contains \u201c${plain(contains)}\u201d.` : "Nothing matches the filter."} />
+        empty={contains ? `No name contains \u201c${plain(contains)}\u201d.` : none(route, "block")} />
       {menu && <Menu x={menu.x} y={menu.y} title={menu.row.key} items={ofFunctions ? [...functionActions(changed(route, { by: undefined }), menu.row.key), ...linesOf(route, menu.row.source ? { file: menu.row.source } : undefined)] : partActions(route, ofLibraries ? "library" : by, menu.row.key)} close={() => setMenu(undefined)} />}
     </>
   );

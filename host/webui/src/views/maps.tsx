@@ -2,7 +2,7 @@
 // The address space: mappings, their lifetimes, and the space that blocks take in them.
 import { useAnswer } from "../data/ask";
 import { ns } from "../data/types";
-import { Choice } from "../parts/controls";
+import { Choice, none } from "../parts/controls";
 import { StackSearch } from "../parts/stack_search";
 import { Player } from "../parts/player";
 import { Pane } from "../parts/pane";
@@ -70,7 +70,7 @@ function Heap({ route, summary }: ViewProps) {
   return (
     <section class="heap" aria-label="The address space">
       <Player route={route} summary={summary} busy={answer.loading} />
-      <Pane answer={answer} path={path} empty={(data) => data.end > data.start ? undefined : <p class="empty">No block matches.</p>}>
+      <Pane answer={answer} path={path} empty={(data) => data.end > data.start ? undefined : <p class="empty">{none(route, "block")}</p>}>
         {(data) => {
           const span = data.end - data.start, address16 = (value: number): string => "0x" + value.toString(16);
           const blocksOf = (from: string, to: string): Route => toView(route, "blocks", { address_min: from, address_max: to, ...(filter ? {} : { lifetime: "only_leaked" }) });
@@ -91,7 +91,7 @@ function Heap({ route, summary }: ViewProps) {
               {data.used.map((used, i) => used > 0 ? <rect key={i} x={i} width="1.02" height="10" opacity={0.2 + 0.8 * Math.min(1, used / data.piece)}>
                 <title>{`${address16(data.start + i * data.piece)}: ${bytes(used)} of ${bytes(data.piece)}; click for its blocks`}</title></rect> : null)}
             </svg>
-            <p class="faint strip-foot"><span>{hex(data.start_s)}</span><span class="explained">darker is fuller; a click on a piece shows its blocks</span><span>{hex(data.end_s)}</span></p>
+            <p class="faint strip-foot"><span>{hex(data.start_s)}</span><span class="explained">the stronger the colour, the fuller; a click on a piece shows its blocks</span><span>{hex(data.end_s)}</span></p>
             <p><a href={address(blocksOf(hex(data.start_s), hex(data.end_s)))}>Its blocks</a></p>
           </>;
         }}

@@ -2,7 +2,7 @@
 // Threads, sizes and lifetimes as bars; a bar is a filter.
 import { useAnswer } from "../data/ask";
 import type { Cost, Totals, TotalsRow } from "../data/types";
-import { Look, lookedAt } from "../parts/controls";
+import { Look, lookedAt, none } from "../parts/controls";
 import { Pane } from "../parts/pane";
 import { address, changed, question, type Route } from "../state/route";
 import { PlainTable } from "../table/plain";
@@ -48,7 +48,7 @@ export function Bars({ route, summary, kind }: ViewProps & { kind: Kind }) {
   return (
     <section class="bars" aria-label={SAID[kind].title}>
       <h2>{SAID[kind].title} <small>{SAID[kind].explained}</small></h2>
-      <Pane answer={answer} path={path} empty={(data) => data.rows.length ? undefined : <p class="empty">Nothing matches the filter.</p>}>
+      <Pane answer={answer} path={path} empty={(data) => data.rows.length ? undefined : <p class="empty">{none(route, "block")}</p>}>
         {(data) => {
           const rows = kind === "thread" ? data.rows : [...data.rows].sort((a, b) => (a.from ?? Infinity) - (b.from ?? Infinity));
           const most = Math.max(1, ...rows.map(of)), whole = data.sum[cost]?.[speech.unit === "bytes" ? 0 : 1] ?? 0;

@@ -2,7 +2,7 @@
 // Which thread allocated, by row, and which one freed, by column.
 import { useAnswer } from "../data/ask";
 import type { ThreadMatrixAnswer } from "../data/types";
-import { lookedAt } from "../parts/controls";
+import { lookedAt, none } from "../parts/controls";
 import { Pane } from "../parts/pane";
 import { address, changed, question } from "../state/route";
 import { saveTable } from "../table/text";
@@ -20,7 +20,7 @@ export function ThreadMatrix({ route, summary }: ViewProps) {
   return (
     <section class="bars matrix" aria-label="Who freed it" tabIndex={-1}>
       <h2>Who freed it <small>each row is the thread that allocated, each column the thread that freed; all blocks that match the filter</small></h2>
-      <Pane answer={answer} path={path} empty={(data) => data.count ? undefined : <p class="empty">Nothing matches the filter.</p>}>
+      <Pane answer={answer} path={path} empty={(data) => data.count ? undefined : <p class="empty">{none(route, "block")}</p>}>
         {(data) => {
           const names = [...data.threads.map((one) => `${plain(one.name) || "thread"} ${one.thread}`), ...(data.other_threads ? [`${counted(data.other_threads, "other threads")}`] : [])];
           const cells = new Map<string, Cell>(data.cells.map((cell) => [`${cell.by} ${cell.freed_by}`, cell]));

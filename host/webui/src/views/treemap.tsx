@@ -2,6 +2,7 @@
 // Memory as areas: libraries, in them functions, in these the lines that requested it. The table below has the same numbers.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { colourOf, isDark } from "../canvas/colours";
+import { fitted } from "../canvas/fit";
 import { type Rect, squares } from "../canvas/squares";
 import { useAnswer } from "../data/ask";
 import type { Summary, Totals, TotalsRow } from "../data/types";
@@ -171,7 +172,7 @@ function Boxes({ route, top, unit, caption, said, onMenu }: BoxesProps) {
     return <svg key={`${box.depth} ${box.of.library} ${box.of.key} ${box.x} ${box.y}`} x={box.x} y={box.y} width={wide} height={tall} data-level={box.of.level} {...hovers(function_)}>
       <title>{said(box.of)}</title>
       <rect width="100%" height="100%" class={box.of.level === "rest" ? "rest" : function_ && function_ === hovered ? "pointed" : ""} fill={box.of.level === "rest" ? undefined : colourOf(box.of.library, dark)} />
-      {wide > 34 && tall > 14 && <text x="4" y="13">{shown(box.of).slice(0, Math.ceil(wide / 4))}</text>}
+      {wide > 34 && tall > 14 && <text x="4" y="13">{fitted(shown(box.of), wide - 8)}</text>}
     </svg>;
   };
   const outer = boxes.filter((box) => box.depth === 1);
