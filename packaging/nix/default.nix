@@ -9,7 +9,7 @@ stdenv.mkDerivation {
   version = "0.1.0";
   src = lib.cleanSourceWith {
     src = ../..;
-    filter = path: type: lib.cleanSourceFilter path type && baseNameOf path != "build";
+    filter = path: type: lib.cleanSourceFilter path type && (type != "directory" || baseNameOf path != "build");
   };
   nativeBuildInputs = [ pkgs.cmake pkgs.ninja pkgs.pkg-config ];
   buildInputs = lib.optionals (!shimOnly) [
@@ -39,7 +39,7 @@ stdenv.mkDerivation {
   meta = {
     description = "Memory profiler that needs no rebuild of the program";
     license = with lib.licenses; [ mit asl20 ];
-    platforms = [ "x86_64-linux" "aarch64-linux" "armv7l-linux" "mips64el-linux" ];
+    platforms = [ "x86_64-linux" "aarch64-linux" ] ++ lib.optionals shimOnly [ "armv7l-linux" "mips64el-linux" ];
     mainProgram = "heapsonde";
   };
 }

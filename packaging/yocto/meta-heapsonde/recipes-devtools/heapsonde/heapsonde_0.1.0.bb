@@ -8,6 +8,7 @@ LIC_FILES_CHKSUM = "file://LICENSE-MIT;md5=b22af7daf95d4d185f6c8c6c6a2a9cd8 \
 SRC_URI = "${HEAPSONDE_MIRROR}/heapsonde-${PV}.tar.xz"
 S = "${WORKDIR}/heapsonde-${PV}"
 
+COMPATIBLE_HOST = "(x86_64|aarch64).*-linux.*"
 DEPENDS = "elfutils libpcre2 zlib"
 inherit cmake pkgconfig
 EXTRA_OECMAKE = "-DHEAPSONDE_TESTS=OFF -DHEAPSONDE_WEBUI=dist -DHEAPSONDE_DOCUMENTS=OFF -DHEAPSONDE_WITH_IBERTY=OFF \
