@@ -19,7 +19,7 @@ struct run {
     uint64_t pc;
 };
 
-static uint8_t *space; // begins with a segment
+static uint8_t *space;                    // begins with a segment
 static volatile struct run before, after; // a call that sends a signal is not expected to look at them
 static mcontext_t caller;
 static unsigned seed;
