@@ -14,6 +14,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 BOX, PROGRAMS = os.environ.get('HEAPSONDE_TEST_BOX'), os.environ.get('HEAPSONDE_TEST_PROGRAMS')
 NOTED = []
+HAS_LIBC_ALONE = platform.machine() == 'mips64'  # no samples, no other allocators, and nothing is asked about older blocks
 
 
 class Later:
@@ -84,7 +85,7 @@ def counts(target):
     before = target.state()
     for turn in range(2):
         trace = target.attach(f't{turn}.dat')
-        held = target.ask('held')
+        held = 0 if HAS_LIBC_ALONE else target.ask('held')
         allocated = target.ask(f'work {20 + turn}') + 1
         old = target.ask('old') if turn == 0 else 0
         target.detach()
@@ -175,7 +176,7 @@ def in_guest(folder, programs, case):
             for file in os.listdir(place):
                 os.rename(os.path.join(place, file), moved(os.path.join(place, file)))
 
-    sample = refused_to_sample if platform.machine() == 'mips64' else sampled
+    sample = refused_to_sample if HAS_LIBC_ALONE else sampled
     if case == 'dynamic':
         carry_out('attach_dynamic', counts, test_attach.busy, sample, test_attach.exits)
     elif case == 'killed':
