@@ -30,31 +30,31 @@ enum { NOP = 0, SYSTEM_CALL = 0x0c, THREAD_POINTER_TO_V1 = 0x7c03e83b };
 enum { BEQ = 4, BNE = 5, ORI = 13, LUI = 15, DADDIU = 25, LW = 35, SW = 43, LD = 55, SD = 63 };
 enum { JR = 8, JALR = 9, MTHI = 17, MTLO = 19, SLTU = 43, DADDU = 45, DSUBU = 47, DSLL = 56 };
 
-struct code_words {
+struct mips_code {
     uint8_t *start;
     size_t length;
     uint64_t at; // address of `start`
     bool is_wrong;
 };
 
-static void put(struct code_words *code, uint32_t word)
+static void put(struct mips_code *code, uint32_t word)
 {
     memcpy(code->start + code->length, &word, sizeof word);
     code->length += sizeof word;
 }
 
 // Of a load or store, `target` is loaded or stored, and `source` has the address.
-static void put_with(struct code_words *code, uint32_t opcode, uint32_t target, uint32_t source, int64_t number)
+static void put_with(struct mips_code *code, uint32_t opcode, uint32_t target, uint32_t source, int64_t number)
 {
     put(code, opcode << 26 | source << 21 | target << 16 | ((uint32_t)number & 0xffff));
 }
 
-static void put_three(struct code_words *code, uint32_t opcode, uint32_t target, uint32_t a, uint32_t b)
+static void put_three(struct mips_code *code, uint32_t opcode, uint32_t target, uint32_t a, uint32_t b)
 {
     put(code, a << 21 | b << 16 | target << 11 | opcode);
 }
 
-static void put_constant(struct code_words *code, uint32_t reg, uint64_t value)
+static void put_constant(struct mips_code *code, uint32_t reg, uint64_t value)
 {
     int64_t top = (int64_t)value;
     uint32_t shift = 0;
@@ -76,7 +76,7 @@ static void put_constant(struct code_words *code, uint32_t reg, uint64_t value)
 }
 
 // j or jal, which keep the upper bits of the address of what follows.
-static void put_near(struct code_words *code, uint32_t opcode, uint64_t to)
+static void put_near(struct mips_code *code, uint32_t opcode, uint64_t to)
 {
     code->is_wrong |= (code->at + code->length + UNIT) >> SEGMENT_BITS != to >> SEGMENT_BITS;
     put(code, opcode << 26 | ((uint32_t)(to / UNIT) & 0x3ffffff));
@@ -84,14 +84,14 @@ static void put_near(struct code_words *code, uint32_t opcode, uint64_t to)
 
 enum { J = 2, JAL = 3 };
 
-static void put_jump(struct code_words *code, uint64_t to)
+static void put_jump(struct mips_code *code, uint64_t to)
 {
     put_near(code, J, to);
     put(code, NOP);
 }
 
 // Functions find their data by the register that they are called with.
-static void put_far_jump(struct code_words *code, uint64_t to)
+static void put_far_jump(struct mips_code *code, uint64_t to)
 {
     put_constant(code, T9, to);
     put_three(code, JR, ZERO, T9, ZERO);
@@ -100,28 +100,28 @@ static void put_far_jump(struct code_words *code, uint64_t to)
 
 static size_t put_patch(uint8_t *bytes, uint64_t at, uint64_t to)
 {
-    struct code_words code = {.start = bytes, .at = at};
+    struct mips_code code = {.start = bytes, .at = at};
     put_jump(&code, to);
     return code.is_wrong ? 0 : code.length;
 }
 
 static size_t put_return_zero(uint8_t *bytes)
 {
-    struct code_words code = {.start = bytes};
+    struct mips_code code = {.start = bytes};
     put_three(&code, JR, ZERO, RA, ZERO);
     put_constant(&code, V0, 0);
     return code.length;
 }
 
 // Branches over what follows are completed by land().
-static size_t put_branch(struct code_words *code, uint32_t opcode, uint32_t a, uint32_t b)
+static size_t put_branch(struct mips_code *code, uint32_t opcode, uint32_t a, uint32_t b)
 {
     put_with(code, opcode, a, b, 0);
     put(code, NOP);
     return code->length;
 }
 
-static void land(struct code_words *code, size_t branch)
+static void land(struct mips_code *code, size_t branch)
 {
     uint32_t word;
     memcpy(&word, code->start + branch - PATCH, sizeof word);
@@ -130,7 +130,7 @@ static void land(struct code_words *code, size_t branch)
 }
 
 // A new thread may find the record of one that has ended.
-static void put_thread_check(struct code_words *code, const struct hs_island *island)
+static void put_thread_check(struct mips_code *code, const struct hs_island *island)
 {
     put(code, THREAD_POINTER_TO_V1);
     put_constant(code, T0, (uint64_t)island->words.word);
@@ -155,7 +155,7 @@ static void put_thread_check(struct code_words *code, const struct hs_island *is
 // $2, $3, $12 to $15, $24 and $25 are free at the entry of a function.
 static size_t put_island(uint8_t *bytes, const struct hs_island *island)
 {
-    struct code_words code = {.start = bytes};
+    struct mips_code code = {.start = bytes};
     size_t own = 0;
     if (island->own_end) {
         put_constant(&code, T0, island->own);
@@ -178,9 +178,9 @@ static size_t put_island(uint8_t *bytes, const struct hs_island *island)
 
 // ---- moving an instruction -----------------------------------------------------------------------------------------
 
-enum kind { ORDINARY, JUMP, CALL, CONDITIONAL, INDIRECT, INDIRECT_CALL, KERNEL, UNKNOWN };
+enum mips_kind { ORDINARY, JUMP, CALL, CONDITIONAL, INDIRECT, INDIRECT_CALL, KERNEL, UNKNOWN };
 
-static enum kind kind_of_special(uint32_t word)
+static enum mips_kind kind_of_special(uint32_t word)
 {
     switch (word & 63) {
     case JR:
@@ -196,14 +196,14 @@ static enum kind kind_of_special(uint32_t word)
 }
 
 // Comparisons with zero: branches, those that are calls, traps, synci.
-static enum kind kind_of_comparison(uint32_t word)
+static enum mips_kind kind_of_comparison(uint32_t word)
 {
     uint32_t what = word >> 16 & 31;
     return what < 4 ? CONDITIONAL : (what >= 8 && what <= 14) || what == 31 ? ORDINARY : UNKNOWN;
 }
 
 // What release 6 has made branches of is not known, nor is what only kernels and other coprocessors have.
-static enum kind kind_of(uint32_t word)
+static enum mips_kind kind_of(uint32_t word)
 {
     static const uint64_t unknown = 1ull << 8 | 1ull << 16 | 1ull << 18 | 1ull << 19 | 1ull << 24 | 1ull << 29 |
                                     1ull << 30 | 1ull << 50 | 1ull << 54 | 1ull << 58 | 1ull << 59 | 1ull << 62;
@@ -243,7 +243,7 @@ static uint32_t word_at(const uint8_t *bytes, uint64_t offset)
     return word;
 }
 
-static uint64_t target_of(uint32_t word, enum kind kind, uint64_t at)
+static uint64_t target_of(uint32_t word, enum mips_kind kind, uint64_t at)
 {
     if (kind == JUMP || kind == CALL)
         return ((at + UNIT) >> SEGMENT_BITS << SEGMENT_BITS) | (word & 0x3ffffff) * (uint64_t)UNIT;
@@ -252,10 +252,10 @@ static uint64_t target_of(uint32_t word, enum kind kind, uint64_t at)
 
 // With the instruction behind it, which is carried out before it leads elsewhere. *goes_on: behind it, the code goes on
 // behind the old place of both.
-static void move_branch(struct code_words *code, const uint8_t *bytes, uint64_t at, bool *goes_on)
+static void move_branch(struct mips_code *code, const uint8_t *bytes, uint64_t at, bool *goes_on)
 {
     const uint32_t word = word_at(bytes, 0), behind = word_at(bytes, UNIT);
-    const enum kind kind = kind_of(word);
+    const enum mips_kind kind = kind_of(word);
     const uint64_t target = target_of(word, kind, at);
     *goes_on = kind == CALL || kind == INDIRECT_CALL;
     if (kind == JUMP || kind == CALL)
@@ -269,13 +269,13 @@ static void move_branch(struct code_words *code, const uint8_t *bytes, uint64_t 
     put_jump(code, target);
 }
 
-static const char *move_next(struct code_words *code, struct hs_moved_code *moved, const uint8_t *bytes, uint64_t end,
+static const char *move_next(struct mips_code *code, struct hs_moved_code *moved, const uint8_t *bytes, uint64_t end,
                              bool *goes_on)
 {
     if (!*goes_on || moved->consumed + UNIT > end)
         return "is too short";
     const uint8_t *next = bytes + moved->consumed;
-    const enum kind kind = kind_of(word_at(next, 0));
+    const enum mips_kind kind = kind_of(word_at(next, 0));
     switch (kind) {
     case ORDINARY:
         put(code, word_at(next, 0));
@@ -309,7 +309,7 @@ static uint64_t size_of(uint64_t function, const uint8_t *bytes, uint64_t length
     uint64_t last = function, offset = 0;
     while (offset + PATCH <= length) {
         uint32_t word = word_at(bytes, offset);
-        enum kind kind = kind_of(word);
+        enum mips_kind kind = kind_of(word);
         uint64_t target = kind == CONDITIONAL ? target_of(word, kind, function + offset) : 0;
         offset += UNIT;
         if (target > last && target < function + length)
@@ -326,7 +326,7 @@ static bool is_jumped_to(const struct hs_moved_code *moved, const uint8_t *bytes
 {
     for (uint64_t offset = 0; offset + UNIT <= size; offset += UNIT) {
         uint32_t word = word_at(bytes, offset);
-        enum kind kind = kind_of(word);
+        enum mips_kind kind = kind_of(word);
         if (kind != JUMP && kind != CONDITIONAL)
             continue;
         uint64_t target = target_of(word, kind, moved->at + offset);
@@ -340,7 +340,7 @@ static bool move(struct hs_moved_code *moved, uint64_t function, const uint8_t *
                  uint64_t to)
 {
     uint64_t end = size && size < length ? size : length;
-    struct code_words code = {.start = moved->code, .at = to};
+    struct mips_code code = {.start = moved->code, .at = to};
     bool goes_on = true;
     *moved = (struct hs_moved_code){.may_call = moved->may_call, .at = function};
     if (function % UNIT)
@@ -369,31 +369,31 @@ enum { ARGUMENTS = 6, RESTART_BLOCK = 516, FIRST_RESTART = 512, SETS_MASK = 3, M
 #endif
 
 // In place of $0, the number of a system call that has failed; in that of $26, its fourth argument.
-struct registers {
+struct mips_registers {
     uint64_t values[32], lo, hi, pc, bad_address, status, cause;
 };
 
-_Static_assert(sizeof(struct registers) <= HS_INJECT_REGISTERS, "they are saved there");
+_Static_assert(sizeof(struct mips_registers) <= HS_INJECT_REGISTERS, "they are saved there");
 
-static const struct registers *saved(const struct hs_borrowed *borrowed)
+static const struct mips_registers *saved(const struct hs_borrowed *borrowed)
 {
-    return (const struct registers *)(const void *)borrowed->registers;
+    return (const struct mips_registers *)(const void *)borrowed->registers;
 }
 
-static int get(pid_t tid, struct registers *registers)
+static int get(pid_t tid, struct mips_registers *registers)
 {
     return ptrace(PTRACE_GETREGS, tid, 0, registers) ? -errno : 0;
 }
 
-static int set(pid_t tid, const struct registers *registers)
+static int set(pid_t tid, const struct mips_registers *registers)
 {
-    struct registers copy = *registers;
+    struct mips_registers copy = *registers;
     return ptrace(PTRACE_SETREGS, tid, 0, &copy) ? -errno : 0;
 }
 
 static int save(struct hs_borrowed *borrowed)
 {
-    return get(borrowed->tid, (struct registers *)(void *)borrowed->registers);
+    return get(borrowed->tid, (struct mips_registers *)(void *)borrowed->registers);
 }
 
 static int restore(const struct hs_borrowed *borrowed)
@@ -404,7 +404,7 @@ static int restore(const struct hs_borrowed *borrowed)
 // The kernel begins no call again for which it has no number. $16 leads to the stub's values: no call changes it.
 static int call(const struct hs_borrowed *borrowed, const struct hs_system_call *system_call)
 {
-    struct registers registers = *saved(borrowed);
+    struct mips_registers registers = *saved(borrowed);
     registers.pc = borrowed->stub;
     registers.values[ZERO] = 0;
     registers.values[S0] = borrowed->stub;
@@ -416,7 +416,7 @@ static int call(const struct hs_borrowed *borrowed, const struct hs_system_call 
 
 static long result(const struct hs_borrowed *borrowed)
 {
-    struct registers registers;
+    struct mips_registers registers;
     int failed = get(borrowed->tid, &registers);
     if (failed)
         return failed;
@@ -425,7 +425,7 @@ static long result(const struct hs_borrowed *borrowed)
 
 static int look(pid_t tid, uint64_t *pc, uint64_t *sp, uint64_t *thread_pointer)
 {
-    struct registers registers;
+    struct mips_registers registers;
     unsigned long pointer = 0;
     int failed = get(tid, &registers);
     if (!failed && ptrace(PTRACE_GET_THREAD_AREA, tid, 0, &pointer))
@@ -440,7 +440,7 @@ static int look(pid_t tid, uint64_t *pc, uint64_t *sp, uint64_t *thread_pointer)
 
 static int go_to(pid_t tid, uint64_t pc)
 {
-    struct registers registers;
+    struct mips_registers registers;
     int failed = get(tid, &registers);
     registers.pc = pc;
     registers.values[ZERO] = 0;
@@ -453,7 +453,7 @@ static void call_clone(struct hs_system_call *system_call, unsigned long flags, 
 }
 
 // As the kernel would begin an interrupted system call again.
-static void begin_again(struct registers *registers)
+static void begin_again(struct mips_registers *registers)
 {
     uint64_t value = registers->values[V0];
     if (!registers->values[ZERO] || value < FIRST_RESTART || value > RESTART_BLOCK || value == 515)
@@ -476,14 +476,14 @@ enum {
     VALUES_AT = HS_INJECT_CODE - 8 * VALUE_COUNT
 };
 
-static void put_load_value(struct code_words *code, uint32_t reg, unsigned value)
+static void put_load_value(struct mips_code *code, uint32_t reg, unsigned value)
 {
     put_with(code, LD, reg, S0, VALUES_AT + 8 * (int64_t)value);
 }
 
 // A system call may change all of these. No jump leads to an address in memory: $26, which programs do not use, is lost
 // if the kernel takes the processor between two instructions.
-static void put_rest(struct code_words *code)
+static void put_rest(struct mips_code *code)
 {
     put_constant(code, A0, SETS_MASK);
     put_with(code, DADDIU, A1, S0, VALUES_AT + 8 * VALUE_MASK);
@@ -504,7 +504,7 @@ static void put_rest(struct code_words *code)
     put_load_value(code, S0, S0);
 }
 
-static void put_child(struct code_words *code)
+static void put_child(struct mips_code *code)
 {
     put_constant(code, FP, 0);
     put_constant(code, RA, 0);
@@ -521,8 +521,8 @@ static void put_child(struct code_words *code)
 
 static size_t put_stub(uint8_t *bytes, const struct hs_borrowed *borrowed, uint64_t done)
 {
-    struct registers registers = *saved(borrowed);
-    struct code_words code = {.start = bytes, .at = borrowed->stub};
+    struct mips_registers registers = *saved(borrowed);
+    struct mips_code code = {.start = bytes, .at = borrowed->stub};
     size_t child = 0;
     begin_again(&registers);
     memset(bytes, 0, HS_INJECT_CODE);
