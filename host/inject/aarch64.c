@@ -641,7 +641,7 @@ static size_t put_stub(uint8_t *bytes, const struct hs_borrowed *borrowed, uint6
     for (size_t i = 0; i < ARGUMENTS; i++)
         put_64(&code, registers->regs[i]);
     put_64(&code, registers->regs[NUMBER]);
-    put_64(&code, borrowed->mask);
+    put_64(&code, borrowed->mask[0]);
     put_leave(&code, registers->pc);
     return HS_INJECT_CODE;
 }

@@ -587,9 +587,9 @@ static size_t put_stub(uint8_t *bytes, const struct hs_borrowed *borrowed, uint6
         land(&code, parent);
     }
     put_rest(&code, data);
-    const uint64_t values[WORD_COUNT] = {registers.rax, registers.rcx,    registers.rdx, registers.rsi, registers.rdi,
-                                         registers.r8,  registers.r9,     registers.r10, registers.r11, registers.rsp,
-                                         registers.rip, registers.eflags, borrowed->mask};
+    const uint64_t values[WORD_COUNT] = {
+        registers.rax, registers.rcx, registers.rdx, registers.rsi, registers.rdi,    registers.r8,     registers.r9,
+        registers.r10, registers.r11, registers.rsp, registers.rip, registers.eflags, borrowed->mask[0]};
     if (code.length > HS_INJECT_CODE - sizeof values)
         return 0;
     memcpy(bytes + HS_INJECT_CODE - sizeof values, values, sizeof values);

@@ -8,6 +8,8 @@
 #define OWN hs_inject_aarch64
 #elif defined(__arm__)
 #define OWN hs_inject_arm
+#elif defined(__mips64)
+#define OWN hs_inject_mips64
 #endif
 
 const struct hs_inject_arch *hs_inject_arch__native(void)

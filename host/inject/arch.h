@@ -9,7 +9,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { HS_INJECT_PATCH = 12, HS_INJECT_CODE = 256, HS_INJECT_REGISTERS = 512 };
+// A system call may change most registers of MIPS, where there are also more signals.
+#if defined(__mips__)
+enum { HS_INJECT_CODE = 384, HS_INJECT_MASK = 2 };
+#else
+enum { HS_INJECT_CODE = 256, HS_INJECT_MASK = 1 };
+#endif
+enum { HS_INJECT_PATCH = 12, HS_INJECT_REGISTERS = 512 };
 
 // The first instructions of a function, moved elsewhere.
 struct hs_moved_code {
@@ -46,7 +52,7 @@ struct hs_island {
 // A stopped thread that carries out system calls.
 struct hs_borrowed {
     pid_t tid;
-    uint64_t mask; // of blocked signals
+    uint64_t mask[HS_INJECT_MASK]; // of blocked signals
     uint64_t stub;
     _Alignas(16) uint8_t registers[HS_INJECT_REGISTERS];
 };
@@ -57,15 +63,18 @@ struct hs_system_call {
 };
 
 struct hs_inject_arch {
-    uint16_t machine;   // e_machine of ELF
-    uint32_t audit;     // as filters of system calls (seccomp) name it
-    uint8_t class;      // e_ident[EI_CLASS]
-    uint64_t reach;     // how far a patch can jump
-    bool has_far_patch; // further, if it is longer
-    uint64_t mode;      // bits of a pointer to code that are no part of its address, e.g. Thumb
+    uint16_t machine;     // e_machine of ELF
+    uint32_t audit;       // as filters of system calls (seccomp) name it
+    uint8_t class;        // e_ident[EI_CLASS]
+    uint64_t reach;       // how far a patch can jump
+    uint8_t segment_bits; // 0, or the upper bits of its target's address are those above these of its own
+    bool has_far_patch;   // further, if it is longer
+    uint64_t mode;        // bits of a pointer to code that are no part of its address, e.g. Thumb
     uint32_t relative, thread_offset, symbol[3]; // types of relocations
+    bool has_no_adopted;                         // no library takes other functions than libc's, or samples
     const struct hs_thread_words *words;         // the first is glibc's; a `libc` of NULL ends them
-    bool is_thread_below;                        // what glibc knows of a thread ends at the thread pointer
+    bool is_thread_below;                        // what glibc knows of a thread ends near the thread pointer:
+    int64_t thread_end;                          // there
 
     // `function` and `at` are pointers as programs have them, with bits for the mode. All other addresses are plain.
     // `code`: `length` bytes from `function` on, of which the function has `size` (0: not known).
@@ -98,8 +107,14 @@ struct hs_inject_arch {
     long mmap, mprotect; // numbers of system calls
 };
 
+// Whether a jump leads from one to the other, as far as the upper bits of their addresses go.
+static inline bool hs_inject_arch__is_segment(const struct hs_inject_arch *arch, uint64_t a, uint64_t b)
+{
+    return !arch->segment_bits || a >> arch->segment_bits == b >> arch->segment_bits;
+}
+
 // NULL: none for this machine.
 const struct hs_inject_arch *hs_inject_arch__native(void);
-extern const struct hs_inject_arch hs_inject_amd64, hs_inject_aarch64, hs_inject_arm;
+extern const struct hs_inject_arch hs_inject_amd64, hs_inject_aarch64, hs_inject_arm, hs_inject_mips64;
 
 #endif

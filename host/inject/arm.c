@@ -489,8 +489,8 @@ static size_t put_stub(uint8_t *bytes, const struct hs_borrowed *borrowed, uint6
     code.length = VALUES_AT;
     for (size_t i = 0; i <= NUMBER; i++)
         hs_arm_code__put(&code, values[i]);
-    hs_arm_code__put(&code, (uint32_t)borrowed->mask);
-    hs_arm_code__put(&code, (uint32_t)(borrowed->mask >> 32));
+    hs_arm_code__put(&code, (uint32_t)borrowed->mask[0]);
+    hs_arm_code__put(&code, (uint32_t)(borrowed->mask[0] >> 32));
     hs_arm_code__put(&code, values[HS_ARM_PC] | (values[STATUS] & THUMB_STATE ? THUMB : 0));
     return HS_INJECT_CODE;
 }

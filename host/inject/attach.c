@@ -391,6 +391,20 @@ static int take_back(struct attaching *attaching, int failed)
 
 // ---- all of it -----------------------------------------------------------------------------------------------------
 
+// The library has to be able to tell further allocators from libc's.
+static int leave_out_sets(struct attaching *attaching)
+{
+    struct hs_hooks *hooks = &attaching->hooks;
+    const struct hs_named_allocators *named = &attaching->request->named;
+    if (!attaching->target.arch->has_no_adopted || !hooks->sets.count)
+        return 0;
+    if (!hooks->allocator || named->prefixes || named->places)
+        return hs_error__set(attaching->error, ENOTSUP,
+                             "on this machine, no allocator but the C library's is recorded");
+    hs_families__free(&hooks->sets);
+    return 0;
+}
+
 // *near becomes the address of a function that gives out memory.
 static int find_allocators(struct attaching *attaching, uint64_t *near)
 {
@@ -398,6 +412,8 @@ static int find_allocators(struct attaching *attaching, uint64_t *near)
     hooks->allocator = hs_hooks__allocator(&attaching->modules, near);
     int failed =
         hs_families__find(&hooks->sets, &attaching->modules, false, &attaching->request->named, attaching->error);
+    if (!failed)
+        failed = leave_out_sets(attaching);
     if (failed)
         return failed;
     const struct hs_inject_module *module = hooks->allocator;
@@ -419,6 +435,9 @@ static int find_allocators(struct attaching *attaching, uint64_t *near)
 static int look_at_target(struct attaching *attaching, uint64_t *malloc_at)
 {
     struct hs_region other;
+    if (attaching->target.arch->has_no_adopted && attaching->request->samples)
+        return hs_error__set(attaching->error, ENOTSUP,
+                             "on this machine, a running process is recorded, not sampled: attach without --sample");
     int failed = hs_inject_target__read_mappings(&attaching->target, attaching->error);
     if (!failed)
         failed = hs_inject_modules__open(&attaching->modules, &attaching->target, attaching->error);
@@ -607,7 +626,7 @@ bool hs_inject__is_supported(void)
 
 int hs_inject__examine(pid_t pid, bool samples, struct hs_error *error)
 {
-    const struct hs_inject_request request = {.pid = pid};
+    const struct hs_inject_request request = {.pid = pid, .samples = samples};
     struct hs_inject_result result;
     uint64_t malloc_at;
     int failed = hs_permission__check(pid, error);

@@ -132,7 +132,7 @@ static bool is_near(const struct hs_hooks *hooks, const struct hs_area *area, co
         first = start < first ? start : first;
         last = end > last ? end : last;
     }
-    return last - first < hooks->target->arch->reach;
+    return last - first < hooks->target->arch->reach && hs_inject_arch__is_segment(hooks->target->arch, first, last);
 }
 
 static struct hs_area *area_for(struct hs_hooks *hooks, const struct hs_function *function)

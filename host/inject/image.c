@@ -8,7 +8,11 @@
 
 enum { MOST = 64 << 20 };
 
-#if UINTPTR_MAX > 0xffffffff
+#if defined(__mips64) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+// The symbol, and bytes in the order of those of larger numbers.
+#define RELOCATION_TYPE(info)   __builtin_bswap32((uint32_t)((info) >> 32))
+#define RELOCATION_SYMBOL(info) (uint32_t)(info)
+#elif UINTPTR_MAX > 0xffffffff
 #define RELOCATION_TYPE   ELF64_R_TYPE
 #define RELOCATION_SYMBOL ELF64_R_SYM
 #else
@@ -144,12 +148,14 @@ static uint64_t addend_of(const struct relocating *relocating, const ElfW(Rela) 
 static bool relocate_one(const struct relocating *relocating, const ElfW(Rela) * entry, bool has_addend)
 {
     struct hs_inject_image *image = relocating->image;
-    uint32_t type = (uint32_t)RELOCATION_TYPE(entry->r_info);
+    uint32_t type = (uint32_t)RELOCATION_TYPE(entry->r_info), symbol = (uint32_t)RELOCATION_SYMBOL(entry->r_info);
     uintptr_t *word = at(image, entry->r_offset, sizeof *word);
+    if (!type)
+        return true;
     if (!word)
         return false;
     uint64_t value = addend_of(relocating, entry, has_addend, *word);
-    if (type == relocating->arch->relative) {
+    if (type == relocating->arch->relative && !symbol) {
         value += image->base;
     } else if (type == relocating->arch->thread_offset) {
         if (image->thread_entry_count == sizeof image->thread_entries / sizeof *image->thread_entries)
@@ -157,7 +163,7 @@ static bool relocate_one(const struct relocating *relocating, const ElfW(Rela) *
         image->thread_entries[image->thread_entry_count++] = (size_t)entry->r_offset;
         value += (uint64_t)relocating->thread_offset;
     } else if (is_symbolic(relocating->arch, type)) {
-        value += symbol_value(relocating, (uint32_t)RELOCATION_SYMBOL(entry->r_info));
+        value += symbol_value(relocating, symbol);
     } else {
         return false;
     }
@@ -199,8 +205,28 @@ static bool relocate_table(const struct relocating *relocating, int64_t start, i
     return good;
 }
 
+// On MIPS, slots of the library's own addresses and of its last symbols' are in no table.
+static bool relocate_slots(const struct relocating *relocating)
+{
+    struct hs_inject_image *image = relocating->image;
+    const uint64_t first = dynamic_value(image, DT_MIPS_GOTSYM), end = dynamic_value(image, DT_MIPS_SYMTABNO);
+    const uint64_t own = dynamic_value(image, DT_MIPS_LOCAL_GOTNO);
+    const bool is_sound = own <= image->size && first <= end && end <= relocating->symbols.count;
+    const uint64_t count = is_sound ? own + end - first : 0;
+    uintptr_t *slots = at(image, dynamic_value(image, DT_PLTGOT), sizeof *slots * count);
+    if (!is_sound || !slots)
+        return false;
+    for (uint64_t i = (intptr_t)slots[1] < 0 ? 2 : 1; i < own; i++) // before: what a dynamic linker needs
+        slots[i] += image->base;
+    for (uint64_t i = own; i < count; i++)
+        slots[i] = (uintptr_t)symbol_value(relocating, (uint32_t)(first + i - own));
+    return true;
+}
+
 static bool relocate_tables(const struct relocating *relocating)
 {
+    if (relocating->arch->machine == EM_MIPS && !relocate_slots(relocating))
+        return false;
     return relocate_table(relocating, DT_RELA, DT_RELASZ, true) &&
            relocate_table(relocating, DT_REL, DT_RELSZ, false) &&
            relocate_table(relocating, DT_JMPREL, DT_PLTRELSZ, dynamic_value(relocating->image, DT_PLTREL) == DT_RELA);

@@ -16,6 +16,8 @@ enum { GAP = 0x10000, HOLE_TRIES = 20 };
 static uint64_t hole_below(const struct hs_inject_target *target, uint64_t near, uint64_t size, uint64_t reach)
 {
     uint64_t at = near > reach + GAP ? near - reach : GAP, found = 0;
+    while (!hs_inject_arch__is_segment(target->arch, at, near))
+        at = near >> target->arch->segment_bits << target->arch->segment_bits;
     for (size_t i = 0; i < target->mapping_count && target->mappings[i].start < near; i++) {
         const struct hs_inject_mapping *mapping = &target->mappings[i];
         if (mapping->start > at && mapping->start - at >= size + 2 * GAP)
@@ -35,7 +37,8 @@ static uint64_t hole_above(const struct hs_inject_target *target, uint64_t near,
         uint64_t at = (mapping->end + room + GAP - 1) & ~(uint64_t)(GAP - 1), next = mapping[1].start;
         if (mapping->end <= near)
             continue;
-        if (at + size + GAP <= next && at + size - near < reach)
+        if (at + size + GAP <= next && at + size - near < reach &&
+            hs_inject_arch__is_segment(target->arch, at + size, near))
             return at;
     }
     return 0;

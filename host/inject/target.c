@@ -19,7 +19,7 @@
 #define PTRACE_SETSIGMASK 0x420b
 #endif
 
-enum { KERNEL_MASK = 8, STOP_EVENT = PTRACE_EVENT_STOP };
+enum { KERNEL_MASK = 8 * HS_INJECT_MASK, STOP_EVENT = PTRACE_EVENT_STOP };
 
 // ---- files of /proc ------------------------------------------------------------------------------------------------
 
@@ -522,24 +522,25 @@ static bool carry_out(struct hs_inject_target *target, struct hs_thread_stop *th
                       const struct hs_system_call *call, long *result)
 {
     const struct hs_inject_arch *arch = target->arch;
-    uint64_t all = ~0ull;
+    uint64_t all[HS_INJECT_MASK];
+    memset(all, 0xff, sizeof all);
     // In this order a kill between two of them leaves the mask as it was.
-    if (arch->call(borrowed, call) || ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, &all))
+    if (arch->call(borrowed, call) || ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, all))
         return false;
     if (!go_to_call(target, thread) || !go_to_call(target, thread))
         return false;
     *result = arch->result(borrowed);
-    return leave_call(target, thread) &&
-           !ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed->mask) && !arch->restore(borrowed);
+    return leave_call(target, thread) && !ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, borrowed->mask) &&
+           !arch->restore(borrowed);
 }
 
 int hs_inject_target__block(const struct hs_inject_target *target, uint64_t signals, struct hs_error *error)
 {
     const pid_t tid = target->threads[0].tid;
-    uint64_t mask = 0;
-    int failed = ptrace(PTRACE_GETSIGMASK, tid, (void *)KERNEL_MASK, &mask) != 0;
-    mask |= signals;
-    if (failed || ptrace(PTRACE_SETSIGMASK, tid, (void *)KERNEL_MASK, &mask))
+    uint64_t mask[HS_INJECT_MASK] = {0};
+    int failed = ptrace(PTRACE_GETSIGMASK, tid, (void *)KERNEL_MASK, mask) != 0;
+    mask[0] |= signals;
+    if (failed || ptrace(PTRACE_SETSIGMASK, tid, (void *)KERNEL_MASK, mask))
         return hs_error__set(error, ESRCH, "thread %d has ended", (int)tid);
     return 0;
 }
@@ -550,7 +551,7 @@ int hs_inject_target__call(struct hs_inject_target *target, uint64_t stub, uint6
     struct hs_thread_stop *thread = &target->threads[0];
     struct hs_borrowed borrowed = {.tid = thread->tid, .stub = stub};
     uint8_t code[HS_INJECT_CODE];
-    if (target->arch->save(&borrowed) || ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)KERNEL_MASK, &borrowed.mask))
+    if (target->arch->save(&borrowed) || ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)KERNEL_MASK, borrowed.mask))
         return hs_error__set(error, ESRCH, "thread %d has ended", (int)thread->tid);
     size_t length = target->arch->stub(code, &borrowed, done);
     int failed = length ? hs_inject_target__write(target, stub, code, length) : -E2BIG;

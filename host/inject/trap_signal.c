@@ -10,7 +10,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
-enum { KERNEL_MASK = 8, BELOW_STACK = 1024 };
+enum { KERNEL_MASK = 8 * HS_INJECT_MASK, BELOW_STACK = 1024 };
 
 static const uint64_t trap_bit = 1u << (SIGTRAP - 1);
 
@@ -26,10 +26,14 @@ struct hs_trap_signal hs_trap_signal__of(const struct hs_inject_target *target)
     return (struct hs_trap_signal){has_trap(target, "SigBlk"), has_trap(target, "SigIgn")};
 }
 
-// The action of the kernel's is its handler, and no flags.
+// The action of the kernel's is its handler, behind flags on MIPS.
 static int ignore(struct hs_inject_target *target, struct hs_error *error)
 {
+#if defined(__mips__)
+    const uintptr_t action[8] = {0, (uintptr_t)SIG_IGN};
+#else
     const uintptr_t action[8] = {(uintptr_t)SIG_IGN};
+#endif
     uint64_t pc, sp = 0, pointer;
     long result = -1;
     int failed = hs_inject_target__read_mappings(target, error);

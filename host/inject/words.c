@@ -20,6 +20,6 @@ bool hs_words__told(const struct hs_inject_target *target, const struct hs_injec
         !read_symbol(target, modules, "_thread_db_pthread_tid", number, sizeof number) || number[0] != NUMBER_BITS ||
         size > LARGEST || number[2] >= size)
         return false;
-    words->tid = (int64_t)number[2] - (target->arch->is_thread_below ? (int64_t)size : 0);
+    words->tid = (int64_t)number[2] - (target->arch->is_thread_below ? (int64_t)size - target->arch->thread_end : 0);
     return true;
 }

@@ -229,12 +229,12 @@ END_TEST
 START_TEST(test_stub)
 {
     uint8_t with_zeros[HS_INJECT_CODE], with_ones[HS_INJECT_CODE];
-    struct hs_borrowed borrowed = {.mask = 0, .stub = 0x10000000};
+    struct hs_borrowed borrowed = {.stub = 0x10000000};
     if (!hs_inject_amd64.stub)
         return;
     ck_assert_uint_eq(hs_inject_amd64.stub(with_zeros, &borrowed, 0x20000000), HS_INJECT_CODE);
     memset(borrowed.registers, 0xff, sizeof borrowed.registers);
-    borrowed.mask = UINT64_MAX;
+    memset(borrowed.mask, 0xff, sizeof borrowed.mask);
     ck_assert_uint_eq(hs_inject_amd64.stub(with_ones, &borrowed, 0x20000000), HS_INJECT_CODE);
     size_t code = HS_INJECT_CODE - hs_inject_amd64.stub_values;
     ck_assert_mem_eq(with_zeros, with_ones, code);

@@ -28,7 +28,7 @@ TRACEME, DETACH, SYSCALL, SETOPTIONS, GETREGSET, SEIZE, INTERRUPT = 0, 17, 24, 0
 CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 1 << 14, 1 << 18
 TRACESYSGOOD, EXITKILL, NT_PRSTATUS, CAP_SYS_ADMIN = 1, 1 << 20, 1, 21
 # The register of a system call's number; pwrite64, ptrace.
-NUMBER_AT, CALLS_THAT_CHANGE = {'aarch64': (8, (68, 117)), 'armv7l': (7, (181, 26))}.get(platform.machine(), (15, (18, 101)))
+NUMBER_AT, CALLS_THAT_CHANGE = {'aarch64': (8, (68, 117)), 'armv7l': (7, (181, 26)), 'mips64': (2, (5017, 5099))}.get(platform.machine(), (15, (18, 101)))
 
 
 def program_of(words):

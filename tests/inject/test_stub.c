@@ -9,7 +9,8 @@
 
 static size_t make(uint8_t *bytes, int value, uint64_t at, uint64_t done)
 {
-    struct hs_borrowed borrowed = {.mask = value ? UINT64_MAX : 0, .stub = at};
+    struct hs_borrowed borrowed = {.stub = at};
+    memset(borrowed.mask, value, sizeof borrowed.mask);
     memset(borrowed.registers, value, sizeof borrowed.registers);
     return hs_inject_arch__native()->stub(bytes, &borrowed, done);
 }
