@@ -185,6 +185,14 @@ static char *with_quiet_shell(char *script)
     return hs_text_stream__close(&stream);
 }
 
+static void put_words(FILE *out, char *const *words)
+{
+    for (size_t i = 0; words[i]; i++) {
+        putc(' ', out);
+        hs_words__quote(out, words[i]);
+    }
+}
+
 // The inner shell writes its own process number, because the program replaces it. Opening the pipe at the end releases
 // the reader if the program was never started. If the shell is the first process of a namespace, or the first one's
 // only child, the kernel ends all others with it: it waits until the rest of the traces was read. 8 is the pipe that
@@ -210,28 +218,14 @@ char *hs_board_script__run(const char *folder, char *const *variables, const cha
         hs_words__quote(out, words[i]);
     }
     fputs(" env", out);
-    for (size_t i = 0; variables[i]; i++) {
-        putc(' ', out);
-        hs_words__quote(out, variables[i]);
-    }
+    put_words(out, variables);
     fputs(more, out);
     fputs(" \"LD_PRELOAD=$d/" HS_BOARD_LIBRARY "${LD_PRELOAD:+:$LD_PRELOAD}\"", out);
-    for (size_t i = program; words[i]; i++) {
-        putc(' ', out);
-        hs_words__quote(out, words[i]);
-    }
+    put_words(out, words + program);
     fputs("\ns=$?\necho $s >\"$d/status\"\n: <>\"$d/trace\"\n"
           "if [ -p \"$d/end\" ] && { [ $$ -eq 1 ] || [ \"$PPID\" -eq 1 ]; }; then read -r x <&8; fi\nexit $s\n",
           out);
     return with_quiet_shell(hs_text_stream__close(&stream));
-}
-
-static void put_words(FILE *out, char *const *words)
-{
-    for (size_t i = 0; words[i]; i++) {
-        putc(' ', out);
-        hs_words__quote(out, words[i]);
-    }
 }
 
 // What reads the pipe waits for a process number, which is known here, and for the end of the recording: 9 is open

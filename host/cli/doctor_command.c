@@ -191,7 +191,7 @@ static const struct hs_option options[] = {
      .only_with = "on",
      .kind = HS_OPTION_TEXT,
      .argument = "DIR",
-     .help = "with --on, the folder there that is to take the recording library"},
+     .help = "with --on, the folder there for the recording library"},
     {0},
 };
 

@@ -41,8 +41,8 @@ int hs_recording_options__check_output(const struct hs_command *command, const c
          "are found without this"},                                                                                    \
     {                                                                                                                  \
         .name = "allocator-at", .kind = HS_OPTION_TEXT, .argument = "malloc=ADDRESS,free=ADDRESS,...",                 \
-        .help = "the same where the program has no symbols: addresses of malloc, free, calloc, realloc, "              \
-                "posix_memalign, aligned_alloc, memalign and malloc_usable_size, as its file has them"                 \
+        .help = "the same for a program without symbols: the addresses of malloc, free, calloc, realloc, "             \
+                "posix_memalign, aligned_alloc, memalign and malloc_usable_size in its file"                           \
     }
 
 #define HS_RECORDING_OPTIONS                                                                                           \
@@ -53,7 +53,7 @@ int hs_recording_options__check_output(const struct hs_command *command, const c
         {.name = "python",                                                                                             \
          .variable = "PYTHON",                                                                                         \
          .flag_value = "1",                                                                                            \
-         .help = "of CPython 3.8 to 3.14, record functions and lines in the place of the interpreter's own"},          \
+         .help = "record functions and lines of CPython 3.8 to 3.14 in place of the interpreter's own functions"},     \
         {.name = "cull",                                                                                               \
          .kind = HS_OPTION_NUMBER,                                                                                     \
          .argument = "MS",                                                                                             \

@@ -522,13 +522,13 @@ static const struct hs_option options[] = {
      .variable = "TRACK_CHILD_PROCESSES",
      .flag_value = "1",
      .help =
-         "also record the programs that the program starts, each into a file of its own (use %p). With =trace they "
-         "are followed by ptrace, so that those are recorded, too, that are linked statically, that clear LD_PRELOAD "
-         "or that are set-uid (as root); debuggers do not work below it"},
+         "also record the programs that the program starts, each into a file of its own (use %p). With =trace, they "
+         "are followed by ptrace: then programs that are linked statically, clear LD_PRELOAD or (as root) are set-uid "
+         "are recorded, too; debuggers do not work below it"},
     {.name = "jit",
      .help =
          "make Node, Java, Python 3.12, .NET, Julia and Erlang write the names of the code that they make at run time "
-         "(it costs some speed), for the trace; files /tmp/perf-PID.map that exist at the end are always taken"},
+         "(it costs some speed), for the trace; files /tmp/perf-PID.map that exist at the end are always put into it"},
     {.name = "disabled",
      .variable = "DISABLE_BY_DEFAULT",
      .flag_value = "1",

@@ -10,7 +10,7 @@
 #include "host/fleet/questions.h"
 
 // The formats that hs_slice_dump__check_format() accepts.
-#define HS_SLICE_DUMP_CHOICES "pprof symbolized " HS_EXPORT_STACK_CHOICES
+#define HS_SLICE_DUMP_CHOICES HS_EXPORT_STACK_CHOICES "pprof symbolized"
 
 // `per_device`: every number is divided by the number of devices of the slice. 0, or a negative errno with the reason
 // in `error`. hs_dump__close frees the dump.

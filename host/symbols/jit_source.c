@@ -2,6 +2,7 @@
 #include "host/symbols/jit_source.h"
 
 #include "format/trace_format.h"
+#include "host/base/clock.h"
 #include "host/symbols/jit_dump.h"
 
 #include <dirent.h>
@@ -16,8 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SECOND 1000000000u // ns
-#define TICK   20000000u   // ns: file systems stamp with the coarse clock, which may lag by a tick
+#define TICK 20000000u // ns: file systems stamp with the coarse clock, which may lag by a tick
 
 enum { STEP = 1 << 20, MOST_FOLDERS = 1000 };
 
@@ -69,7 +69,7 @@ static int open_folder(const struct hs_jit_process *process, const char *path)
 
 static uint64_t ns_of(const struct timespec *time)
 {
-    return (uint64_t)time->tv_sec * SECOND + (uint64_t)time->tv_nsec;
+    return (uint64_t)time->tv_sec * HS_SECOND + (uint64_t)time->tv_nsec;
 }
 
 // A process with mounts of its own can show another user's file there, which it may not read itself.
@@ -257,13 +257,6 @@ static void read_status(struct hs_jit_process *process, pid_t pid)
         fclose(file);
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now = {0};
-    clock_gettime(clock, &now);
-    return ns_of(&now);
-}
-
 // 0: not known.
 static uint64_t start_of(pid_t pid)
 {
@@ -281,8 +274,8 @@ static uint64_t start_of(pid_t pid)
                       &ticks) != 1)
         return 0;
     const uint64_t rate = (uint64_t)sysconf(_SC_CLK_TCK);
-    const uint64_t since_boot = ticks / rate * SECOND + ticks % rate * SECOND / rate;
-    return clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) + since_boot;
+    const uint64_t since_boot = ticks / rate * HS_SECOND + ticks % rate * HS_SECOND / rate;
+    return hs_clock__realtime() - hs_clock__ns_of(CLOCK_BOOTTIME) + since_boot;
 }
 
 int hs_jit_process__open(struct hs_jit_process *process, pid_t pid)
