@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The variables of the environment that both halves know and only the command reads, and those of other recorders that
-// have no effect here. What the recorder itself reads is in runtime/config.c.
+// have no effect here. What the recorder itself reads is in runtime/config.c; the limits of its numbers are here.
 #ifndef HEAPSONDE_FORMAT_VARIABLE_NAMES_H
 #define HEAPSONDE_FORMAT_VARIABLE_NAMES_H
+
+// The lowest and the highest value of numbers. `run` refuses others; the recorder takes the nearer limit.
+#define HS_LIMITS_OF_MAX_DEPTH          16, 65536
+#define HS_LIMITS_OF_AGGREGATE_INTERVAL 1, 86400
+#define HS_LIMITS_OF_AGGREGATE_STACKS   16, 65536
+#define HS_LIMITS_OF_CPU_FREQUENCY      1, 10000
+#define HS_LIMITS_OF_ONE_IN_N           1, 1048576 // FAULT_STACKS, SWITCH_STACKS
+#define HS_LIMITS_OF_STACK_COPY         512, 61440
 
 // COMMAND(name, argument, help), NO_EFFECT(name).
 #define HS_OTHER_VARIABLES(COMMAND, NO_EFFECT)                                                                         \

@@ -339,8 +339,8 @@ static void keep_within(uint64_t *number, uint64_t least, uint64_t most)
 static void leave_to_aggregate(void)
 {
     hs_config.cull = hs_config.free_stacks = hs_config.maps = false;
-    keep_within(&hs_config.aggregate_interval, 1, 86400);
-    keep_within(&hs_config.aggregate_stacks, 16, 1 << 16);
+    keep_within(&hs_config.aggregate_interval, HS_LIMITS_OF_AGGREGATE_INTERVAL);
+    keep_within(&hs_config.aggregate_stacks, HS_LIMITS_OF_AGGREGATE_STACKS);
 }
 
 static void set_defaults(void)
@@ -383,16 +383,16 @@ void hs_config__read(void (*misread)(const char *entry))
     take_descriptor();
     if (hs_config.aggregate)
         leave_to_aggregate();
-    keep_within(&hs_config.max_depth, 16, 65536);
+    keep_within(&hs_config.max_depth, HS_LIMITS_OF_MAX_DEPTH);
     if (hs_config.kernel_stacks) {
         hs_config.events |= HS_EVENTS_WITNESS;
         hs_config.memo = false; // what is known already is not asked for
     }
     hs_config.as_walked = hs_config.memo && !hs_config.python;
-    keep_within(&hs_config.cpu_frequency, 1, 10000);
-    keep_within(&hs_config.fault_stacks, 1, 1 << 20);
-    keep_within(&hs_config.switch_stacks, 1, 1 << 20);
-    keep_within(&hs_config.stack_copy, 512, 60 << 10);
+    keep_within(&hs_config.cpu_frequency, HS_LIMITS_OF_CPU_FREQUENCY);
+    keep_within(&hs_config.fault_stacks, HS_LIMITS_OF_ONE_IN_N);
+    keep_within(&hs_config.switch_stacks, HS_LIMITS_OF_ONE_IN_N);
+    keep_within(&hs_config.stack_copy, HS_LIMITS_OF_STACK_COPY);
     hs_config.stack_copy &= ~(uint64_t)7;
 }
 

@@ -4,6 +4,7 @@
 #include "host/cli/variables.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
 #define COLUMNS     96
@@ -126,13 +127,15 @@ static const char *option_of_variable(const char *name)
 
 static void print_variable(FILE *out, const struct hs_variable *variable)
 {
-    char text[1024], value[128];
+    char text[1024], value[128], limits[64] = "";
     size_t length =
         (size_t)snprintf(value, sizeof(value), "%s", variable->argument ? variable->argument : variable->values);
     for (char *at = value; !variable->argument && at < value + length; at++)
         *at = *at == ' ' ? (variable->kind == HS_VARIABLE_LIST ? ',' : '|') : *at;
     const char *option = variable->reader == HS_READER_RECORDER ? option_of_variable(variable->name) : NULL;
-    snprintf(text, sizeof(text), "`HEAPSONDE_%s=%s`: %s%s%s%s", variable->name, value, variable->help,
+    if (variable->highest)
+        snprintf(limits, sizeof(limits), ", from %" PRIu64 " to %" PRIu64, variable->lowest, variable->highest);
+    snprintf(text, sizeof(text), "`HEAPSONDE_%s=%s`: %s%s%s%s%s", variable->name, value, variable->help, limits,
              option ? " (`run --" : "", option ? option : "", option ? "`)" : "");
     fputs("- ", out);
     wrap(out, text, 2, 2);

@@ -50,7 +50,7 @@ bool hs_recording_options__are_right(const struct hs_arguments *arguments)
         const char *name = given->option->variable;
         const struct hs_variable *variable = name ? hs_variable__find(name, strlen(name)) : NULL;
         char problem[256];
-        if (!variable || (given->option->kind != HS_OPTION_TEXT && variable->kind != HS_VARIABLE_PORT) ||
+        if (!variable || (given->option->kind != HS_OPTION_TEXT && given->option->kind != HS_OPTION_NUMBER) ||
             !hs_variable__problem(variable, given->text, problem, sizeof(problem)))
             continue;
         hs_complain(arguments->command, "--%s %s", given->option->name, problem);

@@ -6,6 +6,7 @@
 #include "host/filter/nearest.h"
 
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,22 +15,26 @@ static const char prefix[] = "HEAPSONDE_", other_prefix[] = "MEMORY_PROFILER_";
 
 #define SWITCH(name, help)                                                                                             \
     {                                                                                                                  \
-        name, HS_READER_RECORDER, HS_VARIABLE_SWITCH, NULL, "1", help                                                  \
+        name, HS_READER_RECORDER, HS_VARIABLE_SWITCH, NULL, "1", help, 0, 0                                            \
     }
 #define NUMBER(name, argument, help)                                                                                   \
     {                                                                                                                  \
-        name, HS_READER_RECORDER, HS_VARIABLE_NUMBER, NULL, argument, help                                             \
+        name, HS_READER_RECORDER, HS_VARIABLE_NUMBER, NULL, argument, help, 0, 0                                       \
+    }
+#define BETWEEN(name, limits, argument, help)                                                                          \
+    {                                                                                                                  \
+        name, HS_READER_RECORDER, HS_VARIABLE_NUMBER, NULL, argument, help, limits                                     \
     }
 #define TEXT(name, argument, help)                                                                                     \
     {                                                                                                                  \
-        name, HS_READER_RECORDER, HS_VARIABLE_TEXT, NULL, argument, help                                               \
+        name, HS_READER_RECORDER, HS_VARIABLE_TEXT, NULL, argument, help, 0, 0                                         \
     }
 #define CHOICE(name, values, help)                                                                                     \
     {                                                                                                                  \
-        name, HS_READER_RECORDER, HS_VARIABLE_CHOICE, values, NULL, help                                               \
+        name, HS_READER_RECORDER, HS_VARIABLE_CHOICE, values, NULL, help, 0, 0                                         \
     }
-#define COMMAND(name, argument, help) {name, HS_READER_COMMAND, HS_VARIABLE_TEXT, NULL, argument, help},
-#define NO_EFFECT(name)               {name, HS_READER_RECORDER, HS_VARIABLE_NO_EFFECT, NULL, NULL, NULL},
+#define COMMAND(name, argument, help) {name, HS_READER_COMMAND, HS_VARIABLE_TEXT, NULL, argument, help, 0, 0},
+#define NO_EFFECT(name)               {name, HS_READER_RECORDER, HS_VARIABLE_NO_EFFECT, NULL, NULL, NULL, 0, 0},
 
 const struct hs_variable hs_variables[] = {
     TEXT("OUTPUT", "FILE",
@@ -58,7 +63,8 @@ const struct hs_variable hs_variables[] = {
            "have no room get no names; the report counts them), the rest for culling (what has no room stays in the "
            "trace); at least 65536, default 8 MiB, with pointers of 32 bits 3 MiB; also limits the "
            "sampler (docs/malloc_conf.md)"),
-    NUMBER("MAX_DEPTH", "N", "keep at most this many frames of a stack, the innermost; default 4096"),
+    BETWEEN("MAX_DEPTH", HS_LIMITS_OF_MAX_DEPTH, "N",
+            "keep at most this many frames of a stack, the innermost; default 4096"),
     SWITCH("CULL_TEMPORARY_ALLOCATIONS", "keep only sums of short-lived blocks"),
     NUMBER("TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD", "MS",
            "blocks that live shorter than this are short-lived; default 10000"),
@@ -66,23 +72,26 @@ const struct hs_variable hs_variables[] = {
            "hold back at most this many allocations for that; default 1048576"),
     CHOICE("MODE", "events aggregate",
            "aggregate: sums per stack in place of events, a few kilobytes per minute, for weeks (docs/aggregate.md)"),
-    NUMBER("AGGREGATE_INTERVAL", "SECONDS", "time between two writes of these sums; default 10"),
-    NUMBER("AGGREGATE_STACKS", "N",
-           "with more stacks than this, stacks below 1/N of the live bytes, allocated bytes or allocations are folded "
-           "together; default 1024"),
+    BETWEEN("AGGREGATE_INTERVAL", HS_LIMITS_OF_AGGREGATE_INTERVAL, "SECONDS",
+            "time between two writes of these sums; default 10"),
+    BETWEEN("AGGREGATE_STACKS", HS_LIMITS_OF_AGGREGATE_STACKS, "N",
+            "with more stacks than this, stacks below 1/N of the live bytes, allocated bytes or allocations are folded "
+            "together; default 1024"),
     NUMBER("AGGREGATE_MEMORY", "BYTES", "memory for the live blocks and stacks of these sums; default 64 MiB"),
     {"EVENTS", HS_READER_RECORDER, HS_VARIABLE_LIST, "heap cpu faults off-cpu", NULL,
-     "also record samples of the kernel: CPU time, page faults, waiting threads (docs/events.md)"},
-    NUMBER("CPU_FREQUENCY", "HZ", "samples per second of a thread's CPU time; default 99"),
+     "also record samples of the kernel: CPU time, page faults, waiting threads (docs/events.md)", 0, 0},
+    BETWEEN("CPU_FREQUENCY", HS_LIMITS_OF_CPU_FREQUENCY, "HZ", "samples per second of a thread's CPU time; default 99"),
     CHOICE("CPU_CLOCK", "time cycles", "cycles: sample processor cycles, if there is a counter"),
-    NUMBER("FAULT_STACKS", "N", "one page fault in N gets a stack; default 127"),
-    NUMBER("SWITCH_STACKS", "N", "sample one in N of the times that a thread leaves the processor; default 1"),
+    BETWEEN("FAULT_STACKS", HS_LIMITS_OF_ONE_IN_N, "N", "one page fault in N gets a stack; default 127"),
+    BETWEEN("SWITCH_STACKS", HS_LIMITS_OF_ONE_IN_N, "N",
+            "sample one in N of the times that a thread leaves the processor; default 1"),
     SWITCH("CALL_CHAINS", "also record the kernel's chain of frame pointers in samples"),
-    NUMBER("STACK_COPY", "BYTES", "how much of a stack the kernel copies for a sample; default 16384"),
+    BETWEEN("STACK_COPY", HS_LIMITS_OF_STACK_COPY, "BYTES",
+            "how much of a stack the kernel copies for a sample; default 16384"),
     CHOICE("STACKS", "here deferred",
            "deferred: the host unwinds the stacks of samples, whose contents are in the trace"),
     {"UNWINDER", HS_READER_RECORDER, HS_VARIABLE_COUNTED, "kernel own", NULL,
-     "kernel: compare the stacks of allocations with the kernel's; kernel:N for one in N (docs/events.md)"},
+     "kernel: compare the stacks of allocations with the kernel's; kernel:N for one in N (docs/events.md)", 0, 0},
     SWITCH("USE_SHADOW_STACK", "0 walks every stack completely, to find faults in the recorder"),
     SWITCH("PYTHON", "record functions and lines of CPython 3.8 to 3.14 in the place of its interpreter loop"),
     SWITCH("ZERO_MEMORY", "give the program zeroed memory"),
@@ -95,17 +104,18 @@ const struct hs_variable hs_variables[] = {
     NUMBER("LOGFILE_ROTATE_WHEN_BIGGER_THAN", "BYTES", "start another file of messages beyond this size"),
     {"CONNECT", HS_READER_RECORDER, HS_VARIABLE_ADDRESS, NULL, "ADDRESS:PORT",
      "also send the trace to this host while the program runs (docs/gather.md); an absolute path is the pipe of "
-     "'run --on' (docs/protocol.md)"},
+     "'run --on' (docs/protocol.md)",
+     0, 0},
     SWITCH("ENABLE_SERVER", "let hosts connect and receive the trace while the program runs"),
     {"BASE_SERVER_PORT", HS_READER_RECORDER, HS_VARIABLE_PORT, NULL, "N",
-     "the first port to try for that; default 8100"},
+     "the first port to try for that; default 8100", 0, 0},
     SWITCH("ENABLE_BROADCAST", "announce this in the network every second"),
     TEXT("KEY_FILE", "FILE", "the shared key; needed beyond loopback and between users. The command reads it, too"),
     SWITCH("INSECURE", "without a key allow more than loopback, and hosts of other users: anyone who can reach the "
                        "network can read and command everything"),
     TEXT("DEVICE", "NAME", "the name of this machine; default its host name"),
     {"LABELS", HS_READER_RECORDER, HS_VARIABLE_LABELS, NULL, "KEY=VALUE,...",
-     "labels by which hosts can select this device"},
+     "labels by which hosts can select this device", 0, 0},
     CHOICE("STREAM_POLICY", "drop block spill",
            "if the host is slower than the program: drop events and count them, block the program, or spill them into "
            "a file"),
@@ -219,9 +229,13 @@ bool hs_variable__problem(const struct hs_variable *variable, const char *value,
         snprintf(text, size, "takes 1 or 0, not '%s'", value);
         return true;
     case HS_VARIABLE_NUMBER:
-        if (hs_value__number(value, &number))
+        if (!hs_value__number(value, &number))
+            snprintf(text, size, "takes a whole number such as 10, not '%s'", value);
+        else if (variable->highest && (number < variable->lowest || number > variable->highest))
+            snprintf(text, size, "takes a number from %" PRIu64 " to %" PRIu64 ", not '%s'", variable->lowest,
+                     variable->highest, value);
+        else
             return false;
-        snprintf(text, size, "takes a whole number such as 10, not '%s'", value);
         return true;
     case HS_VARIABLE_COUNTED:
         if (is_counted(value, variable->values))

@@ -29,6 +29,7 @@ struct hs_variable {
     const char *values;   // words with one space between
     const char *argument; // how the value is called
     const char *help;
+    uint64_t lowest, highest; // of a number; both 0: any
 };
 
 extern const struct hs_variable hs_variables[];
