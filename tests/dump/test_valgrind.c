@@ -285,7 +285,8 @@ START_TEST(test_peak)
     shell("(sed 3q massif.out.1; printf" SNAPSHOTS "1 1 100 peak 100 2 2 101 detailed 101) >unmarked");
     expect(0, "report unmarked", "in use        101 B\nstacks        1\nsnapshot      2\n");
     expect(0, "ask unmarked summary", "\"peak_time_ns\":2000000,");
-    shell("(sed 3q massif.out.1; printf" SNAPSHOTS "1 1 100 detailed 100 2 2 100 peak 100 3 3 100 detailed 100) >equals");
+    shell("(sed 3q massif.out.1; printf" SNAPSHOTS
+          "1 1 100 detailed 100 2 2 100 peak 100 3 3 100 detailed 100) >equals");
     expect(0, "report equals", "snapshot      2\n");
     expect(0, "ask equals summary", "\"peak_time_ns\":2000000,");
 }
