@@ -360,8 +360,10 @@ static int check_sums(struct hs_dump_builder *builder)
     bool short_of_all = all < dump->total.all_bytes - dump->total.all_bytes / 8;
     if (!dump->has_total || (!short_of_live && !short_of_all))
         return 0;
-    return hs_dump_builder__warn(builder,
-                                 "the first lines count %llu bytes, the stacks only %llu: the file may have been cut",
+    char counts[64] = "the first lines count";
+    if (dump->format == HS_DUMP_MASSIF)
+        snprintf(counts, sizeof(counts), "snapshot %s counts", hs_dump__fact(dump, "snapshot"));
+    return hs_dump_builder__warn(builder, "%s %llu bytes, the stacks only %llu: the file may have been cut", counts,
                                  (unsigned long long)(short_of_live ? dump->total.live_bytes : dump->total.all_bytes),
                                  (unsigned long long)(short_of_live ? live : all));
 }

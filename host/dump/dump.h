@@ -20,7 +20,7 @@
 #define HS_DUMP_NONE UINT32_MAX
 
 // Which instant to read of a file that has several.
-#define HS_DUMP_USUAL ((uint64_t)0) // massif: the peak; DHAT: the end
+#define HS_DUMP_USUAL ((uint64_t)0) // massif: the largest heap; DHAT: the end
 #define HS_DUMP_FIRST ((uint64_t)1)
 
 // What collapsed stacks begin with that 'heapsonde baseline' writes. No stack need follow.
@@ -111,6 +111,7 @@ struct hs_dump {
     uint64_t part;                 // of a file with several instants: which one this is; 0: it has but one
     uint64_t next_part;            // the instant after it; 0: none
     uint64_t elapsed_ns;           // of a part: since the start; instructions and bytes count as ns
+    bool is_peak;                  // of a part: the file calls it the peak
     bool has_total;                // the next are the totals in the dump itself
     struct hs_dump_counts total;
     const char *executable; // path, "" when unknown
@@ -142,6 +143,7 @@ struct hs_dump {
     void *bytes;
     size_t byte_count;
     bool mapped;
+    bool is_cut; // the compressed file, of which `bytes` is what could be unpacked
 };
 
 // Whether the file's first bytes look like a dump of any of the formats. A file that cannot be read does not.

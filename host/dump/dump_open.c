@@ -220,7 +220,7 @@ static int read_contents(struct hs_dump_builder *builder, const uint8_t *bytes, 
                          struct hs_error *error)
 {
     struct hs_dump *dump = builder->dump;
-    bool cut = false;
+    bool cut = dump->is_cut;
     if (is_packed(bytes, length)) {
         uint8_t *unpacked = NULL;
         size_t count = 0;
@@ -237,6 +237,7 @@ static int read_contents(struct hs_dump_builder *builder, const uint8_t *bytes, 
         dump->bytes = unpacked;
         dump->byte_count = count;
         dump->mapped = false;
+        dump->is_cut = cut;
         if (result)
             return result;
         bytes = unpacked;
@@ -300,14 +301,9 @@ static struct hs_dump *create(const char *name)
     return NULL;
 }
 
-static int parse_part(const char *name, const void *bytes, size_t length, size_t largest, uint64_t part,
-                      struct hs_dump **result, struct hs_error *error)
+static int parse_created(struct hs_dump *dump, const void *bytes, size_t length, size_t largest,
+                         struct hs_dump **result, struct hs_error *error)
 {
-    struct hs_dump *dump = create(name);
-    *result = NULL;
-    if (!dump)
-        return hs_error__set(error, ENOMEM, "%s: out of memory", name);
-    dump->part = part;
     int failed = parse(dump, bytes, length, largest, error);
     if (failed)
         hs_dump__close(dump);
@@ -319,12 +315,21 @@ static int parse_part(const char *name, const void *bytes, size_t length, size_t
 int hs_dump__parse(const char *name, const void *bytes, size_t length, size_t largest, struct hs_dump **result,
                    struct hs_error *error)
 {
-    return parse_part(name, bytes, length, largest, HS_DUMP_USUAL, result, error);
+    struct hs_dump *dump = create(name);
+    *result = NULL;
+    return dump ? parse_created(dump, bytes, length, largest, result, error)
+                : hs_error__set(error, ENOMEM, "%s: out of memory", name);
 }
 
 int hs_dump__open_part(const struct hs_dump *of, uint64_t part, struct hs_dump **result, struct hs_error *error)
 {
-    return parse_part(of->name, of->bytes, of->byte_count, LARGEST_UNPACKED, part, result, error);
+    struct hs_dump *dump = create(of->name);
+    *result = NULL;
+    if (!dump)
+        return hs_error__set(error, ENOMEM, "%s: out of memory", of->name);
+    dump->part = part;
+    dump->is_cut = of->is_cut;
+    return parse_created(dump, of->bytes, of->byte_count, LARGEST_UNPACKED, result, error);
 }
 
 // ---- files ---------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 // numbers of its frames in "ftbl", innermost first. It has two instants: the largest heap, and the end. Per stack
 // there are also lifetimes and accesses; of these the sums are kept.
 #include "host/dump/text.h"
+#include "host/report/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -335,25 +336,24 @@ static int check(struct read_dhat *reading)
     return 0;
 }
 
-static int add_fact(struct hs_dump_builder *builder, const char *key, uint64_t number, const char *unit)
+static int add_fact(struct hs_dump_builder *builder, const char *key, const char *text)
 {
-    char text[64];
-    const int length = snprintf(text, sizeof(text), "%" PRIu64 "%s%.16s", number, *unit ? " " : "", unit);
-    return hs_dump_builder__add_fact(builder, key, strlen(key), text, (size_t)length);
+    return hs_dump_builder__add_fact(builder, key, strlen(key), text, strlen(text));
 }
 
 static int add_facts(struct read_dhat *reading)
 {
     struct hs_dump_builder *builder = reading->builder;
     const uint64_t average = reading->blocks ? reading->lifetime / reading->blocks : 0;
-    char peak[128];
-    const int length =
-        snprintf(peak, sizeof(peak), "%" PRIu64 " bytes in %" PRIu64 " blocks at %" PRIu64 " %.16s",
-                 reading->at_peak.live_bytes, reading->at_peak.live_blocks, reading->peak, reading->unit);
-    if (hs_dump_builder__add_fact(builder, "largest", strlen("largest"), peak, (size_t)length) ||
-        add_fact(builder, "lifetime", average, reading->unit) || add_fact(builder, "read", reading->read, "bytes") ||
-        add_fact(builder, "written", reading->written, "bytes") ||
-        (reading->pid && add_fact(builder, "pid", reading->pid, "")))
+    char peak[192], lifetime[80], pid[24];
+    snprintf(peak, sizeof(peak), "%s in %s at %s %.16s", hs_text__counted(reading->at_peak.live_bytes, "byte").text,
+             hs_text__blocks(reading->at_peak.live_blocks).text, hs_text__count(reading->peak).text, reading->unit);
+    snprintf(lifetime, sizeof(lifetime), "%s %.16s", hs_text__count(average).text, reading->unit);
+    snprintf(pid, sizeof(pid), "%" PRIu64, reading->pid);
+    if (add_fact(builder, "largest", peak) || add_fact(builder, "lifetime", lifetime) ||
+        add_fact(builder, "read", hs_text__counted(reading->read, "byte").text) ||
+        add_fact(builder, "written", hs_text__counted(reading->written, "byte").text) ||
+        (reading->pid && add_fact(builder, "pid", pid)))
         return hs_dump_scan__out_of_memory(reading->scan);
     return 0;
 }

@@ -133,13 +133,15 @@ static int next_snapshot(struct hs_dump_scan *scan, struct massif_snapshot *snap
     return result < 0 ? result : 0;
 }
 
+// The snapshot that massif calls the peak may be smaller than a later one: it takes a new one only of a heap that is
+// larger by more than --peak-inaccuracy.
 static int choose_peak(struct hs_dump_scan *scan, struct massif_snapshot *chosen)
 {
     struct massif_snapshot next;
     int result;
     *chosen = (struct massif_snapshot){0};
     while (!(result = next_snapshot(scan, &next)) && next.at) {
-        const bool better = next.is_peak != chosen->is_peak ? next.is_peak : next.heap > chosen->heap;
+        const bool better = next.heap != chosen->heap ? next.heap > chosen->heap : next.is_peak && !chosen->is_peak;
         if (!chosen->at || better)
             *chosen = next;
     }
@@ -255,6 +257,7 @@ static int take_snapshot(struct read_massif *reading, const struct massif_snapsh
     dump->part = (uint64_t)(snapshot->at - reading->scan->begin) + 1;
     if (__builtin_mul_overflow(snapshot->time, reading->ns, &dump->elapsed_ns))
         dump->elapsed_ns = UINT64_MAX;
+    dump->is_peak = snapshot->is_peak;
     dump->total.live_bytes = snapshot->heap;
     dump->has_total = true;
     if (add_number(builder, "snapshot", snapshot->number) || add_number(builder, "mem_heap_extra_B", snapshot->extra) ||

@@ -16,10 +16,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define MOST_DUMPS 10000 // each is in memory as a whole
-#define SECOND     ((uint64_t)1000000000)
-#define LATEST     (UINT64_MAX / 2)    // ns since 1970: in 2262
-#define APART      ((uint64_t)1000000) // ns between dumps that claim one time
+#define MOST_DUMPS    10000 // each is in memory as a whole
+#define MOST_INSTANTS 1000  // of a file: massif itself has no more
+#define SECOND        ((uint64_t)1000000000)
+#define LATEST        (UINT64_MAX / 2)    // ns since 1970: in 2262
+#define APART         ((uint64_t)1000000) // ns between dumps that claim one time
 
 // ---- finding --------------------------------------------------------------------------------------------------------
 
@@ -141,7 +142,8 @@ uint64_t hs_dump_series__time_of(const struct hs_dump *dump, const char *path)
     return (uint64_t)status.st_mtim.tv_sec * SECOND + (uint64_t)status.st_mtim.tv_nsec;
 }
 
-// Stable: dumps of one time stay in the order of their names.
+// Stable: dumps of one time stay in the order of their names. Instants of a file are only as far apart as they have to
+// be, because their times may be exact.
 static void sort_by_time(struct hs_dump_series *series)
 {
     for (size_t i = 1; i < series->count; i++) {
@@ -157,7 +159,7 @@ static void sort_by_time(struct hs_dump_series *series)
     }
     for (size_t i = 1; i < series->count; i++)
         if (series->time[i] <= series->time[i - 1])
-            series->time[i] = series->time[i - 1] + APART;
+            series->time[i] = series->time[i - 1] + (series->dump[i]->part ? 1 : APART);
 }
 
 // ---- sums -----------------------------------------------------------------------------------------------------------
@@ -170,9 +172,23 @@ struct series_sums {
     struct hs_timeline_point *points;
 };
 
+// Of a dump, since the start.
+static uint64_t time_since(const struct hs_dump_series *series, size_t which)
+{
+    return series->time[which] - series->begin;
+}
+
 static struct hs_live_total live_of(const struct hs_total *total)
 {
     return (struct hs_live_total){total->live_bytes, total->live_usable, total->live_count};
+}
+
+// Among equals the file decides which is the peak.
+static bool is_larger(const struct series_sums *sums, size_t which)
+{
+    const struct hs_dump *const *dump = (const struct hs_dump *const *)sums->series->dump;
+    const uint64_t bytes = sums->whole[which].bytes, largest = sums->whole[sums->largest].bytes;
+    return bytes != largest ? bytes > largest : dump[which]->is_peak && !dump[sums->largest]->is_peak;
 }
 
 static int add_up_dump(struct series_sums *sums, const struct hs_dump_view *view, unsigned which)
@@ -186,7 +202,7 @@ static int add_up_dump(struct series_sums *sums, const struct hs_dump_view *view
         whole->count += totals.total[i].live_count;
     }
     hs_totals__free(&totals);
-    if (!failed && whole->bytes > sums->whole[sums->largest].bytes)
+    if (!failed && is_larger(sums, which))
         sums->largest = which;
     return failed;
 }
@@ -239,7 +255,7 @@ static int make_culled(struct series_sums *sums, const struct hs_dump_view *view
         return -ENOMEM;
     for (uint32_t stack = 0; stack < tables->node_count; stack++) {
         struct hs_culled one = sums->culled[stack];
-        complete(&one, stack, series->time[series->count - 1] - series->time[0]);
+        complete(&one, stack, time_since(series, series->count - 1));
         if (one.count)
             sums->culled[tables->culled_count++] = one;
     }
@@ -265,11 +281,11 @@ static void add_tick(struct hs_timeline_point *point, const struct hs_live_total
         point->live_count_max = tick.live_count_max;
 }
 
-// Between two dumps there is what the first of them said.
+// Between two dumps there is what the first of them said, and before the first what it says itself.
 static int make_timeline(struct series_sums *sums, struct hs_store_tables *tables)
 {
     const struct hs_dump_series *series = sums->series;
-    const uint64_t end = series->time[series->count - 1] - series->time[0];
+    const uint64_t end = time_since(series, series->count - 1);
     const uint64_t interval = end / (HS_TIMELINE_POINTS - 1) + 1;
     const size_t count = (size_t)(end / interval) + 1;
     struct hs_timeline_point *points = calloc(count, sizeof(*points));
@@ -278,9 +294,9 @@ static int make_timeline(struct series_sums *sums, struct hs_store_tables *table
     sums->points = points;
     size_t at = 0; // the first point that no dump has reached
     for (size_t i = 0; i < series->count; i++) {
-        const size_t here = (size_t)((series->time[i] - series->time[0]) / interval);
+        const size_t here = (size_t)(time_since(series, i) / interval);
         for (; at <= here; at++)
-            points[at] = at < here ? point_of(&sums->whole[i - 1]) : (struct hs_timeline_point){0};
+            points[at] = at < here ? point_of(&sums->whole[i ? i - 1 : 0]) : (struct hs_timeline_point){0};
         add_tick(&points[here], &sums->whole[i]);
     }
     tables->points = points;
@@ -300,13 +316,13 @@ static void fill_summary(const struct series_sums *sums, struct hs_store_tables 
     summary->pid = pid ? (uint32_t)strtoul(pid, NULL, 10) : 0;
     snprintf(summary->trace_id, sizeof(summary->trace_id), "%s", series->id);
     summary->state = HS_STATE_CLOSED;
-    summary->start_realtime_ns = series->time[0];
-    summary->end_time = summary->aggregate_until = series->time[last] - series->time[0];
+    summary->start_realtime_ns = series->begin;
+    summary->end_time = summary->aggregate_until = time_since(series, last);
     summary->is_aggregate = true;
     summary->aggregate_ticks = series->count;
     summary->live = sums->whole[last];
     summary->peak = sums->whole[sums->largest];
-    summary->peak_time = series->time[sums->largest] - series->time[0];
+    summary->peak_time = time_since(series, sums->largest);
     for (size_t i = 0; i < tables->culled_count; i++) {
         summary->allocations += tables->culled[i].count;
         summary->allocated_bytes += tables->culled[i].size;
@@ -410,6 +426,8 @@ static int add_dump(struct hs_dump_series *series, struct hs_dump *dump, uint64_
     series->time[series->count++] = time;
     if (cancel && *cancel)
         return hs_error__set(error, ECANCELED, "%s: cancelled", dump->name);
+    if (series->count > MOST_DUMPS)
+        return hs_error__set(error, E2BIG, "%s: more than %d dumps and instants in one series", dump->name, MOST_DUMPS);
     return hs_dump_series__check_size(dump, error);
 }
 
@@ -420,8 +438,11 @@ static int add_parts(struct hs_dump_series *series, const struct hs_dump *of, ui
     const size_t first = series->count;
     uint64_t last = 0;
     int result = 0;
-    for (uint64_t next = HS_DUMP_FIRST; !result && next && series->count < MOST_DUMPS;) {
+    for (uint64_t next = HS_DUMP_FIRST; !result && next;) {
         struct hs_dump *part;
+        if (series->count - first == MOST_INSTANTS)
+            return hs_error__set(error, E2BIG, "%s: more than %d instants, which massif itself never writes", of->name,
+                                 MOST_INSTANTS);
         result = hs_dump__open_part(of, next, &part, error);
         if (result)
             return result;
@@ -429,8 +450,9 @@ static int add_parts(struct hs_dump_series *series, const struct hs_dump *of, ui
         last = part->elapsed_ns < LATEST ? part->elapsed_ns : LATEST;
         result = add_dump(series, part, last, cancel, error);
     }
+    series->begin = written > last ? written - last : 0;
     for (size_t i = first; i < series->count; i++)
-        series->time[i] += written > last ? written - last : 0;
+        series->time[i] += series->begin;
     return result;
 }
 
@@ -461,6 +483,9 @@ static int read_dumps(struct hs_dump_series *series, char **paths, size_t count,
         return result;
     snprintf(series->id, sizeof(series->id), "%016" PRIx64 "%016" PRIx64, id[0], id[1]);
     sort_by_time(series);
+    // Only a file of several instants says when its process started.
+    if (count > 1 || !series->dump[0]->part)
+        series->begin = series->time[0];
     return 0;
 }
 
@@ -517,7 +542,7 @@ void hs_dump_series__close(struct hs_dump_series *series)
 static size_t dump_at(const struct hs_dump_series *series, uint64_t time)
 {
     size_t at = 0;
-    while (at + 1 < series->count && series->time[at + 1] - series->time[0] <= time)
+    while (at + 1 < series->count && time_since(series, at + 1) <= time)
         at++;
     return at;
 }

@@ -3,7 +3,8 @@
 // A heap dump, or a folder of dumps of one process, as a trace of sums: for code that knows stores only. Each dump is a
 // tick, and so is each instant of a file that has several. A stack has what the last dump says of it and what it had in
 // the largest one; the timeline has the totals of all. Dumps are in the order of their times: those that they contain,
-// else those of their files.
+// else those of their files. They count from the first of them, those of one file of several instants from the start of
+// its process.
 #ifndef HEAPSONDE_HOST_DUMP_SERIES_H
 #define HEAPSONDE_HOST_DUMP_SERIES_H
 
@@ -15,6 +16,7 @@ struct hs_dump_series {
     // private
     struct hs_dump **dump;
     uint64_t *time; // ns since 1970
+    uint64_t begin; // where times count from
     size_t count, room, time_room;
     char id[33];
     char estimate[160], counted[16];
@@ -30,7 +32,7 @@ int hs_dump_series__open(struct hs_dump_series *series, const char *path, const 
                          const int *cancel, struct hs_error *error);
 void hs_dump_series__close(struct hs_dump_series *series);
 
-// The last dump up to this time, which is in ns after the first dump.
+// The last dump up to this time, which is in ns since the series begins; before the first dump, that one.
 const struct hs_dump *hs_dump_series__at(const struct hs_dump_series *series, uint64_t time);
 // What that dump has in use, or has allocated if it does not know what is in use, by stack: as the allocated, the peak
 // and the live numbers. `stacks`: only these; NULL: all. 0 or -ENOMEM.

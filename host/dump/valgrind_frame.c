@@ -30,14 +30,23 @@ static bool take_place(struct hs_dump_builder *builder, const char *text, size_t
     return line->file;
 }
 
+// Where the text has it for the last time; NULL: nowhere.
+static const char *last_of(const struct hs_line *text, const char *what)
+{
+    const size_t length = strlen(what), size = (size_t)(text->end - text->at);
+    for (size_t left = size < length ? 0 : size - length + 1; left--;)
+        if (!memcmp(text->at + left, what, length))
+            return text->at + left;
+    return NULL;
+}
+
 // What stands in parentheses at the end: " (in MODULE)" or " (FILE:LINE)". False: out of memory.
 static bool take_end(struct hs_dump_builder *builder, struct hs_line *text, struct hs_dump_location *location,
                      struct hs_dump_line *line)
 {
-    const char *open = text->at;
-    for (const char *at = text->at; at + 1 < text->end; at++)
-        open = at[0] == ' ' && at[1] == '(' ? at : open;
-    if (open == text->at || text->end[-1] != ')')
+    const char *open = last_of(text, " (in ");
+    open = open ? open : last_of(text, " (");
+    if (!open || open == text->at || text->end[-1] != ')')
         return true;
     struct hs_line inner = {open + 2, text->end - 1};
     if (hs_line__take(&inner, "in ")) {

@@ -496,6 +496,7 @@ static void take_state(struct hs_rest_trace *trace, struct traces_state *state, 
     trace->stamp = *stamp;
     trace->grows = hs_rest_state__grows(public);
     trace->is_series = state->is_series;
+    trace->again_error = (struct hs_error){""};
     pthread_mutex_unlock(&trace->lock);
     if (before)
         let_go(before);
@@ -600,9 +601,11 @@ struct hs_rest_patience hs_rest_patience__of_list(void)
     return (struct hs_rest_patience){hs_rest_traces_limits.read, hs_clock__now() + hs_rest_traces_limits.wait};
 }
 
-static bool is_worth_waiting(struct hs_rest_patience *patience, const struct stamp *stamp)
+// The size of a folder says nothing about the dumps in it.
+static bool is_worth_waiting(struct hs_rest_patience *patience, const struct hs_rest_trace *trace,
+                             const struct stamp *stamp)
 {
-    if ((uint64_t)stamp->size > patience->bytes)
+    if (is_folder_of_dumps(trace) || (uint64_t)stamp->size > patience->bytes)
         return false;
     patience->bytes -= (uint64_t)stamp->size;
     return true;
@@ -637,7 +640,7 @@ const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, s
         return hold_facts(trace);
     }
     const bool needed = needs_reading(trace, false, &stamp, error) > 0;
-    const bool waits = needed && is_worth_waiting(patience, &stamp);
+    const bool waits = needed && is_worth_waiting(patience, trace, &stamp);
     if (waits)
         read_again(trace, &stamp, error);
     struct hs_trace_facts *facts = hold_facts(trace);

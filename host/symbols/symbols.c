@@ -72,11 +72,17 @@ static bool is_same_module(const struct hs_symbols_module *one, const struct hs_
            one->mapped_offset == other->mapped_offset && !strcmp(one->path, other->path);
 }
 
+// What was missing is looked for again.
+static bool has_all_lines(const struct hs_module_symbols *open)
+{
+    return open->state == HS_SYMBOLS_FOUND && open->dwarf && !hs_dwarf__lacks_units(open->dwarf) && !open->packed;
+}
+
 void hs_symbols__hand_over(struct hs_symbols *from, struct hs_symbols *to)
 {
     for (size_t i = 0; i < from->module_count && i < to->module_count; i++) {
         struct hs_module_symbols *open = from->modules[i], *other = to->modules[i];
-        if (open->state != HS_SYMBOLS_FOUND || other->state != HS_SYMBOLS_UNUSED ||
+        if (!has_all_lines(open) || other->state != HS_SYMBOLS_UNUSED ||
             !is_same_module(&open->description, &other->description) ||
             !hs_module_symbols__take_description(open, other))
             continue;

@@ -66,7 +66,8 @@ struct hs_symbols *hs_symbols__create(const struct hs_symbols_options *options);
 void hs_symbols__destroy(struct hs_symbols *symbols);
 
 // Moves the open files of modules, with their unpacked debug information, to a session of the same trace and options
-// that has not opened them. Modules are those of the same number. `from` can then only be destroyed.
+// that has not opened them. Modules are those of the same number. A file of which debug information is missing stays.
+// `from` can then only be destroyed.
 void hs_symbols__hand_over(struct hs_symbols *from, struct hs_symbols *to);
 
 // Returns the module's number (from 0, in the order of the calls), or a negative errno.

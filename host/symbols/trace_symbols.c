@@ -203,7 +203,8 @@ void hs_trace_symbols__destroy(struct hs_trace_symbols *self)
 
 void hs_trace_symbols__hand_over(struct hs_trace_symbols *from, struct hs_trace_symbols *to)
 {
-    pthread_mutex_lock(&to->lock);
+    if (pthread_mutex_trylock(&to->lock))
+        return;
     hs_symbols__hand_over(from->symbols, to->symbols);
     pthread_mutex_unlock(&to->lock);
 }

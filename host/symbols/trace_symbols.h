@@ -42,8 +42,8 @@ struct hs_trace_symbols *hs_trace_symbols__create_made(const struct hs_store *st
                                                        const struct hs_frames *frames, size_t count);
 void hs_trace_symbols__destroy(struct hs_trace_symbols *self);
 
-// Gives the files that are open to the symbols of a later state of the same trace. Nobody else uses `from`, which can
-// then only be destroyed.
+// Gives the files that are open to the symbols of a later state of the same trace, unless somebody asks these just now.
+// Nobody else uses `from`, which can then only be destroyed.
 void hs_trace_symbols__hand_over(struct hs_trace_symbols *from, struct hs_trace_symbols *to);
 
 const struct hs_store *hs_trace_symbols__store(const struct hs_trace_symbols *self);

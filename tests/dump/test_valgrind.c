@@ -108,9 +108,9 @@ START_TEST(test_dhat)
     struct hs_dump *dump = open_usual("valgrind/dhat.out.1");
     ck_assert_int_eq(dump->format, HS_DUMP_DHAT);
     ck_assert(dump->has_all && dump->has_blocks && !dump->next_part);
-    ck_assert_str_eq(hs_dump__fact(dump, "largest"), "1499500 bytes in 1000 blocks at 778912 instrs");
-    ck_assert_str_eq(hs_dump__fact(dump, "lifetime"), "156066 instrs");
-    ck_assert_str_eq(hs_dump__fact(dump, "written"), "1627500 bytes");
+    ck_assert_str_eq(hs_dump__fact(dump, "largest"), "1,499,500 bytes in 1,000 blocks at 778,912 instrs");
+    ck_assert_str_eq(hs_dump__fact(dump, "lifetime"), "156,066 instrs");
+    ck_assert_str_eq(hs_dump__fact(dump, "written"), "1,627,500 bytes");
     ck_assert_str_eq(hs_dump__fact(dump, "times"), "1 ns stands for one instruction");
     expect_contexts(dump, "main@p.c:7;cache@p.c:5;" LEAF " 194950/100 of 1499500/1000\n"
                           "main@p.c:9;churn@p.c:6;" LEAF " 0/0 of 128000/2000\n");
@@ -192,6 +192,37 @@ START_TEST(test_cut)
     expect_contexts(dump, "f@f.c:1 3\n[unknown] 6\n");
     ck_assert(dump->warning_count && strstr(dump->warning[0], "the tree of this snapshot is not complete"));
     hs_dump__close(dump);
+    static const char tiny[] = HEAD "snapshot=7\ntime=1\nmem_heap_B=9\nheap_tree=peak\nn0: 3 heap\n#-\n";
+    ck_assert_int_eq(hs_dump__parse("x", tiny, strlen(tiny), LARGEST, &dump, NULL), 0);
+    ck_assert_str_eq(dump->warning[0], "snapshot 7 counts 9 bytes, the stacks only 3: the file may have been cut");
+    hs_dump__close(dump);
+}
+END_TEST
+
+// Each instant of a compressed file that was cut says so.
+START_TEST(test_cut_when_compressed)
+{
+    struct hs_dump *dump = NULL, *first = NULL;
+    char path[80];
+    shell("gzip -c massif.out.1 | head -c -8 >cut.gz");
+    snprintf(path, sizeof(path), "%s/cut.gz", work);
+    ck_assert_int_eq(hs_dump__open(path, &dump, NULL), 0);
+    ck_assert_int_eq(hs_dump__open_part(dump, HS_DUMP_FIRST, &first, NULL), 0);
+    ck_assert_uint_eq(first->warning_count, 1);
+    ck_assert_str_eq(first->warning[0], dump->warning[0]);
+    hs_dump__close(first);
+    hs_dump__close(dump);
+}
+END_TEST
+
+START_TEST(test_modules_with_parentheses)
+{
+    static const char odd[] = HEAD "snapshot=1\ntime=1\nmem_heap_B=1\nheap_tree=peak\n"
+                                   "n1: 1 heap\n n0: 1 0x1: f(int) (in /opt/x (old)/lib.so)\n#-\n";
+    struct hs_dump *dump = NULL;
+    ck_assert_int_eq(hs_dump__parse("x", odd, strlen(odd), LARGEST, &dump, NULL), 0);
+    expect_contexts(dump, "f(int) in /opt/x (old)/lib.so 1\n");
+    hs_dump__close(dump);
 }
 END_TEST
 
@@ -226,14 +257,50 @@ START_TEST(test_commands)
 }
 END_TEST
 
+#define SNAPSHOTS " '#-\nsnapshot=%%.0f\ntime=%%.0f\nmem_heap_B=%%.0f\nheap_tree=%%s\nn0: %%.0f heap\n' "
+
+// Times count from the start of the program, at which there is no tree, and are those of the file: instants that claim
+// one time are no further apart than needed.
+START_TEST(test_times)
+{
+    shell("(sed 3q massif.out.1; printf" SNAPSHOTS "1 10000 100 detailed 100 2 15000 500 peak 500) >late");
+    expect(0, "ask late summary", "\"duration_ns\":15000000000,");
+    expect(0, "ask late summary", "\"peak_time_ns\":15000000000,");
+    expect(0, "ask late 'summary?at=12s'", "\"live_bytes\":100,");
+    expect(0, "diff --base-at 12s --at 15s late", "difference    +400 B");
+    expect(0, "diff --base-at 0s --at 9s late", "difference    none");
+    expect(0, "ask late 'timeline?width=3'", "\"end_size\":[100,100,500,500]");
+    expect(0, "ask dhat.out.1 summary", "\"peak_time_ns\":778912,");
+    expect(0, "ask dhat.out.1 summary", "\"duration_ns\":811543,");
+    shell("(printf 'desc: x\ncmd: x\ntime_unit: i\n'; printf" SNAPSHOTS
+          "1 1000 1 detailed 1 2 2000 2 peak 2 3 2000 2 detailed 2 4 3000 1 detailed 1 5 9000 1 detailed 1) >equal");
+    expect(0, "ask equal summary", "\"duration_ns\":9000,");
+    expect(0, "ask equal summary", "\"peak_time_ns\":2000,");
+}
+END_TEST
+
+// The largest heap, wherever it is asked for. The mark of the file decides between equals.
+START_TEST(test_peak)
+{
+    shell("(sed 3q massif.out.1; printf" SNAPSHOTS "1 1 100 peak 100 2 2 101 detailed 101) >unmarked");
+    expect(0, "report unmarked", "in use        101 B\nstacks        1\nsnapshot      2\n");
+    expect(0, "ask unmarked summary", "\"peak_time_ns\":2000000,");
+    shell("(sed 3q massif.out.1; printf" SNAPSHOTS
+          "1 1 100 detailed 100 2 2 100 peak 100 3 3 100 detailed 100) >equals");
+    expect(0, "report equals", "snapshot      2\n");
+    expect(0, "ask equals summary", "\"peak_time_ns\":2000000,");
+}
+END_TEST
+
 // Many small snapshots, and a tree that says it has more than there is memory.
 START_TEST(test_large)
 {
     shell(
-        "(sed 3q massif.out.1; seq -f '#-\nsnapshot=%%.0f\ntime=1\nmem_heap_B=1\nheap_tree=detailed\nn0: 1 heap' 20000)"
-        " >many");
+        "(sed 3q massif.out.1; seq -f '#-\nsnapshot=%%.0f\ntime=1\nmem_heap_B=1\nheap_tree=detailed\nn0: 1 heap' 1001)"
+        " >many; head -n -6 many >most");
     expect(0, "report many", "stacks        1\n");
-    expect(0, "ask many summary", "\"dumps\":\"10000\"");
+    expect(1, "ask many summary", "many: more than 1000 instants, which massif itself never writes");
+    expect(0, "ask most summary", "\"dumps\":\"1000\"");
     shell("(sed 3q massif.out.1; printf 'snapshot=1\ntime=1\nheap_tree=peak\nn99999999: 5 heap\n';"
           " seq -f ' n0: 1 0x1: f%%.0f (f.c:1)' 1000000) >wide");
     if (HS_MEMORY_IS_LIMITED)
@@ -251,7 +318,11 @@ int main(void)
     tcase_add_test(tests, test_dhat);
     tcase_add_test(tests, test_errors);
     tcase_add_test(tests, test_cut);
+    tcase_add_test(tests, test_cut_when_compressed);
+    tcase_add_test(tests, test_modules_with_parentheses);
     tcase_add_test(tests, test_commands);
+    tcase_add_test(tests, test_times);
+    tcase_add_test(tests, test_peak);
     tcase_add_test(tests, test_large);
     return run_cases("dump_valgrind", tests);
 }

@@ -3,15 +3,18 @@
 // Traces that nobody uses are closed, and opened again by who asks.
 #include "format/chunk.h"
 #include "host/convert/convert.h"
+#include "host/dump/series.h"
 #include "host/rest/traces.h"
 #include "tests/store/trace_writer.h"
 #include "tests/suite.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { TRACES = 10, OPEN = 3, THREADS = 3, ROUNDS = 10 };
@@ -39,7 +42,8 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool closed, reached;
-} gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, false};
+    pthread_t asking; // the thread of the lists, which never has to wait
+} gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static void set_gate(bool closed)
 {
@@ -47,6 +51,19 @@ static void set_gate(bool closed)
     gate.closed = closed;
     pthread_cond_broadcast(&gate.changed);
     pthread_mutex_unlock(&gate.lock);
+}
+
+static void pass_gate(void)
+{
+    pthread_mutex_lock(&gate.lock);
+    const bool waits_wrongly = gate.closed && pthread_equal(pthread_self(), gate.asking);
+    gate.reached = true;
+    gate.closed = gate.closed && !waits_wrongly;
+    pthread_cond_broadcast(&gate.changed);
+    while (gate.closed)
+        pthread_cond_wait(&gate.changed, &gate.lock);
+    pthread_mutex_unlock(&gate.lock);
+    ck_assert_msg(!waits_wrongly, "a list reads a trace");
 }
 
 int __real_hs_foreign__open(const char *path, const struct hs_import_options *options, struct hs_store **store,
@@ -57,13 +74,20 @@ int __wrap_hs_foreign__open(const char *path, const struct hs_import_options *op
 int __wrap_hs_foreign__open(const char *path, const struct hs_import_options *options, struct hs_store **store,
                             struct hs_error *error)
 {
-    pthread_mutex_lock(&gate.lock);
-    for (gate.reached = true; gate.closed;) {
-        pthread_cond_broadcast(&gate.changed);
-        pthread_cond_wait(&gate.changed, &gate.lock);
-    }
-    pthread_mutex_unlock(&gate.lock);
+    pass_gate();
     return __real_hs_foreign__open(path, options, store, error);
+}
+
+int __real_hs_dump_series__open(struct hs_dump_series *series, const char *path,
+                                const struct hs_symbols_options *options, const int *cancel, struct hs_error *error);
+int __wrap_hs_dump_series__open(struct hs_dump_series *series, const char *path,
+                                const struct hs_symbols_options *options, const int *cancel, struct hs_error *error);
+
+int __wrap_hs_dump_series__open(struct hs_dump_series *series, const char *path,
+                                const struct hs_symbols_options *options, const int *cancel, struct hs_error *error)
+{
+    pass_gate();
+    return __real_hs_dump_series__open(series, path, options, cancel, error);
 }
 
 // ---- traces ---------------------------------------------------------------------------------------------------------
@@ -100,6 +124,7 @@ static void set_up(void)
 {
     char path[128];
     struct hs_error error = {""};
+    gate.asking = pthread_self();
     strcpy(folder, "/tmp/heapsonde-traces-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     hs_rest_traces_limits = (struct hs_rest_traces_limits){.open = OPEN, .bytes = UINT64_MAX};
@@ -447,6 +472,44 @@ START_TEST(one_that_is_small_enough_is_read_for_the_list)
 }
 END_TEST
 
+static void write_dump(int number)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/dumps/%d", folder, number);
+    FILE *dump = fopen(path, "we");
+    ck_assert_ptr_nonnull(dump);
+    fputs("main;f 10\n", dump);
+    ck_assert_int_eq(fclose(dump), 0);
+    // Clocks of file systems may be coarse.
+    snprintf(path, sizeof(path), "%s/dumps", folder);
+    ck_assert_int_eq(utimensat(AT_FDCWD, path, (struct timespec[]){{number, 0}, {number, 0}}, 0), 0);
+}
+
+// The size of the folder itself is small.
+START_TEST(lists_do_not_wait_for_a_folder_of_dumps)
+{
+    char path[128];
+    struct hs_error error = {""};
+    snprintf(path, sizeof(path), "%s/dumps", folder);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    write_dump(1);
+    ck_assert_msg(!hs_rest_traces__add(traces, path, NULL, &error), "%s", error.message);
+    hs_rest_traces_limits.read = UINT64_MAX;
+    set_gate(true);
+    write_dump(2);
+    const struct hs_trace_facts *facts = facts_of(TRACES, &error);
+    ck_assert_uint_eq(facts->summary.aggregate_ticks, 1);
+    hs_trace_facts__release(facts);
+    set_gate(false);
+    for (uint64_t dumps = 1; dumps == 1; usleep(1000)) {
+        facts = facts_of(TRACES, &error);
+        dumps = facts->summary.aggregate_ticks;
+        hs_trace_facts__release(facts);
+    }
+    ck_assert_str_eq(error.message, "");
+}
+END_TEST
+
 START_TEST(a_later_list_says_what_was_wrong)
 {
     char path[128], other[128];
@@ -505,6 +568,7 @@ int main(void)
     tcase_add_test(cases, lists_do_not_wait_for_one_that_is_read_again);
     tcase_add_test(cases, lists_do_not_wait_for_one_that_has_grown);
     tcase_add_test(cases, one_that_is_small_enough_is_read_for_the_list);
+    tcase_add_test(cases, lists_do_not_wait_for_a_folder_of_dumps);
     tcase_add_test(cases, a_later_list_says_what_was_wrong);
     tcase_add_test(cases, a_closed_one_that_is_gone_is_refused);
     tcase_add_test(cases, a_closed_one_that_grows_is_read_again);

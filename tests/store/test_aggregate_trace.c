@@ -246,6 +246,7 @@ START_TEST(nothing_is_left_of_a_store_whose_deleted_files_are_hidden)
     struct model model;
     char folder[] = "/tmp/heapsonde-hidden-XXXXXX", command[96];
     ck_assert_ptr_nonnull(mkdtemp(folder));
+    char *before = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
     setenv("TMPDIR", folder, 1);
     hides = true;
     struct hs_store *store = import(&model);
@@ -254,6 +255,9 @@ START_TEST(nothing_is_left_of_a_store_whose_deleted_files_are_hidden)
     ck_assert_int_eq(system(command), 0);
     ck_assert_int_ne(rmdir(folder), 0);
     hs_store__close(store);
+    hides = false;
+    ck_assert_int_eq(before ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR"), 0);
+    free(before);
     ck_assert_int_eq(rmdir(folder), 0);
 }
 END_TEST

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static char folder[] = "/tmp/heapsonde-import-XXXXXX";
 static char path[256];
@@ -636,8 +637,12 @@ START_TEST(nodes_are_as_many_as_files_have)
     ck_assert_int_eq(hs_import__open(path, &options, &store, &error), -E2BIG);
     const char *advice = strstr(error.message, "more nodes of stacks than files of its size have; --memory ");
     ck_assert_msg(advice, "%s", error.message);
+    struct rlimit before;
+    ck_assert_int_eq(getrlimit(RLIMIT_DATA, &before), 0);
     hs_memory__limit(strtoull(strstr(advice, "--memory ") + 9, NULL, 10) << 20);
     store = open_trace(&options);
+    hs_memory__limit(0);
+    ck_assert_int_eq(setrlimit(RLIMIT_DATA, &before), 0);
     ck_assert_uint_lt(hs_store__summary(store)->file_size, LIMIT / 8);
     size_t count;
     hs_store__nodes(store, &count);

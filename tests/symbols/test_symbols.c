@@ -82,6 +82,28 @@ START_TEST(test_handed_over)
 }
 END_TEST
 
+// What was missing is looked for again.
+START_TEST(test_not_handed_over_without_lines)
+{
+    struct session before, after;
+    const char *full = compile("full", "-O2 -g");
+    shell("mkdir -p late && objcopy --only-keep-debug full later && "
+          "objcopy --add-gnu-debuglink=later --strip-debug --remove-section=.note.gnu.build-id full late/full");
+    const char *path = text("%s/late/full", work);
+    const uint64_t address = symbol(full, "plain_c_name");
+    open_session(&before, NULL, path, path, 0);
+    open_session(&after, NULL, path, path, 0);
+    const char *found = frames_at(&before, address);
+    ck_assert_msg(strstr(found, "plain_c_name|") && !strstr(found, "sample.cpp:"), "%s", found);
+    shell("mv later late/");
+    hs_symbols__hand_over(before.symbols, after.symbols);
+    close_session(&before);
+    found = frames_at(&after, address);
+    ck_assert_msg(strstr(found, "plain_c_name|sample.cpp:"), "%s", found);
+    close_session(&after);
+}
+END_TEST
+
 // The linker packs debug sections with zstd; not all of elfutils' versions read that.
 START_TEST(test_packed_with_zstd)
 {
@@ -527,6 +549,7 @@ int main(void)
     tcase_add_test(tests, test_given_names);
     tcase_add_test(tests, test_versions);
     tcase_add_test(tests, test_handed_over);
+    tcase_add_test(tests, test_not_handed_over_without_lines);
     tcase_add_test(tests, test_other_build);
     tcase_add_test(tests, test_missing_file);
     tcase_add_test(tests, test_other_machine);
