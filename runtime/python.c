@@ -42,6 +42,13 @@ static HS_COLD bool is_loaded(void)
     return hs_memory_copy((uintptr_t)hs_python.state, &code, sizeof code, true) && code == hs_python.code;
 }
 
+HS_COLD uintptr_t hs_python__code(void)
+{
+    if (__atomic_load_n(&hs_python.layout, __ATOMIC_ACQUIRE))
+        return (uintptr_t)hs_python.state;
+    return late.find_in ? __atomic_load_n(&hs_modules__python, __ATOMIC_ACQUIRE) : 0;
+}
+
 void hs_python__hold(void)
 {
     atomic_fetch_add(&hs_python.held, 1);

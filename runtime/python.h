@@ -18,7 +18,11 @@
 typedef void *hs_python_find_in(uintptr_t module, const char *name);
 void hs_python__begin(void *(*find)(const char *name), hs_python_find_in *find_in);
 
-// Before and after code is unloaded: Python is not asked in between, and never again if it was unloaded.
+// An address in the CPython that is asked, or may be from now on; 0: none.
+uintptr_t hs_python__code(void);
+
+// Before and after code is unloaded: Python is not asked in between, and never again if it was unloaded. A thread that
+// asks already is not waited for: whoever calls this keeps hs_python__code() loaded.
 void hs_python__hold(void);
 void hs_python__release(void);
 

@@ -50,6 +50,23 @@ static void leave_front(const struct hs_address_of_board *address)
         signal(signals[i], SIG_IGN);
 }
 
+// In a child, this process's handlers would act on its parent's sessions. It begins with all signals blocked, and with
+// none of the handlers.
+static pid_t fork_without_handlers(void)
+{
+    sigset_t all, before;
+    struct sigaction action;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    pid_t pid = fork();
+    if (pid)
+        sigprocmask(SIG_SETMASK, &before, NULL);
+    for (int i = 1; !pid && i < NSIG; i++)
+        if (!sigaction(i, NULL, &action) && action.sa_handler != SIG_IGN)
+            signal(i, SIG_DFL);
+    return pid;
+}
+
 static void become(char **words, int input, int output, int errors)
 {
     sigset_t none;
@@ -60,8 +77,8 @@ static void become(char **words, int input, int output, int errors)
         close(copies[i]);
     }
     sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     execvp(words[0], words);
     dprintf(2, "%s: %m\n", words[0]);
     _exit(127);
@@ -78,7 +95,7 @@ int hs_session__start(struct hs_session *session, const struct hs_address_of_boa
     int result = open_end(input, true, &in);
     if (!result)
         result = open_end(output, false, &out);
-    pid_t pid = result ? -1 : fork();
+    pid_t pid = result ? -1 : fork_without_handlers();
     if (pid == 0) {
         if (!in_front)
             leave_front(address);

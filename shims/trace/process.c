@@ -12,6 +12,8 @@
 #include "shims/common/symbols.h"
 #include "shims/trace/adopted.h"
 
+#include <dlfcn.h>
+
 // ---- start and end -------------------------------------------------------------------------------------------------
 
 static __attribute__((constructor)) void library_begins(void)
@@ -77,8 +79,26 @@ void hs_shim__before_filter(uint32_t forbidden, bool all_threads)
     hs_process__forbid(forbidden, all_threads);
 }
 
+// ---- code that goes ------------------------------------------------------------------------------------------------
+
+// Any thread may be inside CPython, which it asks whose stack it is. A libpython stays loaded: one reference more than
+// the program's, which must be there before the program's last one goes.
+static void keep_python(void)
+{
+    static bool is_kept;
+    Dl_info file = {0};
+    const uintptr_t code = hs_python__code();
+    if (!code || __atomic_load_n(&is_kept, __ATOMIC_ACQUIRE))
+        return;
+    int (*find_file)(const void *, Dl_info *) = (int (*)(const void *, Dl_info *))hs_symbols__find("dladdr");
+    if (find_file && hs_real.dlopen && find_file((void *)code, &file) && file.dli_fname)
+        hs_real.dlopen(file.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    __atomic_store_n(&is_kept, true, __ATOMIC_RELEASE);
+}
+
 void hs_shim__code_will_be_unloaded(void)
 {
+    keep_python();
     hs_process__code_will_be_unloaded();
 }
 

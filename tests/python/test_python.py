@@ -118,16 +118,40 @@ class Recorded(unittest.TestCase):
         self.assertIn(f"({PROGRAM}:", report)
         self.assertTrue(process)
 
+    def library_of(self, python):
+        said = "import sys, sysconfig as s; print(s.get_config_var('LIBDIR'), s.get_config_var('INSTSONAME'), sys.base_prefix)"
+        return self.ran(python, "-c", said).split()
+
     @unittest.skipIf(EMULATOR or not LOADER, "as on any machine")
     def test_loaded_later(self):
         """A libpython that the program loads is found when it runs."""
-        said = "import sys, sysconfig; print(sysconfig.get_config_var('INSTSONAME'), sys.base_prefix)"
-        library, prefix = self.ran(PYTHON, "-c", said).split()
+        _, library, prefix = self.library_of(PYTHON)
         if subprocess.run([LOADER, library, "--version"], stdout=subprocess.DEVNULL, check=False).returncode == 77:
             self.skipTest(f"there is no {library}")
         for process, blocks in self.recorded(LOADER, library, PROGRAM, PYTHONHOME=prefix).items():
             self.assertGreater(len(blocks), 300)
             self.assert_same(blocks, self.stacks(process), library)
+
+    @unittest.skipIf(EMULATOR or not LOADER, "as on any machine")
+    def test_unloaded(self):
+        """While another thread may be inside a libpython, it is not unloaded. Without --python it is, if it lets itself be
+        unloaded."""
+        def how_it_ends(*words):
+            done = subprocess.run([*words, LOADER, os.path.join(folder, library), "-c", "x = [bytearray(1000 + i) for i in range(1000)]"],
+                                  cwd=self.folder, env={**self.environment(), "PYTHONHOME": prefix}, stdin=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True, encoding="utf-8", timeout=PATIENCE, check=False)
+            return done.returncode, done.stderr
+
+        seen = 0
+        for python in interpreters():
+            folder, library, prefix = self.library_of(python)
+            if how_it_ends() == (0, "unloaded\n"):
+                seen += 1
+                run = [COMMAND, "run", "-q", "-o", "t.dat"]
+                self.assertEqual(how_it_ends(*run, "--"), (0, "unloaded\n"), python)
+                self.assertEqual(how_it_ends(*run, "--python", "--"), (0, "loaded\n"), python)
+        if not seen:
+            self.skipTest("there is no libpython that can be unloaded")
 
     def attached(self, python):
         trace = os.path.join(self.folder, "t.%p.dat")

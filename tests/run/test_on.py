@@ -335,6 +335,17 @@ class Here(Board):
         self.wait_until(lambda: not os.listdir(self.there))
         self.report("t.dat")
 
+    def test_written_meanwhile(self):
+        """A recorder makes a file in the folder while that is removed."""
+        tools = os.path.join(self.folder, "tools")
+        os.mkdir(tools)
+        path = os.path.join(tools, "rm")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"#!/bin/sh\n[ \"$1\" = -rf ] || exec {shutil.which('rm')} \"$@\"\nshift\n{shutil.which('rm')} -rf \"$1\"/*\n"
+                       "{ echo >\"${1%.old}/late\"; } 2>/dev/null\nrmdir \"$1\"\n")
+        os.chmod(path, 0o755)
+        self.check_plain(way=f"exec:PATH={tools}:$PATH sh -c {{}}")
+
     def test_receiver_cut(self):
         """No session is started after that: it would connect anew."""
         self.way = "exec:echo x >>calls; case {} in *'cat pid'*) echo $$ >r; mv r receiver ;; esac; exec sh -c {}"
