@@ -73,8 +73,7 @@ struct hs_inject_arch {
     uint32_t relative, thread_offset, symbol[3]; // types of relocations
     bool has_no_adopted;                         // no library takes other functions than libc's, or samples
     const struct hs_thread_words *words;         // the first is glibc's; a `libc` of NULL ends them
-    bool is_thread_below;                        // what glibc knows of a thread ends near the thread pointer:
-    int64_t thread_end;                          // there
+    bool is_thread_below;                        // what glibc knows of a thread is below the thread pointer
 
     // `function` and `at` are pointers as programs have them, with bits for the mode. All other addresses are plain.
     // `code`: `length` bytes from `function` on, of which the function has `size` (0: not known).

@@ -244,7 +244,6 @@ static int prepare_hooks(struct attaching *attaching)
     hooks->region = &attaching->region;
     hooks->adopted = (uintptr_t)hs_inject_image__table(&attaching->image)->adopted;
     hooks->is_starting = attaching->is_before_libc;
-    hooks->result = attaching->result;
     if (hs_hooks__add_area(hooks, attaching->region.at + HS_REGION_ISLANDS))
         return hs_error__set(attaching->error, ENOMEM, "out of memory");
     return hs_hooks__prepare(hooks, attaching->error);
@@ -401,7 +400,7 @@ static int leave_out_sets(struct attaching *attaching)
     if (!hooks->allocator || named->prefixes || named->places)
         return hs_error__set(attaching->error, ENOTSUP,
                              "on this machine, no allocator but the C library's is recorded");
-    hs_families__free(&hooks->sets);
+    hs_hooks__leave_out(hooks);
     return 0;
 }
 
@@ -409,6 +408,7 @@ static int leave_out_sets(struct attaching *attaching)
 static int find_allocators(struct attaching *attaching, uint64_t *near)
 {
     struct hs_hooks *hooks = &attaching->hooks;
+    hooks->result = attaching->result;
     hooks->allocator = hs_hooks__allocator(&attaching->modules, near);
     int failed =
         hs_families__find(&hooks->sets, &attaching->modules, false, &attaching->request->named, attaching->error);

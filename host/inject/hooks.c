@@ -118,11 +118,17 @@ void hs_hooks__free(struct hs_hooks *hooks)
     hs_families__free(&hooks->sets);
 }
 
-// Whether all code and data of the module can be reached from the area, and the other way round.
-static bool is_near(const struct hs_hooks *hooks, const struct hs_area *area, const struct hs_inject_module *module)
+// Whether all code and data of the function's module can be reached from the area, and the other way round. Where
+// segments of addresses bound that, a module may lie in two of them.
+static bool is_near(const struct hs_hooks *hooks, const struct hs_area *area, const struct hs_function *function)
 {
+    const struct hs_inject_arch *arch = hooks->target->arch;
+    const struct hs_inject_module *module = function->module;
     uint64_t first = area->at, last = area->at + HS_AREA_SIZE;
-    if (area->module == module && hooks->target->arch->has_far_patch)
+    if (arch->segment_bits)
+        return hs_inject_arch__is_segment(arch, first, function->address) &&
+               hs_inject_arch__is_segment(arch, last - 1, function->address);
+    if (area->module == module && arch->has_far_patch)
         return true;
     for (size_t i = 0; i < module->file.segment_count; i++) {
         const ElfW(Phdr) *segment = &module->file.segments[i];
@@ -132,13 +138,13 @@ static bool is_near(const struct hs_hooks *hooks, const struct hs_area *area, co
         first = start < first ? start : first;
         last = end > last ? end : last;
     }
-    return last - first < hooks->target->arch->reach && hs_inject_arch__is_segment(hooks->target->arch, first, last);
+    return last - first < arch->reach;
 }
 
 static struct hs_area *area_for(struct hs_hooks *hooks, const struct hs_function *function)
 {
     for (size_t i = 0; i < hooks->area_count; i++)
-        if (is_near(hooks, &hooks->areas[i], function->module))
+        if (is_near(hooks, &hooks->areas[i], function))
             return &hooks->areas[i];
     uint64_t at = 0;
     if (hooks->area_count == HS_AREAS ||
@@ -424,6 +430,14 @@ static int plan_set(struct hs_hooks *hooks, const struct hs_allocator_set *set, 
                              set->module->path, set->name, name, problem);
     note_unpatched(hooks, set->name);
     return 0;
+}
+
+void hs_hooks__leave_out(struct hs_hooks *hooks)
+{
+    for (size_t i = 0; i < hooks->sets.count; i++)
+        if (!has_name(hooks->result->unpatched, hooks->sets.each[i].name))
+            note_unpatched(hooks, hooks->sets.each[i].name);
+    hs_families__free(&hooks->sets);
 }
 
 // ---- the library's table -------------------------------------------------------------------------------------------

@@ -50,6 +50,9 @@ const struct hs_inject_module *hs_hooks__allocator(const struct hs_inject_module
 // Plans the patches, fills the islands and the library's table of the program's functions. The image is relocated.
 int hs_hooks__prepare(struct hs_hooks *hooks, struct hs_error *error);
 
+// Has no set recorded: their names become some of what cannot be patched.
+void hs_hooks__leave_out(struct hs_hooks *hooks);
+
 // An area that exists already. Out of memory: -ENOMEM.
 int hs_hooks__add_area(struct hs_hooks *hooks, uint64_t at);
 

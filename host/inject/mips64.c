@@ -24,7 +24,7 @@ enum { UNIT = 4, PATCH = 2 * UNIT, SEGMENT_BITS = 28 };
 
 enum { ZERO, AT, V0, V1, A0, A1, A2, A3, T0 = 12, T1, T2, T3, S0, T8 = 24, T9, K0, SP = 29, FP, RA };
 
-enum { NOP = 0, SYSTEM_CALL = 0x0c, THREAD_POINTER_TO_V1 = 0x7c03e83b };
+enum { NOP = 0, SYSTEM_CALL = 0x0c, BREAK = 0x0d, THREAD_POINTER_TO_V1 = 0x7c03e83b };
 
 // Opcodes: of instructions with a number of 16 bits, and of those with three registers.
 enum { BEQ = 4, BNE = 5, ORI = 13, LUI = 15, DADDIU = 25, LW = 35, SW = 43, LD = 55, SD = 63 };
@@ -188,7 +188,7 @@ static enum mips_kind kind_of_special(uint32_t word)
     case JALR:
         return word >> 11 & 31 ? INDIRECT_CALL : INDIRECT;
     case SYSTEM_CALL:
-    case SYSTEM_CALL + 1: // break
+    case BREAK:
         return KERNEL;
     default:
         return ORDINARY;
@@ -200,6 +200,13 @@ static enum mips_kind kind_of_comparison(uint32_t word)
 {
     uint32_t what = word >> 16 & 31;
     return what < 4 ? CONDITIONAL : (what >= 8 && what <= 14) || what == 31 ? ORDINARY : UNKNOWN;
+}
+
+// Of the floating-point unit; 24 and above are branches of MSA's, which has others below 16, too.
+static enum mips_kind kind_of_float(uint32_t word)
+{
+    uint32_t what = word >> 21 & 31;
+    return what == 8 ? CONDITIONAL : what < 8 || (what >= 16 && what < 24) ? ORDINARY : UNKNOWN;
 }
 
 // What release 6 has made branches of is not known, nor is what only kernels and other coprocessors have.
@@ -227,10 +234,8 @@ static enum mips_kind kind_of(uint32_t word)
     case 22:
     case 23:
         return word >> 16 & 31 ? UNKNOWN : CONDITIONAL;
-    case 17: // of the floating-point unit
-        return (word >> 21 & 31) == 8                            ? CONDITIONAL
-               : (word >> 21 & 31) > 8 && (word >> 21 & 31) < 16 ? UNKNOWN
-                                                                 : ORDINARY;
+    case 17:
+        return kind_of_float(word);
     default:
         return unknown >> opcode & 1 ? UNKNOWN : ORDINARY;
     }
@@ -563,12 +568,15 @@ const struct hs_inject_arch hs_inject_mips64 = {
     .has_no_adopted = true,
     .words = words,
     .is_thread_below = true,
-    .thread_end = -0x7020,
     .move = move,
     .patch = put_patch,
     .island = put_island,
     .return_zero = put_return_zero,
-    .trap = (const uint8_t[]){0x0d, 0, 0, 0x0d}, // break, in both orders of bytes
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    .trap = (const uint8_t[]){BREAK, 0, 0, 0},
+#else
+    .trap = (const uint8_t[]){0, 0, 0, BREAK},
+#endif
     .trap_length = UNIT,
     .trap_passed = 0,
 #if defined(__mips64) && defined(__LP64__)

@@ -740,8 +740,11 @@ int hs_inject_target__step(struct hs_inject_target *target, struct hs_error *err
     struct hs_thread_stop *thread = &target->threads[0];
     int status, signal_number = 0;
     do {
-        if (ptrace(PTRACE_SINGLESTEP, thread->tid, 0, (void *)(intptr_t)signal_number) ||
-            !next_status(target, thread, &status) || !WIFSTOPPED(status))
+        const bool has_failed = ptrace(PTRACE_SINGLESTEP, thread->tid, 0, (void *)(intptr_t)signal_number);
+        if (has_failed && errno != ESRCH)
+            return hs_error__set(error, ENOTSUP,
+                                 "this machine's kernel cannot have a process carry out a single instruction");
+        if (has_failed || !next_status(target, thread, &status) || !WIFSTOPPED(status))
             return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
         signal_number = status >> 16 ? 0 : WSTOPSIG(status);
     } while (signal_number != SIGTRAP);

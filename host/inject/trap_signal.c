@@ -14,11 +14,14 @@ enum { KERNEL_MASK = 8 * HS_INJECT_MASK, BELOW_STACK = 1024 };
 
 static const uint64_t trap_bit = 1u << (SIGTRAP - 1);
 
+// Of more than 64 signals, the first are the last digits.
 static bool has_trap(const struct hs_inject_target *target, const char *set)
 {
+    enum { DIGITS = 16 };
     char signals[64] = "";
-    return hs_inject_target__status(target->pid, set, signals, sizeof signals) &&
-           (strtoull(signals, NULL, 16) & trap_bit);
+    hs_inject_target__status(target->pid, set, signals, sizeof signals);
+    const size_t length = strlen(signals);
+    return strtoull(length > DIGITS ? signals + length - DIGITS : signals, NULL, 16) & trap_bit;
 }
 
 struct hs_trap_signal hs_trap_signal__of(const struct hs_inject_target *target)

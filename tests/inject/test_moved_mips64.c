@@ -126,6 +126,8 @@ static const struct {
     {{0x0c000050, 0x24030007, 0, 0}, NULL, true},
     {{0x04110001, 0, 0, 0}, "has an instruction that was not understood", false}, // bal
     {{0x0000000c, 0, 0, 0}, "makes a system call in its first instructions", false},
+    {{0x47000010, 0, 0, 0}, "has an instruction that was not understood", false},    // bz.b of MSA
+    {{0x47e00010, 0, 0, 0}, "has an instruction that was not understood", false},    // bnz.d
     {{0xc8000010, 0, 0, 0}, "has an instruction that was not understood", false},    // bc of release 6
     {{0x24020005, 0x14800001, 0, 0x1000fffc}, "jumps back to its beginning", false}, // li; bnez; nop; b to the first
     {{0x24020005, 0x24030007, 0x1000fffe, 0}, "jumps back to its beginning", false}, // li; li; b to the second
@@ -187,6 +189,16 @@ START_TEST(test_reach)
 }
 END_TEST
 
+START_TEST(test_trap)
+{
+    uint32_t word;
+    ck_assert_uint_eq(hs_inject_mips64.trap_length, sizeof word);
+    memcpy(&word, hs_inject_mips64.trap, sizeof word);
+    ck_assert_uint_eq(word >> 26, 0);
+    ck_assert_uint_eq(word & 63, BREAK);
+}
+END_TEST
+
 // Every constant that an island can have is what the register gets.
 START_TEST(test_constants)
 {
@@ -225,6 +237,7 @@ int main(void)
     TCase *tests = tcase_create("moved");
     tcase_add_test(tests, test_listed);
     tcase_add_test(tests, test_reach);
+    tcase_add_test(tests, test_trap);
     tcase_add_test(tests, test_constants);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

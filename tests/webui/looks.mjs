@@ -82,6 +82,21 @@ export function looks({ page, view, programs }) {
     assert.ok(longest > 10000, `${longest} letters`);
   }, { of: () => programs.hostile });
 
+  page("a name that is cut off ends with a whole letter, whatever width its mark has alone", async (page, go) => {
+    await page.addInitScript(() => {
+      CanvasRenderingContext2D.prototype.measureText = (text) => ({ width: 7 * ([...text.replace(/\u0301/g, "")].length || 1) });
+    });
+    await go(view("treemap", "cost=live", programs.hostileId));
+    for (const width of [1000, 1014, 1028, 1042]) {
+      await page.setViewportSize({ width, height: 800 });
+      await drawn(page);
+      await settled(page);
+      const cut = (await page.locator(".view svg text").allTextContents()).filter((text) => /^n\u0301.*\u2026$/.test(text));
+      assert.ok(cut.length > 0, `${width} pixels`);
+      assert.deepEqual(cut.filter((text) => !/^(n\u0301)+\u2026$/.test(text)), [], `${width} pixels`);
+    }
+  }, { of: () => programs.hostile });
+
   page("the row of what is open is marked, and one column says that it sorts", async (page, go) => {
     await go(cpp("stacks"));
     const row = page.locator(".table tbody tr:not(.space)").nth(1);

@@ -2,12 +2,12 @@
 // What the page shows of recorded programs is what REST answers, to the byte.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { open, serve, settled } from "./browser.mjs";
 
 const COSTS = ["peak", "live", "allocated", "temporary"];
-const { HEAPSONDE_TEST_SYSROOT: sysroot, HEAPSONDE_TEST_ARM_SHIM: armShim, HEAPSONDE_TEST_CPP: source, HEAPSONDE_TEST_COMMAND: command } = process.env;
+const { HEAPSONDE_TEST_SYSROOT: sysroot, HEAPSONDE_TEST_ARM_SHIM: armShim, HEAPSONDE_TEST_CPP: source, HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_SHIM: shim } = process.env;
 
 export function numbers({ page, view, count, programs, inFolder, browser }) {
   const exactly = (value) => count(value) + (value === 1 ? " byte" : " bytes");
@@ -64,6 +64,26 @@ export function numbers({ page, view, count, programs, inFolder, browser }) {
 
   test("numbers of a program in C++ are REST's", () => compare(programs.server, programs.cpp));
   test("numbers of python3 are REST's", () => compare(programs.server, programs.python));
+
+  test("of a program that has freed everything, no block is live at the end", async () => {
+    const binary = inFolder("frees"), trace = inFolder("frees.dat");
+    writeFileSync(binary + ".c", "#include <stdlib.h>\nvoid *volatile block;\nint main(void) { block = malloc(1000); free(block); }\n");
+    execFileSync("gcc", [binary + ".c", "-o", binary]);
+    execFileSync(binary, { env: { ...process.env, LD_PRELOAD: shim, HEAPSONDE_OUTPUT: trace } });
+    const server = await serve(trace), { page, context, wrong } = await open(browser(), server);
+    try {
+      const [{ id }] = await server.json("/list");
+      for (const [query, said] of [["", "No block is live at the end."], ["size_min=10", "No block that matches the filter is live at the end."]]) {
+        await page.goto(`${server.address}/${view("overview", query, id)}`);
+        await settled(page);
+        assert.deepEqual(await page.locator(".tops .empty").allInnerTexts(), [said]);
+      }
+      assert.deepEqual(wrong, []);
+    } finally {
+      await context.close();
+      await server.stop();
+    }
+  });
 
   page("the command beside a view says the same", async (page, go) => {
     await go(view("overview", "size_min=64", programs.randomId));

@@ -46,7 +46,7 @@ function record(output, words, environment = {}) {
 
 // A program whose names are what no page should take for its own.
 function recordHostile() {
-  const names = ["<img/src/onerror=window.hacked=1>", "\u202egnp.exe", "n".repeat(10000)];
+  const names = ["<img/src/onerror=window.hacked=1>", "\u202egnp.exe", "n\u0301".repeat(99) + "n".repeat(9901)];
   const [object, renamed, binary, list] = ["plain", "renamed.o", "hostile", "names"].map(inFolder);
   execFileSync("gcc", ["-g", "-O1", "-fno-pie", "-c", hostileSource, "-o", object]);
   writeFileSync(list, ["name_markup", "name_direction", "name_long"].map((old, i) => `${old} ${names[i]}\n`).join(""));
@@ -209,6 +209,8 @@ page("CPU time, waiting and faults have their trees, too", async (page, go) => {
       await go(view(kind, "events=" + name));
       assert.equal(Number(await page.getAttribute("[data-bytes]", "data-bytes")), tree.size, `${kind} ${name}`);
     }
+  await go(view("functions", "events=cpu&function_regex=%5Enone%24"));
+  assert.match(await page.locator(".view .empty").first().innerText(), /^No sample matches the filter/);
 });
 
 page("boxes of the flame graph are functions of the tree", async (page, go) => {

@@ -3,6 +3,7 @@
 export const FONT = "12px system-ui, sans-serif";
 
 const DOTS = "\u2026";
+const SIGN = /.\p{M}*/gsu; // with the marks above, below and beside it
 const widths = new Map<string, number>();
 let measuring: CanvasRenderingContext2D | undefined;
 
@@ -17,13 +18,13 @@ function widthOf(sign: string): number {
 }
 
 export function widthOfText(text: string): number {
-  return [...text].reduce((sum, sign) => sum + widthOf(sign), 0);
+  return [...text.matchAll(SIGN)].reduce((sum, [sign]) => sum + widthOf(sign), 0);
 }
 
 function cut(text: string, room: number): string {
   const dots = widthOf(DOTS);
   let wide = 0, fits = 0, at = 0;
-  for (const sign of text) {
+  for (const [sign] of text.matchAll(SIGN)) {
     wide += widthOf(sign);
     if (wide > room)
       return fits === 1 && text.startsWith(DOTS) ? DOTS : text.slice(0, fits) + DOTS;

@@ -44,12 +44,15 @@ export function nextCost(route: Route, summary: Summary): Cost {
   return events.costs[(events.costs.indexOf(cost) + 1) % events.costs.length]!;
 }
 
-// Explains why a view is empty, and what to do.
-// What a list without rows says.
-export function none(route: Route, thing: string): string {
-  return [...filterOf(route)].length ? `No ${thing} matches the filter. Remove a part of it.` : `There is no ${thing}.`;
+// What a list without rows says. `cost`: it has only rows with some of that cost.
+export function none(route: Route, thing: string, cost?: Cost): string {
+  const isFiltered = [...filterOf(route)].length > 0;
+  if (cost === "live")
+    return `No ${thing}${isFiltered ? " that matches the filter" : ""} is live at the end.`;
+  return isFiltered ? `No ${thing} matches the filter. Remove a part of it.` : `There is no ${thing}.`;
 }
 
+// Explains why a view is empty, and what to do.
 export function Nothing({ route, summary }: { route: Route; summary: Summary }) {
   const { events, cost } = lookedAt(route, summary);
   const what = events.costs.length > 1 ? `${events.thing} ${COSTS[cost].were}` : events.thing;

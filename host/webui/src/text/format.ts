@@ -21,9 +21,13 @@ export function count(value: number): string {
   return (value < 0 ? MINUS : "") + Math.abs(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+export function singular(things: string): string {
+  return things.replace(/s$/, "");
+}
+
 // A number of things, whose name is given in the plural: "1 block", "2 blocks".
 export function counted(value: number, things: string): string {
-  return count(value) + " " + (Math.abs(value) === 1 ? things.replace(/s$/, "") : things);
+  return count(value) + " " + (Math.abs(value) === 1 ? singular(things) : things);
 }
 
 export function exactBytes(value: number): string {

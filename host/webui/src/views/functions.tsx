@@ -14,7 +14,7 @@ import { Pane } from "../parts/pane";
 import { address, changed, exactly, go, question } from "../state/route";
 import { type Column, Table } from "../table/table";
 import { COSTS } from "../text/words";
-import { count, counted, exactBytes, isUnnamed, plain, share, shortName } from "../text/format";
+import { count, counted, exactBytes, isUnnamed, plain, share, shortName, singular } from "../text/format";
 import type { ViewProps } from "./view";
 
 const BY = [{ value: "function", name: "Functions" }, { value: "library", name: "Libraries" },
@@ -73,7 +73,7 @@ function List({ route, summary }: ViewProps) {
         }}
         onSort={(sort_by, next) => go(changed(route, { sort_by, order: next }))}
         functionOf={ofFunctions ? (row) => row.key : undefined} onOpen={open} onMenu={by === "line" ? undefined : (row, x, y) => setMenu({ row, x, y })}
-        empty={contains ? `No name contains \u201c${plain(contains)}\u201d.` : none(route, "block")} />
+        empty={contains ? `No name contains \u201c${plain(contains)}\u201d.` : none(route, singular(events.thing))} />
       {menu && <Menu x={menu.x} y={menu.y} title={menu.row.key} items={ofFunctions ? [...functionActions(changed(route, { by: undefined }), menu.row.key), ...linesOf(route, menu.row.source ? { file: menu.row.source } : undefined)] : partActions(route, ofLibraries ? "library" : by, menu.row.key)} close={() => setMenu(undefined)} />}
     </>
   );

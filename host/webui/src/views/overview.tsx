@@ -129,7 +129,7 @@ function Top({ route, by, cost, title }: { route: Route; by: "requester" | "requ
   return (
     <section class="top" aria-label={title}>
       <h2>{title}</h2>
-      <Pane answer={answer} path={path} empty={(data) => data.sum[cost]?.[0] ? undefined : <p class="empty">{none(route, "block")}</p>}>
+      <Pane answer={answer} path={path} empty={(data) => data.sum[cost]?.[0] ? undefined : <p class="empty">{none(route, "block", cost)}</p>}>
         {(data) => <table class="bar-table"><tbody>
           {data.rows.filter((row) => row.self[cost]?.[0]).map((row) => <tr key={row.key}>
             <td class="number" title={exactBytes(row.self[cost]![0])}>{bytes(row.self[cost]![0])}</td>

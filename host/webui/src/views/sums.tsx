@@ -7,7 +7,7 @@ import { Pane } from "../parts/pane";
 import { address, changed, question, type Route } from "../state/route";
 import { PlainTable } from "../table/plain";
 import { COSTS } from "../text/words";
-import { bytes, count, counted, duration, exactBytes, plain, share } from "../text/format";
+import { bytes, count, counted, duration, exactBytes, plain, share, singular } from "../text/format";
 import { ThreadMatrix } from "./thread_matrix";
 import type { ViewProps } from "./view";
 
@@ -48,7 +48,7 @@ export function Bars({ route, summary, kind }: ViewProps & { kind: Kind }) {
   return (
     <section class="bars" aria-label={SAID[kind].title}>
       <h2>{SAID[kind].title} <small>{SAID[kind].explained}</small></h2>
-      <Pane answer={answer} path={path} empty={(data) => data.rows.length ? undefined : <p class="empty">{none(route, "block")}</p>}>
+      <Pane answer={answer} path={path} empty={(data) => data.rows.length ? undefined : <p class="empty">{none(route, singular(events.thing))}</p>}>
         {(data) => {
           const rows = kind === "thread" ? data.rows : [...data.rows].sort((a, b) => (a.from ?? Infinity) - (b.from ?? Infinity));
           const most = Math.max(1, ...rows.map(of)), whole = data.sum[cost]?.[speech.unit === "bytes" ? 0 : 1] ?? 0;
