@@ -63,6 +63,14 @@ class Guest(Board):
         self.wait_until(lambda: self.said().count("\n") >= self.connections)
         self.assertEqual(self.said(), "ended 0\n" * self.connections)
 
+    def test_one_after_the_other(self):
+        """Two at once: the second waits for its turn."""
+        logins = [subprocess.Popen([self.path("ssh"), "root@guest", f"echo {word}"], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, text=True) for word in ("one", "two")]
+        self.assertEqual([login.communicate()[0] for login in logins], ["one\n", "two\n"])
+        self.connections += 1
+        self.assert_nothing_left()
+
     def test_short_program(self):
         self.check_plain()
 
