@@ -89,7 +89,7 @@ export function failures({ page, view, programs, inFolder, browser }) {
       await page.locator(".rail a", { hasText: title }).click();
       await page.waitForSelector(loading, { state: "attached" });
     }
-    await page.getByText(/^still working, [\d.]+ s; indexes are being made, 33 %$/).waitFor();
+    await page.getByText(/^still working, [\d.]+ s; 2 of 6 indexes are made$/).waitFor();
     indexes = undefined;
     await page.getByText(/^still working, [\d.]+ s$/).waitFor();
     // What takes long can be given up, and asked for again.

@@ -61,16 +61,15 @@ function note(more: 1 | -1): void {
   document.body.dataset.open = String(open);
 }
 
-// How far the indexes of a trace are: 0 to 1, undefined if none is being made or that is unknown. Unlike questions this does not
-// wait for its turn, as it is asked while others have theirs, and nobody waits for it.
-export async function indexesOf(trace: string, signal: AbortSignal): Promise<number | undefined> {
+// How far the indexes of a trace are, undefined if none is being made or that is unknown. Unlike questions this does not wait for
+// its turn, as it is asked while others have theirs, and nobody waits for it.
+export async function indexesOf(trace: string, signal: AbortSignal): Promise<ListRow["indexes"]> {
   if (!served.indexing)
     return undefined;
   try {
     const rows = await (await fetch("/list", { signal, headers: { Accept: "application/json" }, credentials: "same-origin" })).json() as ListRow[];
     served.indexing = rows.some((row) => row.indexes);
-    const made = rows.find((row) => row.id === trace)?.indexes;
-    return made && made.done / made.total;
+    return rows.find((row) => row.id === trace)?.indexes;
   } catch {
     return undefined;
   }

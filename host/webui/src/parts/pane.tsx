@@ -52,7 +52,7 @@ export function curl(path: string): string {
 
 // Text about the indexes that are being made, which make answers faster. It is asked for every second while `waits`.
 function useIndexing(waits: boolean): string {
-  const [made, set] = useState<number>();
+  const [made, set] = useState<{ done: number; total: number }>();
   useEffect(() => {
     const end = new AbortController(), trace = parse(location.hash).trace;
     if (!waits || !trace)
@@ -68,7 +68,7 @@ function useIndexing(waits: boolean): string {
     void look();
     return () => (end.abort(), clearTimeout(timer), set(undefined));
   }, [waits]);
-  return made === undefined ? "" : `; indexes are being made, ${Math.floor(100 * made)} %`;
+  return made ? `; ${made.done} of ${made.total} indexes are made` : "";
 }
 
 export function Working({ since, cancel }: { since: string | undefined; cancel: () => void }) {
