@@ -19,6 +19,7 @@ struct indexes_making {
     void *context;
     pthread_t thread;
     int cancel;
+    unsigned done;  // steps; atomic
     uint64_t bytes; // under the lock of `all`
 };
 
@@ -88,6 +89,11 @@ static bool begin(struct indexes_making *making)
     return goes_on;
 }
 
+static void end_step(struct indexes_making *making)
+{
+    __atomic_fetch_add(&making->done, 1, __ATOMIC_RELAXED);
+}
+
 static void end(struct indexes_making *making)
 {
     const uint64_t bytes = bytes_of(&making->public);
@@ -98,16 +104,20 @@ static void end(struct indexes_making *making)
     pthread_cond_broadcast(&all.changed);
     pthread_mutex_unlock(&all.lock);
     hs_columns__drop_pages(hs_store__columns(making->public.store), UINT64_MAX);
+    end_step(making);
 }
+
+static const enum hs_row_key keys[] = {HS_ROW_BY_SIZE, HS_ROW_BY_ADDRESS, HS_ROW_BY_LIFETIME};
+#define KEYS (sizeof(keys) / sizeof(*keys))
 
 static void *make(void *argument)
 {
-    static const enum hs_row_key keys[] = {HS_ROW_BY_SIZE, HS_ROW_BY_ADDRESS, HS_ROW_BY_LIFETIME};
     struct indexes_making *making = argument;
     struct hs_indexes *indexes = &making->public;
     const struct hs_query_control control = {.cancel = &making->cancel};
     struct hs_rollups *rollups;
     making->first(making->context, &making->cancel);
+    end_step(making);
     // Without it all is made all the same.
     (void)!setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
     if (!begin(making))
@@ -119,7 +129,7 @@ static void *make(void *argument)
         return NULL;
     make_log(indexes, &control);
     end(making);
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && begin(making); i++) {
+    for (size_t i = 0; i < KEYS && begin(making); i++) {
         make_list(indexes, keys[i], &control);
         end(making);
     }
@@ -176,6 +186,14 @@ uint64_t hs_indexes__bytes(const struct hs_indexes *indexes)
         pthread_mutex_unlock(&all.lock);
     }
     return bytes;
+}
+
+struct hs_indexes_progress hs_indexes__progress(const struct hs_indexes *indexes)
+{
+    const struct indexes_making *making = (const struct indexes_making *)indexes;
+    // `first`, the rollups, the event log, the lists.
+    return making ? (struct hs_indexes_progress){__atomic_load_n(&making->done, __ATOMIC_RELAXED), 3 + KEYS}
+                  : (struct hs_indexes_progress){0, 0};
 }
 
 void hs_indexes__drop_pages(const struct hs_indexes *indexes)

@@ -30,6 +30,12 @@ void hs_indexes__stop(struct hs_indexes *indexes); // of those that were started
 // What they take in memory at this time, without files.
 uint64_t hs_indexes__bytes(const struct hs_indexes *indexes);
 
+// How many of the steps of making them are done. NULL: 0 of 0.
+struct hs_indexes_progress {
+    unsigned done, total;
+};
+struct hs_indexes_progress hs_indexes__progress(const struct hs_indexes *indexes);
+
 // No index is begun while those of other stores take more than this, or while this many are being made: it waits until
 // some are stopped or done. Tests change it.
 struct hs_indexes_limits {

@@ -9,7 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void write_trace(struct hs_json *json, struct hs_rest_trace *trace, struct hs_rest_patience *patience)
+static void write_indexes(struct hs_json *json, struct hs_rest_trace *trace)
+{
+    const struct hs_indexes_progress progress = hs_rest_trace__indexes(trace);
+    if (progress.done == progress.total)
+        return;
+    hs_json__open_object(json, "indexes");
+    hs_json__number(json, "done", progress.done);
+    hs_json__number(json, "total", progress.total);
+    hs_json__close_object(json);
+}
+
+// `now`: also what is true at this moment alone.
+static void write_trace(struct hs_json *json, struct hs_rest_trace *trace, bool now, struct hs_rest_patience *patience)
 {
     struct hs_error error = {""};
     const struct hs_trace_facts *facts = hs_rest_trace__facts(trace, patience, &error);
@@ -39,6 +51,8 @@ static void write_trace(struct hs_json *json, struct hs_rest_trace *trace, struc
     else
         hs_json__null(json, "dumps");
     hs_json__string(json, "problem", *error.message ? error.message : facts->incomplete);
+    if (now)
+        write_indexes(json, trace);
     hs_json__close_object(json);
     hs_trace_facts__release(facts);
 }
@@ -76,12 +90,13 @@ int hs_answer__list(struct hs_question *question, FILE *out)
     struct hs_json json;
     // A trace becomes one that is served before it ceases to be one that is read: those are looked at first.
     struct hs_importing_rows *reading = hs_importing__rows(question->rest->importing);
+    const bool now = question->endpoint; // a report remains
     hs_json__start(&json, out, false);
     hs_json__open_array(&json, NULL);
     struct list_written written = {question->rest->traces, hs_rest_traces__count(question->rest->traces)};
     struct hs_rest_patience patience = hs_rest_patience__of_list();
     for (size_t i = 0; i < written.count; i++)
-        write_trace(&json, hs_rest_traces__at(written.traces, i), &patience);
+        write_trace(&json, hs_rest_traces__at(written.traces, i), now, &patience);
     hs_importing_rows__write(reading, is_written, &written, &json);
     hs_json__close_array(&json);
     return 0;

@@ -527,7 +527,7 @@ static int look_at_file(const struct hs_rest_trace *trace, struct stamp *stamp, 
 {
     int failed = take_stamp(trace->path, stamp);
     if (failed == -ENOENT)
-        return is_stale(trace, error, "the file is gone");
+        return is_stale(trace, error, "the file is gone; put it back, or restart the server without it");
     return failed ? is_stale(trace, error, strerror(-failed)) : 0;
 }
 
@@ -656,6 +656,14 @@ const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, s
     *error = trace->again_error;
     pthread_mutex_unlock(&trace->lock);
     return hold_facts(trace);
+}
+
+struct hs_indexes_progress hs_rest_trace__indexes(struct hs_rest_trace *trace)
+{
+    pthread_mutex_lock(&trace->lock);
+    const struct hs_indexes_progress progress = hs_indexes__progress(trace->now ? trace->now->indexes : NULL);
+    pthread_mutex_unlock(&trace->lock);
+    return progress;
 }
 
 int hs_rest_trace__check(struct hs_rest_trace *trace, const struct hs_rest_state *state, struct hs_error *error)

@@ -88,6 +88,8 @@ struct hs_rest_patience hs_rest_patience__of_list(void);
 // waited. NULL: out of memory.
 const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, struct hs_rest_patience *patience,
                                                   struct hs_error *error);
+// How far the indexes of the current state are; 0 of 0: it has none, or the trace is closed.
+struct hs_indexes_progress hs_rest_trace__indexes(struct hs_rest_trace *trace);
 void hs_rest_state__release(const struct hs_rest_state *state);
 
 // Whether everything that was read of the state was valid: files can be truncated while they are served. -ESTALE.

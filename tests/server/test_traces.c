@@ -293,6 +293,16 @@ START_TEST(indexes_wait_for_room)
     for (int i = 0; i < TRACES; i++)
         with += hs_indexes__bytes(held[i]->indexes) > 0;
     ck_assert_int_eq(with, 1);
+    struct hs_indexes_progress progress;
+    do
+        progress = hs_rest_trace__indexes(hs_rest_traces__at(traces, (size_t)made));
+    while (progress.done != progress.total && !usleep(1000));
+    ck_assert_uint_gt(progress.total, 1);
+    for (int i = 0; i < TRACES; i++)
+        if (i != made) {
+            progress = hs_rest_trace__indexes(hs_rest_traces__at(traces, (size_t)i));
+            ck_assert_uint_lt(progress.done, progress.total);
+        }
     // When all but one are closed, that one has its turn.
     hs_rest_traces_limits.open = 1;
     const struct hs_rest_state *state = hold(made ? 0 : 1);

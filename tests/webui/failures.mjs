@@ -77,6 +77,11 @@ export function failures({ page, view, programs, inFolder, browser }) {
     const held = [];
     let holding = true;
     await page.route((url) => /\/(call_tree|totals|allocation_groups|recording)$/.test(url.pathname), (route) => holding ? held.push(route) : route.continue());
+    let indexes = { done: 2, total: 6 };
+    await page.route((url) => url.pathname === "/list", async (route) => {
+      const response = await route.fetch(), rows = await response.json();
+      await route.fulfill({ response, json: rows.map(({ indexes: own, ...row }) => ({ ...row, ...(indexes && { indexes }) })) });
+    });
     await page.goto(programs.random.address + "/" + randomly("overview"));
     await page.waitForSelector(".card");
     await page.waitForSelector(".top [data-state=loading]", { state: "attached" });
@@ -84,7 +89,9 @@ export function failures({ page, view, programs, inFolder, browser }) {
       await page.locator(".rail a", { hasText: title }).click();
       await page.waitForSelector(loading, { state: "attached" });
     }
-    await page.getByText(/still working, [\d.]+ s/).waitFor();
+    await page.getByText(/^still working, [\d.]+ s; 2 of 6 indexes are made$/).waitFor();
+    indexes = undefined;
+    await page.getByText(/^still working, [\d.]+ s$/).waitFor();
     // What takes long can be given up, and asked for again.
     const given = page.waitForEvent("requestfailed", (request) => request.url().includes("/recording"));
     await page.locator(".view-recording").getByRole("button", { name: "Cancel" }).click();
@@ -103,7 +110,7 @@ export function failures({ page, view, programs, inFolder, browser }) {
     const answers = [503, 503, 422, 410, 404];
     await page.route((url) => url.pathname.endsWith("/call_tree"), (route) => answers.length ? route.fulfill({ status: answers[0], contentType: "text/plain", body: `sentence ${answers.shift()}\n` }) : route.continue());
     await page.goto(programs.random.address + "/" + randomly("flame"));
-    for (const said of [/sentence 422[^]*sums per stack/, /sentence 410[^]*file was changed/, /sentence 404/]) {
+    for (const said of [/sentence 422[^]*sums per stack/, /sentence 410/, /sentence 404/]) {
       await page.waitForFunction(([alert, text]) => new RegExp(text).test(document.querySelector(alert)?.innerText ?? ""), [ALERT, said.source]);
       await retry(page);
     }

@@ -739,7 +739,7 @@ test("a trace that grows says so, and one that goes away is said to be gone", as
     rmSync(inFolder("going.dat"));
     await page.locator(".rail a", { hasText: "Stacks" }).click();
     await page.waitForSelector(".table .problem");
-    assert.match(await page.locator(".table .problem").innerText(), /going.dat: the file is gone/);
+    assert.match(await page.locator(".table .problem").innerText(), /going.dat: the file is gone; put it back/);
     // What was there stays readable.
     await page.goBack();
     await settled(page);

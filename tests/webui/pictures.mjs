@@ -32,7 +32,7 @@ async function viewsOfTrace() {
     tree: "tree", functions: "functions", libraries: "functions?by=library", sandwich: `functions?function=${encodeURIComponent(rows.at(-1)?.key ?? "main")}`,
     stacks: `stacks?ui.stack=${group?.backtrace_id ?? 1}`, blocks: "blocks", sizes: "sizes", threads: "threads", timeline: "timeline", generations: "generations",
     treemap: "treemap", library: `treemap?ui.library=${encodeURIComponent("=" + library)}`, files: "source", lines: `source?cost=allocated&file=${file}`, costly: `source?cost=allocated&ui.lines=costly&file=${file}`, found: "tree?ui.search=a",
-    diff: "diff", "diff-flame": "diff?ui.shape=flame", changes: "diff?ui.shape=functions", maps: "maps", ...(map && { mapping: `maps?ui.map=${map.id}` }), statics: "statics", recording: "recording", export: "export", nothing: "flame?size_min=1T", wrong: "blocks?size_min=nonsense",
+    diff: "diff", "diff-flame": "diff?ui.shape=flame", changes: "diff?ui.shape=functions", maps: "maps", ...(map && { mapping: `maps?ui.map=${map.id}` }), statics: "statics", recording: "recording", export: "export", console: "console", nothing: "flame?size_min=1T", wrong: "blocks?size_min=nonsense",
     range: "stacks", filter: "overview", keys: "overview",
   };
   return { traces: "#/", ...Object.fromEntries(Object.entries(views).map(([name, view]) => [name, `#/t/${trace.id}/${view}`])) };

@@ -284,4 +284,12 @@ export function places({ page, view, programs, inFolder, browser, record }) {
     await settled(page);
     assert.ok((await page.locator(".flame").boundingBox()).height > 500);
   }, { of, viewport: { width: 390, height: 844 } });
+
+  page("on a phone the selected function covers no part of the picture", async (page, go) => {
+    for (const query of ["ui.sel=0", "ui.up=1&ui.sel=0"]) {
+      await go(cpp("flame", query));
+      const pane = await page.locator(".flame-pane").boundingBox(), side = await page.locator(".inspector").boundingBox();
+      assert.ok(pane.height > 120 && pane.y >= 0 && pane.y + pane.height <= side.y && side.y < 844, `${query}: ${pane.y} ${pane.height} ${side.y}`);
+    }
+  }, { of, viewport: { width: 390, height: 844 } });
 }

@@ -2,9 +2,10 @@
 // Requests to REST: at most four at a time, equal ones are sent once, and a pane can abort its own.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { absence, answerOf, report } from "./report";
+import type { ListRow } from "./types";
 
-// What the server has besides traces, as it says with the list of them.
-export const served = { fleet: false, devices: false };
+// What the server has besides traces, as it says with the list of them. `indexing`: it makes indexes of some.
+export const served = { fleet: false, devices: false, indexing: false };
 
 export class Refusal extends Error {
   repeats = false; // the page asks again without a click
@@ -60,6 +61,20 @@ function note(more: 1 | -1): void {
   document.body.dataset.open = String(open);
 }
 
+// How far the indexes of a trace are, undefined if none is being made or that is unknown. Unlike questions this does not wait for
+// its turn, as it is asked while others have theirs, and nobody waits for it.
+export async function indexesOf(trace: string, signal: AbortSignal): Promise<ListRow["indexes"]> {
+  if (!served.indexing)
+    return undefined;
+  try {
+    const rows = await (await fetch("/list", { signal, headers: { Accept: "application/json" }, credentials: "same-origin" })).json() as ListRow[];
+    served.indexing = rows.some((row) => row.indexes);
+    return rows.find((row) => row.id === trace)?.indexes;
+  } catch {
+    return undefined;
+  }
+}
+
 // A request that changes something; it is sent once, and never repeated by the page itself.
 export function command<T>(path: string): Promise<T> {
   return ask<T>(path, new AbortController().signal, { method: "POST" });
@@ -97,7 +112,10 @@ async function askServer<T>(path: string, signal: AbortSignal, how: RequestInit)
       served.devices = links.includes("</devices>");
     }
     try {
-      return JSON.parse(text) as T;
+      const data = JSON.parse(text) as T;
+      if (path === "/list")
+        served.indexing = (data as ListRow[]).some((row) => row.indexes);
+      return data;
     } catch {
       throw new Refusal(0, "the answer is not valid JSON; it may have been cut off");
     }

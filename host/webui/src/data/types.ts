@@ -10,6 +10,7 @@ export interface ListRow {
   id: string;
   path: string;
   progress?: { done: number; total: number };
+  indexes?: { done: number; total: number }; // while they are made
   executable: string;
   cmdline: string;
   architecture: string;

@@ -2,6 +2,7 @@
 // The selected box beside the picture: its numbers, its stack and its actions. A click on a frame selects its box.
 import { leftOutOf, libraryOf, type Model, nameOf, pathOf, placeOf, selfOf, sourceOf, valueOf } from "../canvas/model";
 import type { Speech } from "../canvas/flame";
+import { useEffect, useRef } from "preact/hooks";
 import { useAnswer } from "../data/ask";
 import type { Timeline } from "../data/types";
 import { address, changed, exactly, go, narrowed, question, type Route } from "../state/route";
@@ -18,7 +19,12 @@ interface Props {
 }
 
 export function Inspector({ route, model, node, speech, whole, overTime, actions, facts }: Props) {
-  const hovered = useHover();
+  const hovered = useHover(), side = useRef<HTMLElement>(null);
+  // On a narrow screen the picture is above it, and both are seen together.
+  useEffect(() => {
+    if (matchMedia("(max-width: 760px)").matches)
+      side.current!.previousElementSibling?.scrollIntoView({ block: "start" });
+  }, []);
   const frames: number[] = [];
   for (let at = node; at > 0; at = model.columns.parent[at]!)
     frames.push(at);
@@ -26,7 +32,7 @@ export function Inspector({ route, model, node, speech, whole, overTime, actions
   const value = valueOf(model, node, speech.unit), own = selfOf(model, node, speech.unit), left = leftOutOf(model, node, speech.unit);
   const choose = (to: string | undefined): void => go(changed(route, { "ui.sel": to }));
   return (
-    <aside class="side inspector" aria-label="The selected function">
+    <aside ref={side} class="side inspector" aria-label="The selected function">
       <button type="button" class="close" aria-label="Close" onClick={() => choose(undefined)}>{"\u2715"}</button>
       <h3 title={plain(nameOf(model, node))}>{shortName(nameOf(model, node))}</h3>
       <table class="facts"><tbody>

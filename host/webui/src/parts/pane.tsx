@@ -3,8 +3,9 @@
 // own error messages.
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Answer } from "../data/ask";
+import { type Answer, indexesOf } from "../data/ask";
 import { report } from "../data/report";
+import { parse } from "../state/route";
 import { copy } from "./menu";
 
 export class Boundary extends Component<{ children: ComponentChildren; of: string }, { problem?: Error }> {
@@ -34,7 +35,6 @@ export function Pane<T>({ answer, path, children, empty }: {
       {loading && <Working since={path} cancel={answer.cancel} />}
       {problem && <div class="problem" role="alert">
         <p>{problem.message}{problem.repeats && REPEATED}</p>
-        {problem.status === 410 && <p>The trace file was changed. Restart the server to read it again.</p>}
         {problem.status === 422 && <p>This trace contains sums per stack, but no single blocks.</p>}
         {!report && <button type="button" onClick={answer.retry}>Retry</button>}
         {path && !report && <button type="button" onClick={() => copy(curl(path))}>Copy curl</button>}
@@ -50,6 +50,27 @@ export function curl(path: string): string {
   return `curl --compressed -H "Authorization: Bearer $HEAPSONDE_TOKEN" '${location.origin}${path.replace(/'/g, "%27")}'`;
 }
 
+// Text about the indexes that are being made, which make answers faster. It is asked for every second while `waits`.
+function useIndexing(waits: boolean): string {
+  const [made, set] = useState<{ done: number; total: number }>();
+  useEffect(() => {
+    const end = new AbortController(), trace = parse(location.hash).trace;
+    if (!waits || !trace)
+      return;
+    let timer: ReturnType<typeof setTimeout>;
+    const look = async (): Promise<void> => {
+      const now = await indexesOf(trace, end.signal);
+      if (end.signal.aborted)
+        return;
+      set(now);
+      timer = setTimeout(look, 1000);
+    };
+    void look();
+    return () => (end.abort(), clearTimeout(timer), set(undefined));
+  }, [waits]);
+  return made ? `; ${made.done} of ${made.total} indexes are made` : "";
+}
+
 export function Working({ since, cancel }: { since: string | undefined; cancel: () => void }) {
   const [ms, set] = useState(0);
   useEffect(() => {
@@ -57,5 +78,6 @@ export function Working({ since, cancel }: { since: string | undefined; cancel: 
     const timer = setInterval(() => set(performance.now() - began), 200);
     return () => clearInterval(timer);
   }, [since]);
-  return <div class="working"><span role="status">{ms > 1000 && `still working, ${Math.floor(ms / 1000)} s`}</span>{ms > 1000 && <button type="button" onClick={cancel}>Cancel</button>}</div>;
+  const indexing = useIndexing(ms > 1000);
+  return <div class="working"><span role="status">{ms > 1000 && `still working, ${Math.floor(ms / 1000)} s${indexing}`}</span>{ms > 1000 && <button type="button" onClick={cancel}>Cancel</button>}</div>;
 }

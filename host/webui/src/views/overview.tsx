@@ -62,7 +62,7 @@ function wordsOf(command: string): string {
 }
 
 function state(now: Summary): string {
-  return { closed: "recorded completely", recording: "still running, or killed", stopped: "recording was stopped", exec: "executed another program" }[now.state] ?? now.state;
+  return { closed: now.damaged_chunks ? "recorded to its end" : "recorded completely", recording: "still running, or killed", stopped: "recording was stopped", exec: "executed another program" }[now.state] ?? now.state;
 }
 
 function Card({ route, cost, title, size, blocks, usable, note }: {

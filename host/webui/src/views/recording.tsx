@@ -63,5 +63,5 @@ function Counts({ summary }: { summary: Summary }) {
   ];
   const shown = rows.filter(([, n]) => n);
   return <><h2>Problems while recording</h2>{shown.length ? <table class="plain-table"><tbody>{shown.map(([name, n]) =>
-    <tr key={name}><td class="number least">{count(n)}</td><td class="wide">{name}</td></tr>)}</tbody></table> : <p>Nothing was dropped, cut, guessed or damaged.</p>}</>;
+    <tr key={name}><td class="wide">{name}</td><td class="number least">{count(n)}</td></tr>)}</tbody></table> : <p>Nothing was dropped, cut, guessed or damaged.</p>}</>;
 }
