@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define MOST_DUMPS 10000 // each is in memory as a whole
+#define MOST_DUMPS 100000 // each is in memory as a whole
 #define SECOND     ((uint64_t)1000000000)
 #define LATEST     (UINT64_MAX / 2)    // ns since 1970: in 2262
 #define APART      ((uint64_t)1000000) // ns between dumps that claim one time
@@ -66,7 +66,7 @@ static int list_dumps(const char *folder, char ***paths)
     if (count < 0)
         return -errno;
     *paths = calloc((size_t)count + 1, sizeof(**paths));
-    for (int i = 0; *paths && i < count && found < MOST_DUMPS; i++) {
+    for (int i = 0; *paths && i < count; i++) {
         char *path = join(folder, names[i]->d_name);
         if (path && is_dump(path))
             (*paths)[found++] = path;
@@ -141,6 +141,12 @@ uint64_t hs_dump_series__time_of(const struct hs_dump *dump, const char *path)
     return (uint64_t)status.st_mtim.tv_sec * SECOND + (uint64_t)status.st_mtim.tv_nsec;
 }
 
+// Both are parts of one file.
+static bool is_same_file(const struct hs_dump *one, const struct hs_dump *other)
+{
+    return one->part && other->part && !strcmp(one->name, other->name);
+}
+
 // Stable: dumps of one time stay in the order of their names.
 static void sort_by_time(struct hs_dump_series *series)
 {
@@ -157,7 +163,9 @@ static void sort_by_time(struct hs_dump_series *series)
     }
     for (size_t i = 1; i < series->count; i++)
         if (series->time[i] <= series->time[i - 1])
-            series->time[i] = series->time[i - 1] + APART;
+            series->time[i] = series->time[i - 1] + (is_same_file(series->dump[i - 1], series->dump[i]) ? 1 : APART);
+    if (series->start > series->time[0])
+        series->start = series->time[0];
 }
 
 // ---- sums -----------------------------------------------------------------------------------------------------------
@@ -239,7 +247,7 @@ static int make_culled(struct series_sums *sums, const struct hs_dump_view *view
         return -ENOMEM;
     for (uint32_t stack = 0; stack < tables->node_count; stack++) {
         struct hs_culled one = sums->culled[stack];
-        complete(&one, stack, series->time[series->count - 1] - series->time[0]);
+        complete(&one, stack, series->time[series->count - 1] - series->start);
         if (one.count)
             sums->culled[tables->culled_count++] = one;
     }
@@ -265,11 +273,11 @@ static void add_tick(struct hs_timeline_point *point, const struct hs_live_total
         point->live_count_max = tick.live_count_max;
 }
 
-// Between two dumps there is what the first of them said.
+// Between two dumps there is what the first of them said, and before the first one nothing.
 static int make_timeline(struct series_sums *sums, struct hs_store_tables *tables)
 {
     const struct hs_dump_series *series = sums->series;
-    const uint64_t end = series->time[series->count - 1] - series->time[0];
+    const uint64_t end = series->time[series->count - 1] - series->start;
     const uint64_t interval = end / (HS_TIMELINE_POINTS - 1) + 1;
     const size_t count = (size_t)(end / interval) + 1;
     struct hs_timeline_point *points = calloc(count, sizeof(*points));
@@ -278,9 +286,9 @@ static int make_timeline(struct series_sums *sums, struct hs_store_tables *table
     sums->points = points;
     size_t at = 0; // the first point that no dump has reached
     for (size_t i = 0; i < series->count; i++) {
-        const size_t here = (size_t)((series->time[i] - series->time[0]) / interval);
+        const size_t here = (size_t)((series->time[i] - series->start) / interval);
         for (; at <= here; at++)
-            points[at] = at < here ? point_of(&sums->whole[i - 1]) : (struct hs_timeline_point){0};
+            points[at] = i && at < here ? point_of(&sums->whole[i - 1]) : (struct hs_timeline_point){0};
         add_tick(&points[here], &sums->whole[i]);
     }
     tables->points = points;
@@ -300,13 +308,13 @@ static void fill_summary(const struct series_sums *sums, struct hs_store_tables 
     summary->pid = pid ? (uint32_t)strtoul(pid, NULL, 10) : 0;
     snprintf(summary->trace_id, sizeof(summary->trace_id), "%s", series->id);
     summary->state = HS_STATE_CLOSED;
-    summary->start_realtime_ns = series->time[0];
-    summary->end_time = summary->aggregate_until = series->time[last] - series->time[0];
+    summary->start_realtime_ns = series->start;
+    summary->end_time = summary->aggregate_until = series->time[last] - series->start;
     summary->is_aggregate = true;
     summary->aggregate_ticks = series->count;
     summary->live = sums->whole[last];
     summary->peak = sums->whole[sums->largest];
-    summary->peak_time = series->time[sums->largest] - series->time[0];
+    summary->peak_time = series->time[sums->largest] - series->start;
     for (size_t i = 0; i < tables->culled_count; i++) {
         summary->allocations += tables->culled[i].count;
         summary->allocated_bytes += tables->culled[i].size;
@@ -408,6 +416,11 @@ static int add_dump(struct hs_dump_series *series, struct hs_dump *dump, uint64_
     }
     series->dump[series->count] = dump;
     series->time[series->count++] = time;
+    if (series->count > MOST_DUMPS)
+        return hs_error__set(
+            error, E2BIG,
+            "%s: there are more than %d heap dumps or instants, which a series cannot have; take a part of them",
+            dump->name, MOST_DUMPS);
     if (cancel && *cancel)
         return hs_error__set(error, ECANCELED, "%s: cancelled", dump->name);
     return hs_dump_series__check_size(dump, error);
@@ -420,7 +433,7 @@ static int add_parts(struct hs_dump_series *series, const struct hs_dump *of, ui
     const size_t first = series->count;
     uint64_t last = 0;
     int result = 0;
-    for (uint64_t next = HS_DUMP_FIRST; !result && next && series->count < MOST_DUMPS;) {
+    for (uint64_t next = HS_DUMP_FIRST; !result && next;) {
         struct hs_dump *part;
         result = hs_dump__open_part(of, next, &part, error);
         if (result)
@@ -429,8 +442,11 @@ static int add_parts(struct hs_dump_series *series, const struct hs_dump *of, ui
         last = part->elapsed_ns < LATEST ? part->elapsed_ns : LATEST;
         result = add_dump(series, part, last, cancel, error);
     }
+    const uint64_t start = written > last ? written - last : 0;
     for (size_t i = first; i < series->count; i++)
-        series->time[i] += written > last ? written - last : 0;
+        series->time[i] += start;
+    if (start < series->start)
+        series->start = start;
     return result;
 }
 
@@ -487,7 +503,7 @@ static int read_path(struct hs_dump_series *series, const char *path, const int 
 int hs_dump_series__open(struct hs_dump_series *series, const char *path, const struct hs_symbols_options *options,
                          const int *cancel, struct hs_error *error)
 {
-    *series = (struct hs_dump_series){0};
+    *series = (struct hs_dump_series){.start = UINT64_MAX};
     struct series_sums sums = {.series = series};
     int result = read_path(series, path, cancel, error);
     if (!result && hs_dump_view__open_all(&series->view, (const struct hs_dump *const *)series->dump,
@@ -517,7 +533,7 @@ void hs_dump_series__close(struct hs_dump_series *series)
 static size_t dump_at(const struct hs_dump_series *series, uint64_t time)
 {
     size_t at = 0;
-    while (at + 1 < series->count && series->time[at + 1] - series->time[0] <= time)
+    while (at + 1 < series->count && series->time[at + 1] - series->start <= time)
         at++;
     return at;
 }
@@ -541,6 +557,7 @@ int hs_dump_series__totals_at(const struct hs_dump_series *series, uint64_t time
                               struct hs_totals *totals)
 {
     const size_t which = dump_at(series, time);
+    const bool is_before = series->time[0] - series->start > time;
     const struct hs_dump_choice choice = {.stacks = stacks};
     size_t kept = 0;
     *totals = (struct hs_totals){0};
@@ -550,7 +567,7 @@ int hs_dump_series__totals_at(const struct hs_dump_series *series, uint64_t time
     for (size_t i = 0; i < totals->count; i++) {
         struct hs_total *total = &totals->total[i];
         take_instant(total, series->dump[which]->lacks_live);
-        if (!total->live_bytes && !total->live_count)
+        if (is_before || (!total->live_bytes && !total->live_count))
             continue;
         totals->total[kept++] = *total;
         hs_total__add(&totals->sum, total);

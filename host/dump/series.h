@@ -15,6 +15,7 @@ struct hs_dump_series {
     // private
     struct hs_dump **dump;
     uint64_t *time; // ns since 1970
+    uint64_t start; // of the program, if a file says how long it ran; else the time of the first dump
     size_t count, room, time_room;
     char id[33];
     char estimate[160], counted[16];
@@ -30,10 +31,10 @@ int hs_dump_series__open(struct hs_dump_series *series, const char *path, const 
                          const int *cancel, struct hs_error *error);
 void hs_dump_series__close(struct hs_dump_series *series);
 
-// The last dump up to this time, which is in ns after the first dump.
+// The last dump up to this time, which is in ns after the start; before the first one, the first one.
 const struct hs_dump *hs_dump_series__at(const struct hs_dump_series *series, uint64_t time);
 // What that dump has in use, or has allocated if it does not know what is in use, by stack: as the allocated, the peak
-// and the live numbers. `stacks`: only these; NULL: all. 0 or -ENOMEM.
+// and the live numbers; nothing before the first dump. `stacks`: only these; NULL: all. 0 or -ENOMEM.
 int hs_dump_series__totals_at(const struct hs_dump_series *series, uint64_t time, const struct hs_set *stacks,
                               struct hs_totals *totals);
 

@@ -214,6 +214,11 @@ START_TEST(test_commands)
            "from          massif.out.1 at peak: 8.79 KiB in use (massif)\n"
            "to            massif.out.1 at 100%: 3.91 KiB in use");
     expect(0, "diff --base-at 0s --at 3s massif.out.1", "difference    none");
+    // Times are those of the program, and nothing is known before the first tree.
+    expect(0, "ask massif.out.1 summary", "\"duration_ns\":20000000000,");
+    expect(0, "ask massif.out.1 'summary?at=500ms'", "\"live_bytes\":0,");
+    expect(0, "ask massif.out.1 'summary?at=1s'", "\"live_bytes\":3000,");
+    expect(0, "ask dhat.out.1 summary", "\"peak_time_ns\":778912,");
     expect(0, "diff --base-at peak dhat.out.1", "difference    -1.24 MiB in -900 blocks in use");
     expect(0, "diff massif.out.1 dhat.out.1", "from          massif.out.1: 8.79 KiB in use (massif)");
     expect(0, "export --format collapsed --function take massif.out.1", "main;take(char const*, int) 7500\n");
@@ -233,7 +238,9 @@ START_TEST(test_large)
         "(sed 3q massif.out.1; seq -f '#-\nsnapshot=%%.0f\ntime=1\nmem_heap_B=1\nheap_tree=detailed\nn0: 1 heap' 20000)"
         " >many");
     expect(0, "report many", "stacks        1\n");
-    expect(0, "ask many summary", "\"dumps\":\"10000\"");
+    expect(0, "ask many summary", "\"dumps\":\"20000\"");
+    // Of equal times, each is as little later as can be.
+    expect(0, "ask many summary", "\"duration_ns\":1019999,");
     shell("(sed 3q massif.out.1; printf 'snapshot=1\ntime=1\nheap_tree=peak\nn99999999: 5 heap\n';"
           " seq -f ' n0: 1 0x1: f%%.0f (f.c:1)' 1000000) >wide");
     if (HS_MEMORY_IS_LIMITED)
