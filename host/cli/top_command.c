@@ -11,8 +11,7 @@
 
 #ifdef HEAPSONDE_HAS_NCURSES
 #include "host/base/clock.h"
-#include "host/base/path.h"
-#include "host/cli/answer_value.h"
+#include "host/cli/top_asking.h"
 #include "host/cli/top_gather.h"
 #include "host/cli/top_model.h"
 #include "host/cli/top_source.h"
@@ -23,7 +22,7 @@
 #include <locale.h>
 #include <term.h>
 
-enum { LEAST_WIDTH = 40, LEAST_HEIGHT = 6, NUMBERS = 53, MOST_ROWS = 20000 };
+enum { LEAST_WIDTH = 40, LEAST_HEIGHT = 6, NUMBERS = 53, SHORTLY = 20 };
 
 static const struct {
     const char *by, *title;
@@ -40,75 +39,17 @@ struct top {
     bool types, paused, ends; // types: into the filter
     size_t first;             // row that is shown
     uint64_t every_ns, next_ns;
-    uint64_t used_ns; // of the processor, up to the last refresh
-    char program[128], state[16], device[64];
-    uint64_t peak_bytes;
+    uint64_t used_ns;            // of the processor, up to the last refresh
+    struct hs_top_asking asking; // the last one
+    unsigned asked_group;        // by it
+    bool asks;                   // it has not been taken
+    bool is_due;                 // the next one, also when paused
+    unsigned to_go_on;           // to the next trace, so many times
+    struct hs_top_about about;
     struct hs_error error; // of the last question; empty: there was an answer
 };
 
 // ---- questions ------------------------------------------------------------------------------------------------------
-
-static uint64_t number_in(const struct hs_answer_value *object, const char *name)
-{
-    const struct hs_answer_value *value = hs_answer_value__member(object, name);
-    return value && value->text ? strtoull(value->text, NULL, 10) : 0;
-}
-
-static void write_safely(char *to, size_t size, const char *text)
-{
-    char *safe = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&safe, &length);
-    if (!out)
-        return;
-    hs_text__print(out, text, strlen(text));
-    if (!fclose(out))
-        snprintf(to, size, "%s", safe);
-    free(safe);
-}
-
-static void copy_text(char *to, size_t size, const struct hs_answer_value *object, const char *name)
-{
-    const struct hs_answer_value *value = hs_answer_value__member(object, name);
-    write_safely(to, size, hs_path__name(value && value->text ? value->text : ""));
-}
-
-static int take_summary(struct top *top, char *text, uint64_t *time_ns)
-{
-    struct hs_answer_values *values = NULL;
-    struct hs_answer_value *answer;
-    int result = hs_answer_values__read(&values, text, &answer);
-    if (!result) {
-        *time_ns = number_in(answer, "duration_ns");
-        top->peak_bytes = number_in(answer, "peak_bytes");
-        copy_text(top->program, sizeof(top->program), answer, "program");
-        copy_text(top->state, sizeof(top->state), answer, "state");
-    }
-    hs_answer_values__free(values);
-    return result;
-}
-
-static int ask_summary(struct top *top, uint64_t *time_ns)
-{
-    char *text = NULL;
-    int result = hs_top_source__ask(&top->source, "summary", &text, &top->error);
-    if (!result && take_summary(top, text, time_ns))
-        result = hs_error__set(&top->error, EPROTO, "the answer is not that of 'heapsonde server'; check the address");
-    free(text);
-    return result;
-}
-
-static int ask_rows(struct top *top, uint64_t time_ns)
-{
-    char question[160], *text = NULL;
-    snprintf(question, sizeof(question), "totals?by=%s&sort_by=%s.live.bytes&order=dsc&count=%d", groups[top->group].by,
-             strcmp(groups[top->group].by, "thread") ? "self" : "total", MOST_ROWS);
-    int result = hs_top_source__ask(&top->source, question, &text, &top->error);
-    if (!result && hs_top_model__take(&top->model, text, time_ns))
-        result = hs_error__set(&top->error, EPROTO, "the answer is not that of 'heapsonde server'; check the address");
-    free(text);
-    return result;
-}
 
 static void plan_refresh(struct top *top)
 {
@@ -117,15 +58,57 @@ static void plan_refresh(struct top *top)
     top->used_ns = used;
 }
 
-static int refresh_rows(struct top *top)
+static void start_asking(struct top *top)
 {
-    uint64_t time_ns = 0;
-    top->error.message[0] = 0;
-    const int result = ask_summary(top, &time_ns);
-    const bool rests = !result && top->model.has_answer && time_ns == top->model.time_ns;
-    if (rests)
+    struct hs_top_asking *asking = &top->asking;
+    asking->source = &top->source;
+    asking->by = groups[top->group].by;
+    asking->has_answer = top->model.has_answer;
+    asking->time_ns = top->model.time_ns;
+    asking->goes_on = top->to_go_on > 0;
+    top->to_go_on -= asking->goes_on;
+    top->asked_group = top->group;
+    top->is_due = false;
+    top->asks = true;
+    hs_top_asking__start(asking);
+}
+
+// Other rows: what grew is counted from now on.
+static void begin_anew(struct top *top)
+{
+    hs_top_model__free(&top->model);
+    top->first = 0;
+}
+
+// Keys may have changed what is shown while it was asked.
+static int take_rows(struct top *top)
+{
+    struct hs_top_asking *asking = &top->asking;
+    if (top->asked_group != top->group || (!asking->rows && !top->model.has_answer)) {
+        top->is_due = true;
+        return 0;
+    }
+    if (!asking->rows)
         hs_top_model__rest(&top->model);
-    return result || rests ? result : ask_rows(top, time_ns);
+    else if (hs_top_model__take(&top->model, asking->rows, asking->time_ns))
+        return hs_error__set(&top->error, EPROTO, "the answer is not that of 'heapsonde server'; check the address");
+    return 0;
+}
+
+static int take_answer(struct top *top)
+{
+    struct hs_top_asking *asking = &top->asking;
+    hs_top_asking__end(asking);
+    top->asks = false;
+    if (asking->has_gone_on)
+        begin_anew(top);
+    top->error = asking->error;
+    top->about = asking->about;
+    const int result = asking->result ? asking->result : take_rows(top);
+    free(asking->rows);
+    asking->rows = NULL;
+    plan_refresh(top);
+    return result;
 }
 
 // ---- drawing --------------------------------------------------------------------------------------------------------
@@ -155,12 +138,14 @@ static void write_change(char *text, size_t size, int64_t change)
 static void draw_head(const struct top *top)
 {
     const struct hs_top_model *model = &top->model;
+    const struct hs_top_about *about = &top->about;
     char text[512], grew[32];
     char place[64] = "";
-    if (top->source.of > 1)
-        snprintf(place, sizeof(place), ", %zu of %zu (d)", top->source.place, top->source.of);
-    snprintf(text, sizeof(text), "heapsonde top  %s%s%s  %s%s%s%s", top->program, *top->device ? " on " : "",
-             top->device, top->state, place, top->paused ? ", paused" : "", top->error.message[0] ? ", no answer" : "");
+    if (about->of > 1)
+        snprintf(place, sizeof(place), ", %zu of %zu (d)", about->place, about->of);
+    snprintf(text, sizeof(text), "heapsonde top  %s%s%s  %s%s%s%s", about->program, *about->device ? " on " : "",
+             about->device, about->state, place, top->paused ? ", paused" : "",
+             top->error.message[0] ? ", no answer" : "");
     draw_line(0, text, A_BOLD);
     if (top->error.message[0]) {
         draw_line(1, top->error.message, A_NORMAL);
@@ -169,7 +154,7 @@ static void draw_head(const struct top *top)
     write_change(grew, sizeof(grew), (int64_t)(model->sum.live_bytes - model->marked.live_bytes));
     snprintf(text, sizeof(text), "%s: %s live, %s since the mark, peak %s, %s/s in %.0f blocks/s",
              hs_text__time(model->time_ns).text, hs_text__bytes(model->sum.live_bytes).text, grew,
-             hs_text__bytes(top->peak_bytes).text, hs_text__bytes((uint64_t)model->bytes_per_second).text,
+             hs_text__bytes(about->peak_bytes).text, hs_text__bytes((uint64_t)model->bytes_per_second).text,
              model->blocks_per_second);
     draw_line(1, text, A_NORMAL);
 }
@@ -253,35 +238,17 @@ static void sort_by(struct top *top, enum hs_top_sort sort)
     top->first = 0;
 }
 
-// Other rows: what grew is counted from now on.
-static void begin_anew(struct top *top)
-{
-    hs_top_model__free(&top->model);
-    top->first = 0;
-    top->next_ns = 0;
-}
-
 static void change_group(struct top *top)
 {
     top->group = (top->group + 1) % (sizeof(groups) / sizeof(groups[0]));
     begin_anew(top);
+    top->is_due = true;
 }
 
-static void note_device(struct top *top)
+static void change_trace(struct top *top)
 {
-    hs_top_source__learn_name(&top->source);
-    top->device[0] = 0;
-    write_safely(top->device, sizeof(top->device), top->source.name ? top->source.name : "");
-}
-
-static void change_device(struct top *top)
-{
-    struct hs_error error = {.message = ""};
-    if (hs_top_source__next(&top->source, &error))
-        return;
-    note_device(top);
-    begin_anew(top);
-    refresh_rows(top); // also when it is paused
+    top->to_go_on++;
+    top->is_due = true;
 }
 
 static void take_command(struct top *top, int key)
@@ -306,7 +273,7 @@ static void take_command(struct top *top, int key)
         change_group(top);
         break;
     case 'd':
-        change_device(top);
+        change_trace(top);
         break;
     case 'g':
     case 'l':
@@ -327,31 +294,49 @@ static void take_command(struct top *top, int key)
     }
 }
 
-// Waits for a key until the next answer is due.
-static void take_key(struct top *top)
+// Milliseconds to wait for a key; -1: until there is one.
+static int patience(const struct top *top)
 {
     const uint64_t now = hs_clock__now();
-    timeout(top->paused ? -1 : top->next_ns > now ? (int)((top->next_ns - now) / 1000000) + 1 : 0);
+    if (top->asks)
+        return SHORTLY;
+    if (top->is_due)
+        return 0;
+    return top->paused ? -1 : top->next_ns > now ? (int)((top->next_ns - now) / 1000000) + 1 : 0;
+}
+
+// Whether there was one.
+static bool take_key(struct top *top)
+{
+    timeout(patience(top));
     const int key = getch();
-    if (key == ERR || key == KEY_RESIZE)
-        return;
-    if (top->types)
+    if (key == ERR)
+        return false;
+    if (key != KEY_RESIZE && top->types)
         type(top, key);
-    else
+    else if (key != KEY_RESIZE)
         take_command(top, key);
+    return true;
+}
+
+// Whether there is something new to draw.
+static bool go_on(struct top *top)
+{
+    const bool is_new = top->asks && hs_top_asking__is_done(&top->asking);
+    if (is_new)
+        take_answer(top);
+    if (!top->asks && (top->is_due || top->to_go_on || (!top->paused && hs_clock__now() >= top->next_ns)))
+        start_asking(top);
+    return is_new;
 }
 
 static void run_screen(struct top *top)
 {
+    draw(top);
     while (!top->ends) {
-        if (!top->paused && hs_clock__now() >= top->next_ns) {
-            refresh_rows(top);
-            if (!*top->device)
-                note_device(top);
-            plan_refresh(top);
-        }
-        draw(top);
-        take_key(top);
+        const bool is_new = go_on(top);
+        if (take_key(top) || is_new)
+            draw(top);
     }
 }
 
@@ -406,13 +391,15 @@ static int watch(const struct hs_arguments *arguments, const struct hs_symbols_o
     struct top top = {.arguments = arguments, .every_ns = hs_arguments__number(arguments, "interval", 1) * 1000000000u};
     int result = open_source(&top, symbols, gather);
     top.used_ns = hs_clock__ns_of(CLOCK_PROCESS_CPUTIME_ID);
-    if (!result)
-        result = refresh_rows(&top);
-    note_device(&top);
-    plan_refresh(&top);
+    if (!result) {
+        start_asking(&top);
+        result = take_answer(&top);
+    }
     if (result)
         hs_complain(arguments->command, "%s", top.error.message);
     const int status = result ? HS_EXIT_FAILURE : show(&top);
+    if (top.asks)
+        take_answer(&top);
     hs_top_source__close(&top.source);
     hs_top_model__free(&top.model);
     return status;

@@ -155,10 +155,10 @@ class Terminal:
 
 
 class Gate:
-    """In front of a server: while it is closed, no connection gets an answer."""
+    """In front of a server: while it is closed, no connection gets an answer; while it is slow, an answer never ends."""
 
     def __init__(self, port):
-        self.open, self.server = True, port
+        self.open, self.slow, self.holds, self.server = True, False, threading.Event(), port
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
         threading.Thread(target=self.serve, daemon=True).start()
@@ -170,6 +170,10 @@ class Gate:
             except OSError:
                 return
             with client:
+                while self.slow:
+                    self.holds.set()
+                    client.sendall(b"H")  # a connection without a byte is given up after a while
+                    time.sleep(0.5)
                 if self.open:
                     with contextlib.suppress(OSError):  # either side may end at any time
                         self.pass_on(client)
@@ -331,6 +335,20 @@ class Top(TestCase):
         gate.open = True
         terminal.wait(r"closed *$")
         self.assertNotIn("no answer", "".join(terminal.lines()))
+        self.quit(terminal)
+
+    def test_keys_do_not_wait_for_answers(self):
+        gate = Gate(self.server.port)
+        self.addCleanup(gate.close)
+        terminal = Terminal(f"http://127.0.0.1:{gate.port}", environment={"HEAPSONDE_TOKEN": "a-token"})
+        terminal.wait(r"closed *$")
+        gate.slow = True
+        gate.holds.wait()
+        self.assertTrue(self.names(terminal.press("n", "by name")))
+        terminal.press("b", "LINE$")
+        gate.slow = False
+        terminal.wait(r"^ +[-+\d].*\S")  # rows of lines, in the end
+        terminal.press("b", "LIBRARY$")
         self.quit(terminal)
 
     def listening_device(self, *more):
