@@ -190,7 +190,7 @@ export function places({ page, view, programs, inFolder, browser, record }) {
         if (query === "")
           assert.ok(answer.cells.some((cell) => cell.freed_by !== null && cell.freed_by !== cell.by));
         if (!answer.count) {
-          assert.match(await page.locator(".matrix .empty").innerText(), /Nothing matches/);
+          assert.match(await page.locator(".matrix .empty").innerText(), /No block matches the filter/);
           continue;
         }
         assert.equal(Number(await page.getAttribute("[data-others]", "data-others")), answer.freed_by_others.bytes);
