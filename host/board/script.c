@@ -96,7 +96,8 @@ static const char look_for_names[] = "look() { for p; do for f in /tmp/perf-$p.m
 
 // Opening the pipe for reading and writing releases a process that waits for the other end. It stays open until the
 // name is gone: a process that comes in between must not wait for ever. What is still written by that name would
-// otherwise come into the folder while rm empties it.
+// otherwise come into the folder while rm empties it. -T: others may have made the new name, as a folder or a link;
+// then, and where mv has no -T, the folder keeps its name.
 static const char let_go[] = "say ready\n"
                              "while read -r x; do look $x; done\n"
                              "[ -n \"$d\" ] || { say status none; exit 0; }\n"
@@ -104,7 +105,7 @@ static const char let_go[] = "say ready\n"
                              "if [ -r \"$d/status\" ]; then read -r s <\"$d/status\"\n"
                              "elif [ -r \"$d/pid\" ]; then read -r k <\"$d/pid\"; kill -HUP \"$k\" 2>/dev/null; fi\n"
                              "if [ -p \"$d/trace\" ]; then exec 7<>\"$d/trace\"; echo cut 1<>\"$d/end\"; fi\n"
-                             "mv \"$d\" \"$d.old\" && d=$d.old; rm -rf \"$d\" || rm -rf \"$d\"\n"
+                             "mv -T \"$d\" \"$d.old\" 2>/dev/null && d=$d.old; rm -rf \"$d\" || rm -rf \"$d\"\n"
                              "say status \"$s\"\n";
 
 char *hs_board_script__keep(const struct hs_board_wish *wish)

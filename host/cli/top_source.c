@@ -61,8 +61,13 @@ static int connect_to(const struct hs_top_source *source, struct hs_error *error
         return hs_error__set(error, EHOSTUNREACH, "%s: %s", source->host, gai_strerror(problem));
     for (const struct addrinfo *at = found; at && fd < 0; at = at->ai_next) {
         fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen)) {
-            why = errno;
+        why = errno;
+        if (fd < 0)
+            continue;
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)); // also of connect
+        if (connect(fd, at->ai_addr, at->ai_addrlen)) {
+            why = errno == EINPROGRESS ? ETIMEDOUT : errno;
             close(fd);
             fd = -1;
         }
@@ -70,8 +75,6 @@ static int connect_to(const struct hs_top_source *source, struct hs_error *error
     freeaddrinfo(found);
     if (fd < 0)
         return hs_error__set(error, why, "%s:%s: %s", source->host, source->port, strerror(why));
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     return fd;
 }
 

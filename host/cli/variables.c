@@ -198,14 +198,14 @@ static bool is_address(const char *value)
 
 static bool are_labels(const char *list)
 {
-    for (;; list++) {
+    while (*list) {
         size_t key = strcspn(list, "=,");
         if (!key || list[key] != '=')
             return false;
         list += strcspn(list, ",");
-        if (!*list)
-            return true;
+        list += *list == ',';
     }
+    return true;
 }
 
 static bool is_counted(const char *value, const char *words)

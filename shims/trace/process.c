@@ -91,8 +91,9 @@ static void keep_python(void)
     if (!code || __atomic_load_n(&is_kept, __ATOMIC_ACQUIRE))
         return;
     int (*find_file)(const void *, Dl_info *) = (int (*)(const void *, Dl_info *))hs_symbols__find("dladdr");
-    if (find_file && hs_real.dlopen && find_file((void *)code, &file) && file.dli_fname)
-        hs_real.dlopen(file.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (!find_file || !hs_real.dlopen || !find_file((void *)code, &file) || !file.dli_fname)
+        return; // it is gone already; the next one may not be
+    hs_real.dlopen(file.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     __atomic_store_n(&is_kept, true, __ATOMIC_RELEASE);
 }
 

@@ -170,12 +170,12 @@ class Gate:
             except OSError:
                 return
             with client:
-                while self.slow:
-                    self.holds.set()
-                    client.sendall(b"H")  # a connection without a byte is given up after a while
-                    time.sleep(0.5)
-                if self.open:
-                    with contextlib.suppress(OSError):  # either side may end at any time
+                with contextlib.suppress(OSError):  # either side may end at any time
+                    while self.slow:
+                        self.holds.set()
+                        client.sendall(b"H")  # a connection without a byte is given up after a while
+                        time.sleep(0.5)
+                    if self.open:
                         self.pass_on(client)
 
     def pass_on(self, client):

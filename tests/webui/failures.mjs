@@ -104,6 +104,7 @@ export function failures({ page, view, programs, inFolder, browser }) {
     await Promise.all(held.map((route) => route.continue().catch(() => {})));
     await page.locator(".rail a", { hasText: "Flame graph" }).click();
     await page.waitForSelector(".flame canvas[data-ready]");
+    await page.unrouteAll({ behavior: "wait" });
   });
 
   page("a server that is busy is asked again; what cannot be says why", async (page) => {
