@@ -45,15 +45,43 @@ static void close_file(struct hs_fleet_load *load)
     load->fd = -1;
 }
 
-// A clock that was never set: the trace is taken to begin when its file was last changed. A file that is read again
-// unchanged gets the same times, one that grew meanwhile gets later ones.
+static int take_age(void *age, const struct hs_follow_tick *tick)
+{
+    *(uint64_t *)age = tick->age_ns;
+    return 0;
+}
+
+// How long the trace has gone on at its last tick: 0 if it has none.
+static int find_age(const struct hs_fleet_load *load, uint64_t *age, struct hs_error *error)
+{
+    struct hs_follow *follow;
+    struct hs_follow_tick tick;
+    int more = 0, failed = hs_follow__open(load->fd, load->path, &follow, error);
+    if (failed)
+        return failed;
+    while ((more = hs_follow__next(follow, true, &tick)) > 0)
+        take_age(age, &tick);
+    failed = more;
+    if (!failed && hs_follow__has_events(follow))
+        failed = hs_follow__replay(follow, take_age, age, error);
+    hs_follow__close(follow);
+    return failed;
+}
+
+// A clock that was not set when the trace began: its last tick is taken to be when its file was last changed. What
+// prevents that from being known is said when the trace is read.
 static void set_clock(struct hs_fleet_load *load)
 {
     const struct hs_file_header *header = hs_follow__header(load->follow);
+    struct hs_error ignored = {{0}};
     struct stat status;
+    uint64_t age = 0;
     if (header->start_realtime_ns >= NS_2001 || fstat(load->fd, &status))
         return;
-    load->device.clock_ns = (uint64_t)status.st_ctim.tv_sec * 1000000000u - header->start_realtime_ns;
+    const uint64_t changed = (uint64_t)status.st_ctim.tv_sec * 1000000000u;
+    if (find_age(load, &age, &ignored) || age > changed)
+        age = 0;
+    load->device.clock_ns = changed - age - header->start_realtime_ns;
 }
 
 int hs_fleet_load__open(const char *path, const struct hs_sender_device *device, struct hs_fleet_load **result,
@@ -111,7 +139,7 @@ static int take_tick(void *context, const struct hs_follow_tick *tick)
     struct load_round *round = context;
     struct hs_fleet_load *load = round->load;
     uint64_t before = hs_sender__waiting(round->sender);
-    load->seen_ns = tick->realtime_ns + load->device.clock_ns;
+    load->seen_ns = hs_sender__time_of(&load->device, hs_follow__header(load->follow), tick);
     if (hs_sender__add(round->sender, load->follow, &load->device, tick, tick->offset > round->from, &load->stacks))
         return hs_error__set(round->error, ENOMEM, "%s: out of memory", load->path);
     if (tick->offset <= round->from)

@@ -18,7 +18,7 @@ struct hs_fleet_loaded {
 struct hs_fleet_load;
 
 // Opens a trace. -ENOTSUP: it is a stream of dumps. The strings of `device` are copied; device->clock_ns is set here,
-// when the device's clock was before 2001: then the trace is taken to begin when its file was last changed.
+// when the device's clock was before 2001: then the trace's last tick is taken to be when its file was last changed.
 int hs_fleet_load__open(const char *path, const struct hs_sender_device *device, struct hs_fleet_load **load,
                         struct hs_error *error);
 void hs_fleet_load__close(struct hs_fleet_load *load);

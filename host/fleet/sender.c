@@ -260,6 +260,12 @@ static uint32_t time_of(struct hs_sender_stacks *stacks, uint64_t ns)
     return stacks->last_time = time;
 }
 
+uint64_t hs_sender__time_of(const struct hs_sender_device *device, const struct hs_file_header *header,
+                            const struct hs_follow_tick *tick)
+{
+    return device->clock_ns ? header->start_realtime_ns + device->clock_ns + tick->age_ns : tick->realtime_ns;
+}
+
 int hs_sender__add(struct hs_sender *sender, const struct hs_follow *follow, const struct hs_sender_device *device,
                    const struct hs_follow_tick *tick, bool rows, struct hs_sender_stacks **state)
 {
@@ -273,7 +279,8 @@ int hs_sender__add(struct hs_sender *sender, const struct hs_follow *follow, con
         if (!member || change(stacks, member, &tick->sums[i]))
             return -ENOMEM;
     }
-    const uint64_t instant = (uint64_t)time_of(stacks, tick->realtime_ns + device->clock_ns) << 32;
+    const uint64_t ns = hs_sender__time_of(device, hs_follow__header(follow), tick);
+    const uint64_t instant = (uint64_t)time_of(stacks, ns) << 32;
     const uint32_t age = seconds(tick->age_ns);
     if (!rows)
         return 0;

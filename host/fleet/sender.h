@@ -16,8 +16,12 @@ struct hs_sender_device {
     const char *device;         // NULL: the host name in the trace
     const char *labels;         // KEY=VALUE,...; NULL: none
     const char *firmware_label; // the label that names the firmware
-    uint64_t clock_ns;          // added to the device's times: for a clock that was never set
+    uint64_t clock_ns;          // added to the start of the trace, if the device's clock was not set then; else 0
 };
+
+// When the tick was, in ns since 1970. After a start with a clock that was not set, only ages are believed.
+uint64_t hs_sender__time_of(const struct hs_sender_device *device, const struct hs_file_header *header,
+                            const struct hs_follow_tick *tick);
 
 enum {
     HS_SENDER_LABELS = 16,      // more are left out

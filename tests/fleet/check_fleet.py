@@ -347,6 +347,27 @@ def moments():
         expect(sum(row['in_use_bytes'] for row in stacks) == in_use(path), f'{name}: {stacks}')
     check_times(database, path)
     check_limits(database, path)
+    check_clocks(database, path)
+
+
+def check_clocks(database, path):
+    """A trace that began in 1970, whether the clock was set later or not: it ends when its file was last changed."""
+    events = f'{work}/events.dat'
+    run('run', '-q', '-o', events, '--', '/bin/ls', '/')
+    for name, number, source in (('sums', 7, with_times(path, 'began', 6, 10 ** 11)), ('events', 8, events)):
+        with open(source, 'r+b') as file:
+            trace = bytearray(file.read(256))
+            trace[40:56] = bytes([number]) * 16
+            trace[64:72] = (60 * 10 ** 9).to_bytes(8, 'little')
+            trace[252:256] = crc32c(bytes(trace[:252])).to_bytes(4, 'little')
+            file.seek(0)
+            file.write(trace)
+        changed = int(os.stat(source).st_ctime)
+        run('fleet', 'load', database.address, source, '--device', name)
+        start, seen = (int(time) for time in database.ask(f"SELECT toUInt32(start), toUInt32(seen) FROM session WHERE device = '{name}'").split())
+        age = int(database.ask(f"SELECT max(age) FROM sample WHERE session = (SELECT any(session) FROM session WHERE device = '{name}')"))
+        expect(seen == changed and age <= seen - start <= age + 1, f'{name}: {changed} {start} {seen} {age}')
+        expect(name == 'events' or age > 30, f'{age}')
 
 
 def check_times(database, path):
