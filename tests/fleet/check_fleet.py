@@ -211,7 +211,7 @@ def check_flame(database, traces):
     report = json.loads(run('report', '--json', f'{work}/flame.pprof'))
     expect(report['live_bytes'] == sum(map(in_use, traces.values())), f'{report["live_bytes"]}')
     for word in ('heaptrack', 'csv', 'heap_v2'):
-        expect('give one of: pprof' in run('fleet', 'flame', database.address, '--format', word, status=2), word)
+        expect('give one of: collapsed ' in run('fleet', 'flame', database.address, '--format', word, status=2), word)
 
 
 def check_gate(database, row):
