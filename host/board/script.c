@@ -11,73 +11,78 @@
 
 // ---- keep ----------------------------------------------------------------------------------------------------------
 
-static const char greeting[] = "LC_ALL=C; export LC_ALL; umask 077\n"
+// They are sent without the indentation.
+static const char greeting[] = "export LC_ALL=C; umask 077\n"
                                "say() { printf \"%s\\n\" \"$*\"; }\n"
                                "say heapsonde-board 1\n"
-                               "say kernel \"$(uname -s) $(uname -r)\"\n"
+                               "say kernel \"$(uname -sr)\"\n"
                                "say machine \"$(uname -m)\"\n"
-                               "say user \"$(id -u)\"\n";
+                               "say user $(id -u)\n";
 
-// Not 'command -v', which also finds shell builtins. dd and test follow symbolic links.
-static const char find_program[] = "find_in_path() { IFS=:; for c in $PATH; do\n"
-                                   "  if [ -f \"$c/$1\" ] && [ -x \"$c/$1\" ]; then f=$c/$1; break; fi\n"
-                                   "done; unset IFS; }\n"
-                                   "f=$p; case $p in */*) ;; *) f=; find_in_path \"$p\" ;; esac\n"
-                                   "p=$f\n";
+// $f becomes the path of a program. Not 'command -v', which also finds shell builtins. dd and test follow symbolic
+// links.
+static const char find_program[] = "seek() {\n"
+                                   "  f=$1; case $f in */*) return ;; esac\n"
+                                   "  f=; IFS=:; for c in $PATH; do\n"
+                                   "    if [ -f \"$c/$1\" ] && [ -x \"$c/$1\" ]; then f=$c/$1; break; fi\n"
+                                   "  done; unset IFS\n"
+                                   "}\n"
+                                   "seek \"$p\"; p=$f\n";
 
 // $i becomes the program that the kernel runs for $p. If env runs it, the recorder would record env: it is named to be
-// started in place of env.
+// started in place of env. Some shells complain about the zeros of a program that is no script.
 static const char find_interpreter[] =
-    "is_script() { [ -f \"$i\" ] && [ \"$(dd if=\"$i\" bs=2 count=1 2>/dev/null)\" = \"#!\" ]; }\n"
     "interpret() {\n"
     "  IFS= read -r l <\"$i\"; set -f; set -- ${l#??}; set +f\n"
     "  e=$i; i=$1; case $1 in env|*/env) ;; *) return ;; esac\n"
     "  case $2 in \"\"|-*|*=*) return ;; esac\n"
     "  if [ -n \"$3\" ] || [ \"$e\" != \"$p\" ]; then return; fi\n"
-    "  f=$2; case $f in */*) ;; *) f=; find_in_path \"$2\" ;; esac\n"
-    "  i=${f:-$2}; say instead \"$i\"\n"
+    "  seek \"$2\"; i=${f:-$2}; say instead \"$i\"\n"
     "}\n"
     "i=$p n=0\n"
-    "while [ \"$n\" -lt 4 ] && [ -r \"$i\" ] && is_script 2>/dev/null; do interpret; n=$((n + 1)); done\n"
-    "[ \"$n\" -eq 0 ] || say interpreter \"$i\"\n";
+    "while [ $n -lt 4 ] && [ -f \"$i\" ] && [ -r \"$i\" ] &&\n"
+    "  { [ \"$(dd if=\"$i\" bs=2 count=1)\" = \"#!\" ]; } 2>/dev/null; do interpret; n=$((n + 1)); done\n"
+    "[ $n -eq 0 ] || say interpreter \"$i\"\n";
 
 static const char look_at_program[] = "say program \"$p\"\n"
-                                      "if [ ! -e \"$p\" ]; then say state missing\n"
-                                      "elif [ -d \"$p\" ]; then say state folder\n"
-                                      "elif [ ! -x \"$p\" ]; then say state not-executable\n"
-                                      "elif [ ! -x \"$i\" ]; then say state no-interpreter\n"
-                                      "elif [ -u \"$i\" ] && [ ! -O \"$i\" ]; then say state set-uid\n"
-                                      "elif [ ! -r \"$i\" ]; then say state unreadable\n"
-                                      "else say state good; fi\n";
+                                      "s=good\n"
+                                      "if [ ! -e \"$p\" ]; then s=missing\n"
+                                      "elif [ -d \"$p\" ]; then s=folder\n"
+                                      "elif [ ! -x \"$p\" ]; then s=not-executable\n"
+                                      "elif [ ! -x \"$i\" ]; then s=no-interpreter\n"
+                                      "elif [ -u \"$i\" ] && [ ! -O \"$i\" ]; then s=set-uid\n"
+                                      "elif [ ! -r \"$i\" ]; then s=unreadable; fi\n"
+                                      "say state $s\n";
 
-static const char look_at_process[] = "if [ ! -d \"/proc/$pid\" ]; then say state missing\n"
-                                      "elif [ ! -r \"$p\" ]; then say state unreadable\n"
-                                      "else say state good; fi\n"
+static const char look_at_process[] = "s=good\n"
+                                      "if [ ! -d \"/proc/$pid\" ]; then s=missing\n"
+                                      "elif [ ! -r \"$p\" ]; then s=unreadable; fi\n"
+                                      "say state $s\n"
                                       "i=$p\n";
 
 // Running a small script shows whether the file system is mounted noexec. A folder without named pipes is taken only if
 // there is no other; there the traces go into a file.
 static const char make_folder[] =
     "d= r= s=yes\n"
-    "no() { say refused \"$1\" \"$2\"; [ -z \"$t\" ] || rm -rf \"$t\"; t=; }\n"
-    "pipes() { mkfifo \"$1/trace\" \"$1/end\" || { mknod \"$1/trace\" p && mknod \"$1/end\" p; }; }\n"
+    "no() { say refused \"$c\" \"$1\"; [ -z \"$t\" ] || rm -rf \"$t\"; false; }\n"
+    "pipes() { mkfifo trace end || { mknod trace p && mknod end p; }; }\n"
     "for c in \"$@\"; do\n"
     "  t=; case $c in /*) ;; *) continue ;; esac\n"
-    "  case $c in *[:\\ \\']*) no \"$c\" name; continue ;; esac\n"
-    "  if [ ! -d \"$c\" ]; then no \"$c\" absent; continue; fi\n"
-    "  if ! mkdir \"$c/$nonce\" 2>/dev/null; then no \"$c\" read-only; continue; fi\n"
+    "  case $c in *[:\\ \\']*) no name || continue ;; esac\n"
+    "  [ -d \"$c\" ] || no absent || continue\n"
+    "  mkdir \"$c/$nonce\" 2>/dev/null || no read-only || continue\n"
     "  t=$c/$nonce\n"
     "  if [ -n \"$pid\" ] && [ -d \"/proc/$pid/root/.\" ] && [ ! -d \"/proc/$pid/root$t\" ]; then\n"
-    "    no \"$c\" unseen; continue; fi\n"
-    "  if ! { printf \"#!%s\\nexit 0\\n\" \"$(command -v sh)\" >\"$t/x\"; } 2>/dev/null || [ ! -s \"$t/x\" ]; then\n"
-    "    no \"$c\" full; continue; fi\n"
+    "    no unseen || continue; fi\n"
+    "  { printf \"#!%s\\nexit 0\\n\" \"$(command -v sh)\" >\"$t/x\"; } 2>/dev/null && [ -s \"$t/x\" ] ||\n"
+    "    no full || continue\n"
     "  chmod 700 \"$t/x\"\n"
-    "  if ! \"$t/x\" 2>/dev/null; then no \"$c\" noexec; continue; fi\n"
-    "  f=$(df -Pk \"$t\" 2>/dev/null | { read -r a; read -r a b c2 f e; printf %s \"$f\"; })\n"
+    "  \"$t/x\" 2>/dev/null || no noexec || continue\n"
+    "  f=$(df -Pk \"$t\" 2>/dev/null | { read -r a; read -r a a a f a; printf %s \"$f\"; })\n"
     "  case $f in \"\"|*[!0-9]*) f=$need ;; esac\n"
-    "  if [ \"$f\" -lt \"$need\" ]; then no \"$c\" \"$f\"; continue; fi\n"
+    "  [ \"$f\" -ge $need ] || no $f || continue\n"
     "  rm -f \"$t/x\"\n"
-    "  if pipes \"$t\" 2>/dev/null; then d=$t; break; fi\n"
+    "  if (cd \"$t\" && pipes) 2>/dev/null; then d=$t; break; fi\n"
     "  if [ -n \"$r\" ]; then rm -rf \"$t\"; else r=$t; fi\n"
     "done\n"
     "if [ -n \"$d\" ]; then [ -z \"$r\" ] || rm -rf \"$r\"\n"
@@ -86,13 +91,16 @@ static const char make_folder[] =
     "say stream $s\n";
 
 static const char show_program[] = "if [ -f \"$i\" ] && [ -r \"$i\" ]; then\n"
-                                   "  n=$(wc -c <\"$i\"); n=$((n)); [ \"$n\" -le 65536 ] || n=65536\n"
-                                   "  say bytes \"$n\"; dd if=\"$i\" bs=4096 count=16 2>/dev/null\n"
+                                   "  n=$(wc -c <\"$i\"); n=$((n)); [ $n -le 65536 ] || n=65536\n"
+                                   "  say bytes $n; dd if=\"$i\" bs=4096 count=16 2>/dev/null\n"
                                    "else say bytes 0; fi\n";
 
-static const char look_for_names[] = "look() { for p; do for f in /tmp/perf-$p.map /tmp/jit-$p.dump ./jit-$p.dump "
+static const char look_for_names[] = "look() {\n"
+                                     "  for p; do for f in /tmp/perf-$p.map /tmp/jit-$p.dump ./jit-$p.dump "
                                      "\"${JITDUMPDIR:-$HOME}\"/.debug/jit/*/jit-$p.dump; do\n"
-                                     "[ ! -e \"$f\" ] || { say names yes; return; }; done; done; say names no; }\n";
+                                     "    [ ! -e \"$f\" ] || { say names yes; return; }\n"
+                                     "  done; done; say names no\n"
+                                     "}\n";
 
 // Opening the pipe for reading and writing releases a process that waits for the other end. It stays open until the
 // name is gone: a process that comes in between must not wait for ever. What is still written by that name would
@@ -108,13 +116,22 @@ static const char let_go[] = "say ready\n"
                              "mv -T \"$d\" \"$d.old\" 2>/dev/null && d=$d.old; rm -rf \"$d\" || rm -rf \"$d\"\n"
                              "say status \"$s\"\n";
 
+static void put_lines(FILE *out, const char *lines)
+{
+    for (; *lines; lines++) {
+        putc(*lines, out);
+        if (*lines == '\n')
+            lines += strspn(lines + 1, " ");
+    }
+}
+
 char *hs_board_script__keep(const struct hs_board_wish *wish)
 {
     struct hs_text_stream stream;
     FILE *out = hs_text_stream__open(&stream);
     if (!out)
         return NULL;
-    fputs(greeting, out);
+    put_lines(out, greeting);
     fputs("pid= p=", out);
     hs_words__quote(out, wish->program ? wish->program : "");
     if (wish->pid)
@@ -126,17 +143,17 @@ char *hs_board_script__keep(const struct hs_board_wish *wish)
         fputs("\"$TMPDIR\" /tmp /var/tmp /dev/shm /run /data/local/tmp \"$HOME\"", out);
     fputs("\n", out);
     if (wish->program) {
-        fputs(find_program, out);
-        fputs(find_interpreter, out);
-        fputs(look_at_program, out);
+        put_lines(out, find_program);
+        put_lines(out, find_interpreter);
+        put_lines(out, look_at_program);
     }
     if (wish->pid)
-        fputs(look_at_process, out);
-    fputs(make_folder, out);
+        put_lines(out, look_at_process);
+    put_lines(out, make_folder);
     if (wish->program || wish->pid)
-        fputs(show_program, out);
-    fputs(look_for_names, out);
-    fputs(let_go, out);
+        put_lines(out, show_program);
+    put_lines(out, look_for_names);
+    put_lines(out, let_go);
     return hs_text_stream__close(&stream);
 }
 
@@ -145,25 +162,25 @@ char *hs_board_script__keep(const struct hs_board_wish *wish)
 char *hs_board_script__send(const char *folder, const char *name, size_t size)
 {
     char *text = NULL;
-    int length = asprintf(&text, "umask 077; cd '%s' && cat >%s && [ \"$(($(wc -c <%s)))\" -eq %zu ] && chmod 700 %s",
-                          folder, name, name, size, name);
+    int length = asprintf(&text, "umask 077; f=%s; cd '%s' && cat >$f && [ $(($(wc -c <$f))) -eq %zu ] && chmod 700 $f",
+                          name, folder, size);
     return length < 0 ? NULL : text;
 }
 
 static const char read_pipe[] = "{ cat pid && cat; } <trace; [ ! -p end ] || echo all 1<>end";
 
 // Complete when the program has ended and no process has the file open any more; a trace that is written on has no end.
-static const char read_file[] = "while [ -e " HS_BOARD_LIBRARY " ]; do\n"
-                                "  if [ -e status ]; then case $(ls -l /proc/[0-9]*/fd 2>/dev/null) in\n"
-                                "    *\"${PWD##*/}/trace\"*) ;; *) cat pid trace; break ;; esac; fi\n"
-                                "  sleep 1\ndone";
+static const char read_file[] = "while [ -e $f ]; do\n"
+                                "if [ -e status ]; then case $(ls -l /proc/[0-9]*/fd 2>/dev/null) in\n"
+                                "*\"${PWD##*/}/trace\"*) ;; *) cat pid trace; break ;; esac; fi\n"
+                                "sleep 1\ndone";
 
 // The program's shell waits until the pipe is opened here, and does not start the program if the library is not there.
 char *hs_board_script__trace(const char *folder, size_t size)
 {
     char *sending = hs_board_script__send(folder, HS_BOARD_LIBRARY, size), *text = NULL;
     int length = sending ? asprintf(&text,
-                                    "{ %s; } || { rm -f " HS_BOARD_LIBRARY "; : <>trace; : >go; exit 1; }\n"
+                                    "{ %s; } || { rm -f $f; : <>trace; : >go; exit 1; }\n"
                                     ": >go; echo ready; if [ -p trace ]; then %s; else %s; fi",
                                     sending, read_pipe, read_file)
                          : -1;
@@ -172,17 +189,14 @@ char *hs_board_script__trace(const char *folder, size_t size)
 }
 
 // A shell reports on standard error which signal ended a command; the program's standard error must not contain that.
-static char *with_quiet_shell(char *script)
+static char *in_quiet_group(char *script)
 {
     struct hs_text_stream stream;
     if (!script)
         return NULL;
     FILE *out = hs_text_stream__open(&stream);
-    if (out) {
-        fputs("exec sh -c ", out);
-        hs_words__quote(out, script);
-        fputs(" 3>&2 2>/dev/null", out);
-    }
+    if (out)
+        fprintf(out, "{ %s} 3>&2 2>/dev/null", script);
     free(script);
     return hs_text_stream__close(&stream);
 }
@@ -193,6 +207,13 @@ static void put_words(FILE *out, char *const *words)
         putc(' ', out);
         hs_words__quote(out, words[i]);
     }
+}
+
+static void put_folder(FILE *out, const char *folder)
+{
+    fputs("d=", out);
+    hs_words__quote(out, folder);
+    putc('\n', out);
 }
 
 // The inner shell writes its own process number, because the program replaces it. Opening the pipe at the end releases
@@ -206,15 +227,12 @@ char *hs_board_script__run(const char *folder, char *const *variables, const cha
     FILE *out = hs_text_stream__open(&stream);
     if (!out)
         return NULL;
-    fprintf(out,
-            "d='%s'\n"
-            "if [ -p \"$d/end\" ]; then exec 8<>\"$d/end\"\n"
-            "else while [ -d \"$d\" ] && [ ! -e \"$d/go\" ]; do sleep 1; done; fi\n"
-            "sh -c 'umask 077; echo $$ >\"$0/pid\" && umask \"$1\" && exec 9>>\"$0/trace\" && "
-            "[ -e \"$0/" HS_BOARD_LIBRARY "\" ] && shift && exec \"$@\" 2>&3 "
-            "3>&- 8>&-' "
-            "\"$d\" \"$(umask)\"",
-            folder);
+    put_folder(out, folder);
+    fputs("if [ -p \"$d/end\" ]; then exec 8<>\"$d/end\"\n"
+          "else while [ -d \"$d\" ] && [ ! -e \"$d/go\" ]; do sleep 1; done; fi\n"
+          "sh -c 'umask 077; echo $$ >\"$0/pid\" && umask $1 && exec 9>>\"$0/trace\" && "
+          "[ -e \"$0/" HS_BOARD_LIBRARY "\" ] && shift && exec \"$@\" 2>&3 3>&- 8>&-' \"$d\" $(umask)",
+          out);
     for (size_t i = 0; i < program; i++) {
         putc(' ', out);
         hs_words__quote(out, words[i]);
@@ -222,12 +240,12 @@ char *hs_board_script__run(const char *folder, char *const *variables, const cha
     fputs(" env", out);
     put_words(out, variables);
     fputs(more, out);
-    fputs(" \"LD_PRELOAD=$d/" HS_BOARD_LIBRARY "${LD_PRELOAD:+:$LD_PRELOAD}\"", out);
+    fputs(" \"HEAPSONDE_CONNECT=$d/trace\" \"LD_PRELOAD=$d/" HS_BOARD_LIBRARY "${LD_PRELOAD:+:$LD_PRELOAD}\"", out);
     put_words(out, words + program);
     fputs("\ns=$?\necho $s >\"$d/status\"\n: <>\"$d/trace\"\n"
           "if [ -p \"$d/end\" ] && { [ $$ -eq 1 ] || [ \"$PPID\" -eq 1 ]; }; then read -r x <&8; fi\nexit $s\n",
           out);
-    return with_quiet_shell(hs_text_stream__close(&stream));
+    return in_quiet_group(hs_text_stream__close(&stream));
 }
 
 // What reads the pipe waits for a process number, which is known here, and for the end of the recording: 9 is open
@@ -238,12 +256,11 @@ char *hs_board_script__attach(const char *folder, char *const *variables, char *
     FILE *out = hs_text_stream__open(&stream);
     if (!out)
         return NULL;
-    fprintf(out,
-            "d='%s'\n"
-            "[ -p \"$d/end\" ] || while [ -d \"$d\" ] && [ ! -e \"$d/go\" ]; do sleep 1; done\n"
-            "umask 077; : >\"$d/pid\" && exec 9>>\"$d/trace\" && [ -e \"$d/" HS_BOARD_LIBRARY "\" ] || exit 126\n"
-            "env",
-            folder);
+    put_folder(out, folder);
+    fputs("[ -p \"$d/end\" ] || while [ -d \"$d\" ] && [ ! -e \"$d/go\" ]; do sleep 1; done\n"
+          "umask 077; : >\"$d/pid\" && exec 9>>\"$d/trace\" && [ -e \"$d/" HS_BOARD_LIBRARY "\" ] || exit 126\n"
+          "env",
+          out);
     put_words(out, variables);
     fputs(" \"$d/" HS_BOARD_ATTACH "\" --pipe \"$d/trace\" --library \"$d/" HS_BOARD_LIBRARY "\" --until-input-ends",
           out);
@@ -251,7 +268,7 @@ char *hs_board_script__attach(const char *folder, char *const *variables, char *
     fputs(" 2>&3 3>&- 9>&-\ns=$?\n[ $s -le 2 ] || \"$d/" HS_BOARD_ATTACH "\" -q --detach", out);
     put_words(out, words + hs_words__count(words) - 1);
     fputs(" 3>&- 9>&-\necho $s >\"$d/status\"\necho done\nread -r x\nexit $s\n", out);
-    return with_quiet_shell(hs_text_stream__close(&stream));
+    return in_quiet_group(hs_text_stream__close(&stream));
 }
 
 char *hs_board_script__detach(const char *folder, char *const *words)

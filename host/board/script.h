@@ -40,7 +40,7 @@ char *hs_board_script__keep(const struct hs_board_wish *wish);
 char *hs_board_script__send(const char *folder, const char *name, size_t size);
 char *hs_board_script__trace(const char *folder, size_t size);
 // words[program] is the program; only it gets `variables` (NAME=VALUE), `more` (words of the shell that are variables,
-// too) and the library, not the words before it.
+// too), the library and the pipe for its trace, not the words before it.
 char *hs_board_script__run(const char *folder, char *const *variables, const char *more, char *const *words,
                            size_t program);
 // `words`: options of heapsonde-attach and the process.

@@ -47,19 +47,18 @@ struct run_on_run {
 // ---- what the program gets -----------------------------------------------------------------------------------------
 
 // By default the program waits for the connection, so that the trace is complete.
-static char **variables_of_board(char *connect)
+static char **variables_of_board(void)
 {
     size_t count = 0, kept = 0;
     while (environ[count])
         count++;
-    char **variables = calloc(count + 4, sizeof(*variables));
+    char **variables = calloc(count + 3, sizeof(*variables));
     for (size_t i = 0; variables && i < count; i++)
         if (hs_board_session__takes(environ[i]))
             variables[kept++] = environ[i];
     if (!variables)
         return NULL;
     variables[kept++] = "HEAPSONDE_OUTPUT=";
-    variables[kept++] = connect;
     if (!getenv("HEAPSONDE_STREAM_POLICY") && !getenv("MEMORY_PROFILER_STREAM_POLICY"))
         variables[kept++] = "HEAPSONDE_STREAM_POLICY=block";
     return variables;
@@ -226,9 +225,7 @@ static int run_sessions(struct run_on_run *run, struct hs_error *error)
 {
     struct timespec began;
     size_t program = hs_wrappers__look(run->arguments->operands).program;
-    char connect[sizeof(run->board.folder) + 32];
-    snprintf(connect, sizeof(connect), "HEAPSONDE_CONNECT=%s/trace", run->board.folder);
-    char **variables = variables_of_board(connect), **words = words_there(run, program);
+    char **variables = variables_of_board(), **words = words_there(run, program);
     char *more =
         hs_arguments__flag(run->arguments, "jit") ? hs_jit_variables__for_shell(run->board.abi->name) : strdup("");
     char *script =

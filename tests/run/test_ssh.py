@@ -24,16 +24,14 @@ class Ssh(Attached, Board):
             os.makedirs("/run/sshd", exist_ok=True)
         for name in ("host", "user"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.path(name)], check=True)
-        self.write("sshd_config", f"HostKey {self.path('host')}\nAuthorizedKeysFile {self.path('user.pub')}\n"
-                   "StrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
-                   f"PermitRootLogin yes\nLogLevel QUIET\nSetEnv TMPDIR={self.there}\n")
+        self.configure_server("PasswordAuthentication no")
         with open(self.path("host.pub"), encoding="ascii") as file:
             self.write("known_hosts", "[board]:2222 " + file.read())
         self.write("ssh_config", f"UserKnownHostsFile {self.path('known_hosts')}\nGlobalKnownHostsFile /dev/null\n"
                    f"IdentityFile {self.path('user')}\nIdentitiesOnly yes\nIdentityAgent none\n"
                    f"ProxyCommand {SSHD} -i -f {self.path('sshd_config')}\n")
-        self.write("ssh", f"#!/bin/sh\necho x >>{self.path('calls')}\n"
-                   f"exec /usr/bin/ssh -F {self.path('ssh_config')} \"$@\"\n")
+        self.write("ssh", f"#!/bin/sh\necho x >>{self.path('calls')}\nfor word; do :; done\n"
+                   f"printf %s \"$word\" >>{self.path('scripts')}\nexec /usr/bin/ssh -F {self.path('ssh_config')} \"$@\"\n")
         os.chmod(self.path("ssh"), 0o755)
         self.environment = {"PATH": self.folder + ":" + os.environ["PATH"]}
 
@@ -44,11 +42,20 @@ class Ssh(Attached, Board):
         with open(self.path(name), "w", encoding="ascii") as file:
             file.write(text)
 
+    def configure_server(self, way_in):
+        self.write("sshd_config", f"HostKey {self.path('host')}\nAuthorizedKeysFile {self.path('user.pub')}\n"
+                   f"StrictModes no\nUsePAM no\n{way_in}\nKbdInteractiveAuthentication no\n"
+                   f"PermitRootLogin yes\nLogLevel QUIET\nSetEnv TMPDIR={self.there}\n")
+
     def test_as_on_this_machine(self):
-        """One connection, with three sessions in it: to look and to clean up, for the library and the trace, for the program."""
+        """One connection, with three sessions in it: to look and to clean up, for the library and the trace, for the program.
+        Beside the library at most 8 KiB are sent, of which ssh's own messages are 3,790 bytes (OpenSSH 9.2)."""
         self.check_plain()
         with open(self.path("calls"), encoding="ascii") as file:
             self.assertEqual(file.read(), "x\n" * 3)
+        with open(self.path("scripts"), encoding="ascii") as file:
+            scripts = file.read().replace(self.there, "/tmp").replace(PLAIN, "/usr/bin/plain")
+        self.assertLessEqual(len(scripts), 8192 - 3790)
 
     def test_family(self):
         self.check_family()
@@ -138,6 +145,8 @@ class Ssh(Attached, Board):
     def test_refusals(self):
         os.rename(self.path("user.pub"), self.path("other.pub"))
         self.assert_one_line(self.run_on(PLAIN), 255, "does not let this user in")
+        self.configure_server("PasswordAuthentication yes\nPubkeyAuthentication no")
+        self.assert_one_line(self.run_on(PLAIN), 255, "run heapsonde at a terminal and type the password")
         shutil.copy(self.path("other.pub"), self.path("user.pub"))
         with open(self.path("user.pub"), encoding="ascii") as file:
             self.write("known_hosts", "[board]:2222 " + file.read())
