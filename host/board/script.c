@@ -219,7 +219,8 @@ static void put_folder(FILE *out, const char *folder)
 // The inner shell writes its own process number, because the program replaces it. Opening the pipe at the end releases
 // the reader if the program was never started. If the shell is the first process of a namespace, or the first one's
 // only child, the kernel ends all others with it: it waits until the rest of the traces was read. 8 is the pipe that
-// says so.
+// says so. 9 keeps the trace open until the program has opened it; Korn shells keep to themselves what exec alone
+// opened.
 char *hs_board_script__run(const char *folder, char *const *variables, const char *more, char *const *words,
                            size_t program)
 {
@@ -231,7 +232,7 @@ char *hs_board_script__run(const char *folder, char *const *variables, const cha
     fputs("if [ -p \"$d/end\" ]; then exec 8<>\"$d/end\"\n"
           "else while [ -d \"$d\" ] && [ ! -e \"$d/go\" ]; do sleep 1; done; fi\n"
           "sh -c 'umask 077; echo $$ >\"$0/pid\" && umask $1 && exec 9>>\"$0/trace\" && "
-          "[ -e \"$0/" HS_BOARD_LIBRARY "\" ] && shift && exec \"$@\" 2>&3 3>&- 8>&-' \"$d\" $(umask)",
+          "[ -e \"$0/" HS_BOARD_LIBRARY "\" ] && shift && exec \"$@\" 2>&3 3>&- 8>&- 9>>\"$0/trace\"' \"$d\" $(umask)",
           out);
     for (size_t i = 0; i < program; i++) {
         putc(' ', out);

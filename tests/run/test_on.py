@@ -127,6 +127,15 @@ class Here(Board):
         os.remove(os.path.join(tools, "mknod"))
         return f"exec:env -i PATH={tools} TMPDIR={self.there} {tools}/sh -c {{}}"
 
+    @unittest.skipUnless(shutil.which("mksh"), "no mksh")
+    def test_korn_shell(self):
+        """Android's: it keeps to itself what exec opens, and the trace must stay open until the program opens it."""
+        os.symlink(shutil.which("mksh"), os.path.join(self.folder, "sh"))
+        way = f"exec:PATH={self.folder}:$PATH sh -c {{}}"
+        done = self.run_on("/bin/sh", "-c", "[ -e /proc/$$/fd/9 ]", way=way)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_plain(way=way)
+
     def test_without_pipes(self):
         """What all processes recorded is kept in a file there, and comes at the end."""
         way = self.without_pipes()
