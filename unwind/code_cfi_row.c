@@ -54,7 +54,7 @@ static bool analyse(const struct hs_decoder *decoder, const struct hs_code *code
 // reached from the entry, may belong elsewhere.
 static bool is_doubtful(const struct hs_decoder *decoder, const struct hs_code_frame *frame)
 {
-    bool misplaced = frame->cfa_register == decoder->sp && frame->cfa_offset % 16;
+    bool misplaced = frame->bases & UINT64_C(1) << decoder->sp && frame->base_offsets[decoder->sp] % 16;
     return !frame->outermost && (frame->guessed || frame->unreached || misplaced);
 }
 

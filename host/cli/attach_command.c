@@ -83,8 +83,8 @@ static void do_nothing(int signal)
     (void)signal;
 }
 
-// Until the time is over, the process has ended, or a signal asks to end.
-static void wait_for_end(pid_t pid, uint64_t ns)
+// Until the time is over, the process of this descriptor has ended, or a signal asks to end.
+static void wait_for_end(int process, uint64_t ns)
 {
     const struct timespec time = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
     struct sigaction action = {.sa_handler = do_nothing};
@@ -97,10 +97,8 @@ static void wait_for_end(pid_t pid, uint64_t ns)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
-    struct pollfd ended = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+    struct pollfd ended = {.fd = process, .events = POLLIN};
     ppoll(&ended, 1, &time, &before);
-    if (ended.fd >= 0)
-        close(ended.fd);
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -132,6 +130,8 @@ static int record(const struct hs_arguments *arguments, struct hs_inject_request
     struct hs_error error = {.message = ""};
     struct timespec since;
     clock_gettime(CLOCK_REALTIME, &since);
+    // Before the process can have ended: its number may then be another one's.
+    int process = duration ? (int)syscall(SYS_pidfd_open, request->pid, 0) : -1;
     if (hs_inject__attach(request, &result, &error)) {
         hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_FAILURE;
@@ -144,7 +144,9 @@ static int record(const struct hs_arguments *arguments, struct hs_inject_request
         say_attached(request, &result, trace, pattern);
     int status = HS_EXIT_OK;
     if (duration) {
-        wait_for_end(request->pid, duration);
+        wait_for_end(process, duration);
+        if (process >= 0)
+            close(process);
         status = end_recording(arguments, request->pid, quiet, &names);
     } else if (!quiet) {
         fprintf(stderr, "heapsonde: 'heapsonde detach %d' ends the %s\n", (int)request->pid,

@@ -65,6 +65,17 @@ static void put_far_jump(struct code *code, uint64_t to)
     put_64(code, to);
 }
 
+static void put_jump(struct code *code, uint64_t to)
+{
+    struct code near = *code;
+    PUT(&near, 0xe9);
+    put_distance(&near, to, 0);
+    if (near.is_wrong)
+        put_far_jump(code, to);
+    else
+        *code = near;
+}
+
 static size_t put_patch(uint8_t *bytes, uint64_t at, uint64_t to)
 {
     struct code code = {.start = bytes, .at = at};
@@ -122,7 +133,7 @@ static void put_thread_check(struct code *code, const struct hs_island *island)
 // %r10 and %r11 are free at the entry of a C function.
 static size_t put_island(uint8_t *bytes, const struct hs_island *island)
 {
-    struct code code = {.start = bytes};
+    struct code code = {.start = bytes, .at = island->at};
     size_t own = 0;
     if (island->own_end) {
         PUT(&code, 0x4c, 0x8b, 0x1c, 0x24); // mov (%rsp), %r11
@@ -139,10 +150,10 @@ static size_t put_island(uint8_t *bytes, const struct hs_island *island)
         PUT(&code, 0x49, 0xbb); // mov $function, %r11
         put_64(&code, island->function);
     }
-    put_far_jump(&code, island->hook);
+    put_jump(&code, island->hook);
     if (own) {
         land(&code, own);
-        put_far_jump(&code, island->original);
+        put_jump(&code, island->original);
     }
     return code.length;
 }

@@ -38,6 +38,7 @@ struct hs_thread_words {
 
 // What a patched function jumps to.
 struct hs_island {
+    uint64_t at;           // where it will be
     uint64_t hook;         // function of the library
     uint64_t original;     // the moved code
     uint64_t function;     // the record that `hook` gets in a register; 0: none

@@ -334,7 +334,6 @@ static int stop_outside(struct attaching *attaching)
     struct hs_inject_target *target = &attaching->target;
     enum hs_region_check check = HS_REGION_BUSY;
     for (int tries = 0; tries < STOP_TRIES; tries++) {
-        attaching->result->pause_ns = now_ns();
         int failed = hs_inject_target__stop_all(target, attaching->error);
         if (failed)
             return failed;
@@ -364,7 +363,7 @@ static int patch(struct attaching *attaching)
     }
     attaching->result->threads = (unsigned)target->thread_count;
     hs_inject_target__let_go(target);
-    attaching->result->pause_ns = now_ns() - attaching->result->pause_ns;
+    attaching->result->pause_ns = now_ns() - target->stopped_since;
     attaching->result->patches = attaching->region.patch_count;
     return failed;
 }

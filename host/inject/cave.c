@@ -55,9 +55,8 @@ static bool is_left_over(const struct hs_inject_target *target, uint64_t cave)
 static bool is_executed(const struct hs_inject_target *target, uint64_t cave)
 {
     for (size_t i = 0; i < target->thread_count; i++) {
-        uint64_t pc, sp, pointer;
-        if (target->arch->look(target->threads[i].tid, &pc, &sp, &pointer) ||
-            (pc >= cave && pc < cave + HS_INJECT_CODE))
+        struct hs_thread_stop *thread = &target->threads[i];
+        if (!hs_inject_target__see(target, thread) || (thread->pc >= cave && thread->pc < cave + HS_INJECT_CODE))
             return true;
     }
     return false;

@@ -34,13 +34,11 @@ bool hs_inject__has_ended(pid_t pid)
 }
 
 // An attach that was killed may have left a thread that starts the library.
-static int stop_idle(struct hs_inject_target *target, const struct hs_region *region, uint64_t *since,
-                     struct hs_error *error)
+static int stop_idle(struct hs_inject_target *target, const struct hs_region *region, struct hs_error *error)
 {
     const struct timespec pause = {0, 1000000};
     uint64_t begun = now_ns();
     do {
-        *since = now_ns();
         int failed = hs_inject_target__stop_all(target, error);
         if (failed || !hs_region__is_in_use(region, target))
             return failed;
@@ -61,8 +59,7 @@ static int detach(struct hs_inject_target *target, struct hs_inject_result *resu
         return hs_error__set(error, ENOENT, "process %d is neither recorded nor sampled by 'heapsonde attach'",
                              (int)target->pid);
     result->samples = region.is_sampler;
-    uint64_t before;
-    failed = stop_idle(target, &region, &before, error);
+    failed = stop_idle(target, &region, error);
     if (failed)
         return failed;
     hs_cave__empty_all(target);
@@ -71,7 +68,7 @@ static int detach(struct hs_inject_target *target, struct hs_inject_result *resu
     if (problem)
         return hs_inject_target__not_written(target, problem, error);
     hs_inject_target__let_go(target);
-    result->pause_ns = now_ns() - before;
+    result->pause_ns = now_ns() - target->stopped_since;
     failed = hs_inject_target__stop_one(target, error);
     if (!failed)
         failed = hs_region__end(&region, target, error);

@@ -231,6 +231,7 @@ static const char *plan_code(struct hs_hooks *hooks, const struct hs_function *f
         return "is out of reach";
     memcpy(patch->old, code + (moved.at - code_of(hooks, function)), patch->length);
     memcpy(area->bytes + area->used, moved.code, moved.length);
+    island->at = area->at + island_at;
     island->original = original;
     island->signing = moved.signing;
     island->function = has_record ? area->at + record : 0;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { STACK_LOOKED_AT = 0x4000, TOP_OF_STACK = 256, WAIT_NS = 200000 };
+enum { STACK_LOOKED_AT = 0x4000, WORDS_LOOKED_AT = 2048, TOP_OF_STACK = 256, WAIT_NS = 200000 };
 enum { FIRST_RESTART = -512 }; // from there on: results of system calls that the kernel begins again
 
 #define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS)
@@ -115,11 +115,11 @@ int hs_region__wait(const struct hs_region *region, const struct hs_inject_targe
 bool hs_region__is_in_use(const struct hs_region *region, const struct hs_inject_target *target)
 {
     for (size_t i = 0; i < target->thread_count; i++) {
-        uint64_t pc, sp, pointer;
-        if (target->arch->look(target->threads[i].tid, &pc, &sp, &pointer))
+        struct hs_thread_stop *thread = &target->threads[i];
+        if (!hs_inject_target__see(target, thread))
             continue;
-        bool is_ours = sp >= region->local && sp <= region->local + HS_REGION_LOCAL + HS_REGION_STACK;
-        if (is_ours || (pc >= region->at + HS_REGION_STUB && pc < region->at + HS_REGION_ISLANDS))
+        bool is_ours = thread->sp >= region->local && thread->sp <= region->local + HS_REGION_LOCAL + HS_REGION_STACK;
+        if (is_ours || (thread->pc >= region->at + HS_REGION_STUB && thread->pc < region->at + HS_REGION_ISLANDS))
             return true;
     }
     return false;
@@ -155,17 +155,25 @@ int hs_region__wait_for_end(struct hs_region *region, const struct hs_inject_tar
 
 // ---- patches -------------------------------------------------------------------------------------------------------
 
+static uint64_t end_of(const struct hs_region_patch *patch)
+{
+    return patch->at + patch->consumed;
+}
+
 static bool is_inside(const struct hs_region *region, uint64_t address)
 {
+    const struct hs_region_patch *patches = region->patches;
     uint32_t first = 0, end = region->patch_count; // the last one that begins below `address` is before `end`
+    if (!end || address <= patches[0].at || address >= end_of(&patches[end - 1]))
+        return false;
     while (first < end) {
         uint32_t middle = first + (end - first) / 2;
-        if (region->patches[middle].at < address)
+        if (patches[middle].at < address)
             first = middle + 1;
         else
             end = middle;
     }
-    return end && address < region->patches[end - 1].at + region->patches[end - 1].consumed;
+    return address < end_of(&patches[end - 1]);
 }
 
 // A signal handler that runs in the thread returns to what it has interrupted, and the stack says where that is.
@@ -193,25 +201,40 @@ static bool is_librarys(const struct hs_region *region, const struct hs_inject_t
     return false;
 }
 
-static enum hs_region_check check_thread(const struct hs_region *region, const struct hs_inject_target *target,
-                                         pid_t tid)
+static bool read_words(const struct hs_region *region, const struct hs_inject_target *target,
+                       struct hs_thread_stop *thread, uint32_t *number)
 {
-    uint64_t pc, sp, pointer;
-    uintptr_t word = 1;
+    const struct hs_thread_words *words = &region->words;
+    uint8_t bytes[WORDS_LOOKED_AT];
+    const int64_t first = words->word < words->tid ? words->word : words->tid;
+    const uint64_t word_at = (uint64_t)(words->word - first), number_at = (uint64_t)(words->tid - first);
+    const uint64_t end = (word_at > number_at ? word_at : number_at) + sizeof thread->word;
+    if (end <= sizeof bytes && !hs_inject_target__read(target, thread->pointer + (uint64_t)first, bytes, end)) {
+        memcpy(&thread->word, bytes + word_at, sizeof thread->word);
+        memcpy(number, bytes + number_at, sizeof *number);
+        return true;
+    }
+    return !hs_inject_target__read(target, thread->pointer + (uint64_t)words->word, &thread->word,
+                                   sizeof thread->word) &&
+           !hs_inject_target__read(target, thread->pointer + (uint64_t)words->tid, number, sizeof *number);
+}
+
+static enum hs_region_check check_thread(const struct hs_region *region, const struct hs_inject_target *target,
+                                         struct hs_thread_stop *thread)
+{
     uint32_t number = 0;
-    if (target->arch->look(tid, &pc, &sp, &pointer))
+    if (!hs_inject_target__see(target, thread))
         return HS_REGION_BUSY;
-    if (is_inside(region, pc) || (target->has_handlers && returns_inside(region, target, sp)))
+    if (is_inside(region, thread->pc) || (target->has_handlers && returns_inside(region, target, thread->sp)))
         return HS_REGION_BUSY;
-    if (!pointer)
+    if (!thread->pointer)
         return HS_REGION_GOOD; // libc has not begun
-    int failed = hs_inject_target__read(target, pointer + (uint64_t)region->words.word, &word, sizeof word);
-    if (!failed && word >= region->at && word < region->at + region->size)
+    const bool is_read = read_words(region, target, thread, &number);
+    if (thread->word >= region->at && thread->word < region->at + region->size)
         return HS_REGION_GOOD; // one of the library
-    if (failed || (word && !region->follows_another) ||
-        hs_inject_target__read(target, pointer + (uint64_t)region->words.tid, &number, sizeof number) ||
-        number != (uint32_t)hs_inject_target__own_tid(target, tid))
-        return is_librarys(region, target, pc, sp) ? HS_REGION_GOOD : HS_REGION_UNFIT;
+    if (!is_read || (thread->word && !region->follows_another) ||
+        number != (uint32_t)hs_inject_target__own_tid(target, thread->tid))
+        return is_librarys(region, target, thread->pc, thread->sp) ? HS_REGION_GOOD : HS_REGION_UNFIT;
     return HS_REGION_GOOD;
 }
 
@@ -219,17 +242,17 @@ enum hs_region_check hs_region__check(const struct hs_region *region, const stru
 {
     enum hs_region_check worst = HS_REGION_GOOD;
     for (size_t i = 0; i < target->thread_count && worst == HS_REGION_GOOD; i++)
-        worst = check_thread(region, target, target->threads[i].tid);
+        worst = check_thread(region, target, &target->threads[i]);
     return worst;
 }
 
 static void clear_words(const struct hs_region *region, const struct hs_inject_target *target)
 {
+    const uintptr_t zero = 0;
     for (size_t i = 0; i < target->thread_count; i++) {
-        uint64_t pc, sp, pointer;
-        const uintptr_t zero = 0;
-        if (!target->arch->look(target->threads[i].tid, &pc, &sp, &pointer) && pointer)
-            hs_inject_target__write(target, pointer + (uint64_t)region->words.word, &zero, sizeof zero);
+        struct hs_thread_stop *thread = &target->threads[i];
+        if (hs_inject_target__see(target, thread) && thread->pointer)
+            hs_inject_target__write(target, thread->pointer + (uint64_t)region->words.word, &zero, sizeof zero);
     }
 }
 
@@ -237,18 +260,16 @@ static void clear_words(const struct hs_region *region, const struct hs_inject_t
 // looks like one of this recording; otherwise the island clears it at the thread's next call.
 static void clear_mistakable_words(const struct hs_region *region, const struct hs_inject_target *target)
 {
+    const uintptr_t none = (uintptr_t)region->no_record;
     for (size_t i = 0; i < target->thread_count; i++) {
-        uint64_t pc, sp, pointer;
-        uintptr_t word = 0;
-        const uintptr_t none = (uintptr_t)region->no_record;
+        const struct hs_thread_stop *thread = &target->threads[i];
         uint32_t number = 0;
-        if (target->arch->look(target->threads[i].tid, &pc, &sp, &pointer) || !pointer ||
-            hs_inject_target__read(target, pointer + (uint64_t)region->words.word, &word, sizeof word) || !word)
+        if (!thread->word)
             continue;
-        if (!hs_inject_target__read(target, word + region->number_at, &number, sizeof number) &&
-            number != (uint32_t)hs_inject_target__own_tid(target, target->threads[i].tid))
+        if (!hs_inject_target__read(target, thread->word + region->number_at, &number, sizeof number) &&
+            number != (uint32_t)hs_inject_target__own_tid(target, thread->tid))
             continue;
-        hs_inject_target__write(target, pointer + (uint64_t)region->words.word, &none, sizeof none);
+        hs_inject_target__write(target, thread->pointer + (uint64_t)region->words.word, &none, sizeof none);
     }
 }
 

@@ -88,8 +88,8 @@ int hs_region__end(struct hs_region *region, struct hs_inject_target *target, st
 int hs_region__wait_for_end(struct hs_region *region, const struct hs_inject_target *target, unsigned seconds,
                             struct hs_error *error);
 
-// Writes the patches, or the bytes that were there before, and clears the word in each thread. Returns 0 or a negative
-// errno.
+// Writes the patches, or the bytes that were there before, and clears the word in each thread. Patching: after a check.
+// Returns 0 or a negative errno.
 int hs_region__patch(const struct hs_region *region, const struct hs_inject_target *target);
 // The patches alone.
 int hs_region__write_patches(const struct hs_region *region, const struct hs_inject_target *target);

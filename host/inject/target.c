@@ -226,19 +226,26 @@ int hs_inject_target__not_written(const struct hs_inject_target *target, int fai
 
 // ---- stopping ------------------------------------------------------------------------------------------------------
 
-static struct hs_thread_stop *find_thread(struct hs_inject_target *target, pid_t tid)
+static uint64_t now_ns(void)
 {
-    for (size_t i = 0; i < target->thread_count; i++)
-        if (target->threads[i].tid == tid)
-            return &target->threads[i];
-    return NULL;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-// Returns 1 if the thread was seized now.
+// The folder lists threads in the same order again.
+static bool is_seized(const struct hs_inject_target *target, pid_t tid, size_t listed)
+{
+    if (listed < target->thread_count && target->threads[listed].tid == tid)
+        return true;
+    for (size_t i = 0; i < target->thread_count; i++)
+        if (target->threads[i].tid == tid)
+            return true;
+    return false;
+}
+
 static int seize(struct hs_inject_target *target, pid_t tid)
 {
-    if (find_thread(target, tid))
-        return 0;
     if (target->thread_count == target->thread_room) {
         size_t room = target->thread_room ? target->thread_room * 2 : 64;
         struct hs_thread_stop *threads = realloc(target->threads, room * sizeof *threads);
@@ -250,7 +257,7 @@ static int seize(struct hs_inject_target *target, pid_t tid)
     if (ptrace(PTRACE_SEIZE, tid, 0, (void *)(uintptr_t)PTRACE_O_TRACESYSGOOD))
         return -errno;
     target->threads[target->thread_count++] = (struct hs_thread_stop){.tid = tid};
-    return 1;
+    return 0;
 }
 
 static void drop_thread(struct hs_inject_target *target, size_t index)
@@ -263,12 +270,49 @@ static bool is_stop_event(int status)
     return WIFSTOPPED(status) && status >> 16 == STOP_EVENT;
 }
 
-static bool wait_for(pid_t tid, pid_t *from, int *status)
+// A thread that ends cannot be seized any more.
+static bool is_ending(const struct hs_inject_target *target, pid_t tid)
 {
+    char path[64], line[512];
+    snprintf(path, sizeof path, "task/%d/stat", (int)tid);
+    FILE *file = open_file(target->pid, path);
+    bool found = file && fgets(line, sizeof line, file);
+    if (file)
+        fclose(file);
+    const char *state = found ? strrchr(line, ')') : NULL;
+    return !state || state[2] == 'Z' || state[2] == 'X';
+}
+
+static bool wait_for(pid_t tid, int *status)
+{
+    pid_t from;
     do
-        *from = waitpid(tid, status, __WALL);
-    while (*from < 0 && errno == EINTR);
-    return *from > 0;
+        from = waitpid(tid, status, __WALL);
+    while (from < 0 && errno == EINTR);
+    return from > 0;
+}
+
+enum { SHORTEST_PAUSE_NS = 10 * 1000, LONGEST_PAUSE_NS = 10 * 1000 * 1000 };
+
+static void pause_longer(struct timespec *pause)
+{
+    nanosleep(pause, NULL);
+    if (pause->tv_nsec < LONGEST_PAUSE_NS)
+        pause->tv_nsec += pause->tv_nsec / 4;
+}
+
+// The end of a process's first thread is not told before that of the others.
+static bool wait_for_first(const struct hs_inject_target *target, int *status)
+{
+    struct timespec pause = {0, SHORTEST_PAUSE_NS};
+    for (;;) {
+        pid_t from = waitpid(target->pid, status, __WALL | WNOHANG);
+        if (from > 0)
+            return true;
+        if ((from < 0 && errno != EINTR) || is_ending(target, target->pid))
+            return false;
+        pause_longer(&pause);
+    }
 }
 
 // Whether the end of a child is told, which is left for the one who started it. `how`: WSTOPPED waits until that or a
@@ -296,29 +340,16 @@ static bool wait_for_child(pid_t pid, int *status)
     return true;
 }
 
-// What waitpid says of a thread. The end of a process's first thread is not told before that of the others, so these
-// are heard, too. False: nothing will be said.
-static bool next_status(struct hs_inject_target *target, struct hs_thread_stop *thread, int *status)
+// What waitpid says of a thread. False: nothing will be said.
+static bool next_status(const struct hs_inject_target *target, const struct hs_thread_stop *thread, int *status)
 {
-    while (!thread->has_status) {
-        int told;
-        pid_t from = target->pid;
-        if (target->is_starting ? !wait_for_child(target->pid, &told)
-                                : !wait_for(thread->tid == target->pid ? -1 : thread->tid, &from, &told))
-            return false;
-        struct hs_thread_stop *other = from == thread->tid ? thread : find_thread(target, from);
-        if (other) {
-            other->status = told;
-            other->has_status = true;
-        }
-    }
-    thread->has_status = false;
-    *status = thread->status;
-    return true;
+    if (target->is_starting)
+        return wait_for_child(target->pid, status);
+    return thread->tid == target->pid ? wait_for_first(target, status) : wait_for(thread->tid, status);
 }
 
 // A signal that comes before the stop is delivered, and the stop follows. False: the thread has ended.
-static bool wait_for_stop(struct hs_inject_target *target, struct hs_thread_stop *thread)
+static bool wait_for_stop(const struct hs_inject_target *target, struct hs_thread_stop *thread)
 {
     int status;
     for (;;) {
@@ -330,20 +361,8 @@ static bool wait_for_stop(struct hs_inject_target *target, struct hs_thread_stop
             return false;
     }
     thread->is_stopped = true;
+    thread->is_seen = false;
     return true;
-}
-
-// A thread that ends cannot be seized any more.
-static bool is_ending(const struct hs_inject_target *target, pid_t tid)
-{
-    char path[64], line[512];
-    snprintf(path, sizeof path, "task/%d/stat", (int)tid);
-    FILE *file = open_file(target->pid, path);
-    bool found = file && fgets(line, sizeof line, file);
-    if (file)
-        fclose(file);
-    const char *state = found ? strrchr(line, ')') : NULL;
-    return !state || state[2] == 'Z' || state[2] == 'X';
 }
 
 // Returns the number of threads that were seized now.
@@ -355,11 +374,14 @@ static int seize_all(struct hs_inject_target *target, struct hs_error *error)
     if (!folder)
         return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
     int added = 0;
+    size_t listed = 0;
     for (struct dirent *entry; (entry = readdir(folder));) {
         pid_t tid = (pid_t)atoi(entry->d_name);
-        int result = tid > 0 ? seize(target, tid) : 0;
-        if (result >= 0) {
-            added += result;
+        if (tid <= 0 || is_seized(target, tid, listed++))
+            continue;
+        int result = seize(target, tid);
+        if (!result) {
+            added++;
         } else if (!is_ending(target, tid)) {
             added = hs_error__set(error, -result, "thread %d cannot be stopped: %s", (int)tid, strerror(-result));
             break;
@@ -369,17 +391,15 @@ static int seize_all(struct hs_inject_target *target, struct hs_error *error)
     return added;
 }
 
+// Waits for the last one first: most others have stopped then, and need no wait each.
 static void interrupt_all(struct hs_inject_target *target)
 {
     for (size_t i = 0; i < target->thread_count; i++)
         if (!target->threads[i].is_stopped)
             ptrace(PTRACE_INTERRUPT, target->threads[i].tid, 0, 0);
-    for (size_t i = 0; i < target->thread_count;) {
-        if (target->threads[i].is_stopped || wait_for_stop(target, &target->threads[i]))
-            i++;
-        else
+    for (size_t i = target->thread_count; i-- > 0;)
+        if (!target->threads[i].is_stopped && !wait_for_stop(target, &target->threads[i]))
             drop_thread(target, i);
-    }
 }
 
 // Other threads of this machine wait while all of the target do. Where it is not allowed, it takes longer.
@@ -392,11 +412,15 @@ static void hurry(bool on)
 int hs_inject_target__stop_all(struct hs_inject_target *target, struct hs_error *error)
 {
     int added;
+    target->stopped_since = now_ns();
     if (target->is_starting)
         return 0;
     hurry(true);
-    while ((added = seize_all(target, error)) > 0)
+    for (bool is_first = true; (added = seize_all(target, error)) > 0; is_first = false) {
+        if (is_first)
+            target->stopped_since = now_ns();
         interrupt_all(target);
+    }
     if (added < 0)
         return added;
     return target->thread_count ? 0 : hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
@@ -470,13 +494,12 @@ int hs_inject_target__stop_one(struct hs_inject_target *target, struct hs_error 
         int result = seize(target, tid);
         if (result == -EPERM && !is_ending(target, tid))
             return hs_error__set(error, EPERM, "process %d may not be traced: %s", (int)target->pid, strerror(EPERM));
-        bool is_stopped =
-            result > 0 && !ptrace(PTRACE_INTERRUPT, tid, 0, 0) && wait_for_stop(target, &target->threads[0]);
+        bool is_stopped = !result && !ptrace(PTRACE_INTERRUPT, tid, 0, 0) && wait_for_stop(target, &target->threads[0]);
         if (is_stopped && !(target->arch->is_unfit && target->arch->is_unfit(tid)))
             return 0;
         if (is_stopped)
             hs_inject_target__let_go(target);
-        else if (result > 0)
+        else if (!result)
             drop_thread(target, 0);
     }
     return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
@@ -493,11 +516,18 @@ void hs_inject_target__let_go(struct hs_inject_target *target)
     hurry(false);
 }
 
+bool hs_inject_target__see(const struct hs_inject_target *target, struct hs_thread_stop *thread)
+{
+    if (!thread->is_seen)
+        thread->is_seen = !target->arch->look(thread->tid, &thread->pc, &thread->sp, &thread->pointer);
+    return thread->is_seen;
+}
+
 // ---- system calls -----------------------------------------------------------------------------------------------
 
 // To the next stop at a system call. A signal that comes first is delivered: SIGSTOP cannot be blocked. False: the
 // thread has ended.
-static bool go_to_call(struct hs_inject_target *target, struct hs_thread_stop *thread)
+static bool go_to_call(const struct hs_inject_target *target, struct hs_thread_stop *thread)
 {
     int status, signal_number = 0;
     do {
@@ -630,7 +660,7 @@ int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *ex
     return failed;
 }
 
-enum { MOST_SECONDS = 10, SHORTEST_PAUSE_NS = 10 * 1000, LONGEST_PAUSE_NS = 10 * 1000 * 1000 };
+enum { MOST_SECONDS = 10 };
 
 struct trap {
     uint64_t at;
@@ -646,9 +676,8 @@ static bool is_event(int status, int event)
 static void let_fork_go(const struct hs_inject_target *target, pid_t tid, const struct trap *trap)
 {
     unsigned long child;
-    pid_t from;
     int status;
-    if (ptrace(PTRACE_GETEVENTMSG, tid, 0, &child) || !wait_for((pid_t)child, &from, &status) || !WIFSTOPPED(status))
+    if (ptrace(PTRACE_GETEVENTMSG, tid, 0, &child) || !wait_for((pid_t)child, &status) || !WIFSTOPPED(status))
         return;
     struct hs_inject_target forked;
     if (!hs_inject_target__open(&forked, (pid_t)child, NULL))
@@ -674,9 +703,7 @@ static bool is_told_until(pid_t pid, const struct timespec *end)
             return true;
         if (is_past(end))
             return false;
-        nanosleep(&pause, NULL);
-        if (pause.tv_nsec < LONGEST_PAUSE_NS)
-            pause.tv_nsec += pause.tv_nsec / 4;
+        pause_longer(&pause);
     }
 }
 

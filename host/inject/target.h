@@ -12,8 +12,9 @@
 struct hs_thread_stop {
     pid_t tid;
     bool is_stopped;
-    bool has_status;
-    int status; // that waitpid has told while another thread was waited for
+    bool is_seen; // the next three are known
+    uint64_t pc, sp, pointer;
+    uintptr_t word; // the one that struct hs_thread_words names, once it was checked
 };
 
 struct hs_inject_mapping {
@@ -28,6 +29,7 @@ struct hs_inject_target {
     const struct hs_inject_arch *arch;
     struct hs_thread_stop *threads;
     size_t thread_count, thread_room;
+    uint64_t stopped_since; // when the first of its threads was interrupted, of CLOCK_MONOTONIC
     struct hs_inject_mapping *mappings;
     size_t mapping_count, mapping_room;
     bool is_starting;     // its only thread is stopped already and stays so
@@ -71,6 +73,8 @@ int hs_inject_target__stop_one(struct hs_inject_target *target, struct hs_error 
 // Stops all, also those that are created meanwhile.
 int hs_inject_target__stop_all(struct hs_inject_target *target, struct hs_error *error);
 void hs_inject_target__let_go(struct hs_inject_target *target);
+// Where a stopped thread is: asked once a stop. False: it has ended.
+bool hs_inject_target__see(const struct hs_inject_target *target, struct hs_thread_stop *thread);
 
 // Has the first stopped thread carry out a call by the stub at `stub`, which is written here. Afterwards the thread is
 // stopped as before. `done`: see struct hs_inject_arch.

@@ -22,6 +22,9 @@ static const struct sample samples[] = {
     // push rbp; mov rbp, rsp; jmp 2f; 1: push rax; 2: sub rcx, 1; jge 1b; call r8; leave; ret
     {"amd64, frame pointer", &hs_decoder_amd64,
      CODE("\x55\x48\x89\xe5\xeb\x01\x50\x48\x83\xe9\x01\x7d\xf9\x41\xff\xd0\xc9\xc3"), 16, 6, 16},
+    // push rbp; mov rbp, rsp; push rax; push rax; call r8; leave; ret: what is called may take the two off the stack
+    {"amd64, frame pointer and arguments", &hs_decoder_amd64, CODE("\x55\x48\x89\xe5\x50\x50\x41\xff\xd0\xc9\xc3"), 9,
+     6, 16},
     // push rbx; jmp 2f; 1: push rax; 2: sub rcx, 1; jge 1b; call r8; ret
     {"amd64", &hs_decoder_amd64, CODE("\x53\xeb\x01\x50\x48\x83\xe9\x01\x7d\xf9\x41\xff\xd0\xc3"), 13, -1, 0},
     // push rbx; call r8; 1: push rax; sub rcx, 1; jge 1b; call r9; ret

@@ -72,11 +72,20 @@ START_TEST(test_read_some)
 }
 END_TEST
 
+static bool is_in_patch(uint64_t address, uint64_t at)
+{
+    return address > at && address < at + PATCH + 2;
+}
+
 START_TEST(test_instruction)
 {
-    for (pc = patched - 2; pc < patched + PATCH + 4; pc++)
+    const uint64_t other = patched + 2 * PATCH;
+    region.patches[region.patch_count++] = (struct hs_region_patch){.at = other, .consumed = PATCH + 2};
+    for (pc = patched - 2; pc < other + PATCH + 4; pc++) {
+        thread.is_seen = false;
         ck_assert_int_eq(hs_region__check(&region, &target) == HS_REGION_BUSY,
-                         pc > patched && pc < patched + PATCH + 2);
+                         is_in_patch(pc, patched) || is_in_patch(pc, other));
+    }
 }
 END_TEST
 
