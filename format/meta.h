@@ -26,8 +26,8 @@ void hs_meta_begin(struct hs_meta_writer *writer, void *memory, size_t length);
 bool hs_meta_node(struct hs_meta_writer *writer, uint32_t id, uint32_t parent, uint64_t pc);
 bool hs_meta_module(struct hs_meta_writer *writer, uint64_t time, uint64_t start, uint64_t end, uint64_t bias,
                     const void *build_id, size_t build_id_length, const char *path, size_t path_length);
-// Of the module that was written last.
-bool hs_meta_layout(struct hs_meta_writer *writer, uint32_t hash);
+// Of the module that was written last. `inode`: of its file; 0: unknown.
+bool hs_meta_layout(struct hs_meta_writer *writer, uint32_t hash, uint64_t inode);
 bool hs_meta_unload(struct hs_meta_writer *writer, uint64_t time, uint64_t start);
 bool hs_meta_thread(struct hs_meta_writer *writer, uint32_t stream, uint32_t tid, uint64_t time, const char *name,
                     size_t name_length);
@@ -70,6 +70,7 @@ struct hs_meta_record {
     uint64_t monotonic_ns, realtime_ns;
     uint64_t count, size, usable, lifetime;
     uint64_t value; // MARK, TOGGLE, LAYOUT
+    uint64_t inode; // LAYOUT; 0: unknown
     struct hs_meta_code code;
     struct hs_bytes build_id;
     struct hs_bytes text; // path, name, value of INFO, text of MARK, words of SNAPSHOT

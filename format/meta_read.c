@@ -146,6 +146,7 @@ static void read_body(struct meta_read_body *body, struct hs_meta_record *record
         break;
     case HS_META_LAYOUT:
         record->value = get(body);
+        record->inode = body->at < body->end ? get(body) : 0;
         break;
     case HS_META_CODE:
         record->code.start = get(body);

@@ -105,10 +105,11 @@ bool hs_meta_module(struct hs_meta_writer *writer, uint64_t time, uint64_t start
     return finish(writer, HS_META_MODULE, put_bytes(at, writer->end, path, path_length));
 }
 
-bool hs_meta_layout(struct hs_meta_writer *writer, uint32_t hash)
+bool hs_meta_layout(struct hs_meta_writer *writer, uint32_t hash, uint64_t inode)
 {
-    uint8_t *at = open_record(writer, varint_size(hash));
-    return finish(writer, HS_META_LAYOUT, put(at, writer->end, hash));
+    uint8_t *at = open_record(writer, varint_size(hash) + varint_size(inode));
+    at = put(at, writer->end, hash);
+    return finish(writer, HS_META_LAYOUT, put(at, writer->end, inode));
 }
 
 bool hs_meta_unload(struct hs_meta_writer *writer, uint64_t time, uint64_t start)

@@ -256,7 +256,7 @@ enum hs_meta {
     HS_META_TOGGLE = 8,    // varint time, byte: 1 recording goes on, 0 it pauses
     HS_META_MARK = 9,      // varint time, varint stream, varint value, string text
     HS_META_SNAPSHOT = 10, // varint number, varint time, registers and a copy of the stack (docs/format.md, 5.2)
-    HS_META_LAYOUT = 11,   // varint hash of the program headers of the MODULE before, which has no build id
+    HS_META_LAYOUT = 11,   // of the MODULE before, which has no build id: varint hash of its program headers, inode
     HS_META_CODE = 12,     // varint start, end, first line, byte kind of the lines, strings function, file, lines
     HS_META_NODE = 0x81    // varint id - parent, zigzag varint pc - previous pc. Ids count up from NODE_BASE
 };

@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -25,11 +26,16 @@ static struct {
 
 static uint8_t buffer[DIRECTORY_SIZE] __attribute__((aligned(8))); // used only with the writer's role
 
-// Not embedded for want of room.
-static void leave_out(const char *message, const char *path)
+// For want of room.
+static int leave_out(void)
 {
-    hs_log(HS_LOG_WARN, message, path, 0);
     hs_shared_word__add(&hs_output__live()->dropped[HS_DROP_FILES], 1);
+    return EFBIG;
+}
+
+static void complain(enum hs_log_level level, const char *path, int error)
+{
+    hs_log(level, "not embedded: ", path, error);
 }
 
 static bool read_whole(int fd, uint8_t *to, uint64_t length)
@@ -50,32 +56,34 @@ static void append(const uint8_t *payload, size_t length)
     hs_output__append(&chunk, payload);
 }
 
-static void append_file(const char *path, int fd, uint64_t length)
+// 0 or an error.
+static int append_file(const char *path, int fd, uint64_t length)
 {
     size_t name = hs_text__length(path) + 1;
     bool fits = length <= HS_CHUNK_MAX_LENGTH - name;
     uint8_t *payload = fits ? hs_memory__map(name + (size_t)length) : NULL;
-    if (!payload) {
-        leave_out("not embedded, too large: ", path);
-        return;
-    }
+    if (!payload)
+        return leave_out();
     __builtin_memcpy(payload, path, name);
     if (read_whole(fd, payload + name, length))
         append(payload, name + (size_t)length);
     hs_memory__unmap(payload, name + (size_t)length);
+    return 0;
 }
 
-static void embed_file(const char *path)
+// `level`: of the message if it cannot be.
+static void embed_file(const char *path, enum hs_log_level level)
 {
     struct hs_file_status status;
     long fd = hs_system_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
-    if (fd < 0) {
-        hs_log(HS_LOG_WARN, "not embedded, cannot be read: ", path, (int)-fd);
-        return;
+    int error = (int)-fd;
+    if (fd >= 0) {
+        bool regular = hs_system_status((int)fd, &status) == 0 && S_ISREG(status.mode);
+        error = regular ? append_file(path, (int)fd, status.size) : EINVAL;
+        hs_system_close((int)fd);
     }
-    if (hs_system_status((int)fd, &status) == 0 && S_ISREG(status.mode))
-        append_file(path, (int)fd, status.size);
-    hs_system_close((int)fd);
+    if (error)
+        complain(level, path, error);
 }
 
 // `*` stands for any characters.
@@ -96,12 +104,12 @@ struct embed_directory_entry { // linux_dirent64
     char name[];
 };
 
+// `directory` ends with a slash, or is empty: the current one. One that cannot be opened has no entries.
 static void embed_matching(const char *directory, const char *pattern)
 {
     char path[HS_CONFIG_TEXT * 2];
-    long fd = hs_system_open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0), got;
-    if (fd < 0)
-        return;
+    long fd = hs_system_open(directory[0] ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0), got;
+    bool found = false;
     while ((got = HS_SYSTEM3(SYS_getdents64, fd, buffer, sizeof buffer)) > 0)
         for (long at = 0; at < got;) {
             const struct embed_directory_entry *entry = (const struct embed_directory_entry *)(buffer + at);
@@ -111,11 +119,13 @@ static void embed_matching(const char *directory, const char *pattern)
             struct hs_text text;
             hs_text__start(&text, path, sizeof path);
             hs_text__add(&text, directory);
-            hs_text__add(&text, "/");
             hs_text__add(&text, entry->name);
-            embed_file(path);
+            embed_file(path, HS_LOG_WARN);
+            found = true;
         }
     hs_system_close((int)fd);
+    if (!found)
+        complain(HS_LOG_ERROR, hs_config.include, ENOENT);
 }
 
 void hs_embed__included_files(void)
@@ -127,15 +137,14 @@ void hs_embed__included_files(void)
     for (const char *c = pattern; *c; c++)
         wild |= *c == '*';
     if (!wild) {
-        embed_file(hs_config.include);
+        embed_file(hs_config.include, HS_LOG_ERROR);
         return;
     }
     char directory[HS_CONFIG_TEXT];
-    struct hs_text text;
-    hs_text__start(&text, directory, sizeof directory);
-    for (const char *c = hs_config.include; c < pattern; c++)
-        hs_text__add_character(&text, *c);
-    embed_matching(directory[0] ? directory : ".", pattern);
+    size_t length = (size_t)(pattern - hs_config.include);
+    __builtin_memcpy(directory, hs_config.include, length);
+    directory[length] = 0;
+    embed_matching(directory, pattern);
 }
 
 void hs_embed__vdso(void)
@@ -160,7 +169,8 @@ void hs_embed__remember(const char *path)
         if (hs_text__equal(embed.names + at, path))
             return;
     if (!embed.names || used + length > NAMES_SIZE) {
-        leave_out("not embedded, too many: ", path);
+        leave_out();
+        hs_log(HS_LOG_WARN, "not embedded, too many: ", path, 0);
         return;
     }
     __builtin_memcpy(embed.names + used, path, length);
@@ -171,7 +181,7 @@ void hs_embed__modules(void)
 {
     uint32_t used = embed.used;
     for (uint32_t at = 0; at < used; at += (uint32_t)hs_text__length(embed.names + at) + 1)
-        embed_file(embed.names + at);
+        embed_file(embed.names + at, HS_LOG_WARN);
 }
 
 void hs_embed__reset(void)

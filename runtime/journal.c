@@ -93,10 +93,10 @@ bool hs_journal__module(uint64_t time, uint64_t start, uint64_t end, uint64_t bi
     return APPEND_TO(&code, hs_meta_module(w, time, start, end, bias, build_id, build_id_length, path, length));
 }
 
-bool hs_journal__layout(uint32_t hash)
+bool hs_journal__layout(uint32_t hash, uint64_t inode)
 {
     struct hs_meta_writer *w = &code.writer;
-    return APPEND_TO(&code, hs_meta_layout(w, hash));
+    return APPEND_TO(&code, hs_meta_layout(w, hash, inode));
 }
 
 bool hs_journal__unload(uint64_t start)

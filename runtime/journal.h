@@ -22,8 +22,8 @@ void hs_journal__code_ends(const struct hs_code_range *code, uint32_t count);
 // `time`: recorded time; nodes that were journalled before are in this module if none was journalled later than that.
 bool hs_journal__module(uint64_t time, uint64_t start, uint64_t end, uint64_t bias, const void *build_id,
                         size_t build_id_length, const char *path);
-// For the module that was announced last, which has no build id.
-bool hs_journal__layout(uint32_t hash);
+// For the module that was announced last, which has no build id. `inode`: that of its file.
+bool hs_journal__layout(uint32_t hash, uint64_t inode);
 bool hs_journal__unload(uint64_t start);
 bool hs_journal__thread(uint32_t stream, uint32_t tid, const char *name);
 bool hs_journal__toggle(bool on);

@@ -225,7 +225,7 @@ static void announce(const struct hs_code_range *code)
     hs_journal__module(modules.changed, code->start, code->end, image.bias, image.build_id, image.build_id_length,
                        path);
     if (!image.build_id_length && image.layout)
-        hs_journal__layout(image.layout);
+        hs_journal__layout(image.layout, code->inode);
     if (!modules.python.end && hs_text__starts_with(hs_text__base_name(path), "libpython3."))
         modules.python = *code;
 }

@@ -9,11 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-// If an allocation failed at the limit, the message names the option that raises it.
+// If an allocation failed at the limit, the message names the option that raises it, once: it may be part of another
+// one.
 static void name_limit(struct hs_error *error)
 {
     size_t used = strlen(error->message);
-    if (hs_memory__most())
+    if (hs_memory__most() && !strstr(error->message, "; heapsonde takes "))
         snprintf(error->message + used, sizeof(error->message) - used, "; heapsonde takes %" PRIu64 " MiB at most, %s",
                  hs_memory__most() >> 20, hs_memory__advice(0).text);
 }

@@ -44,8 +44,10 @@ static void write_string(FILE *out, const char *bytes, size_t length)
         if (!sequence) {
             fputs("\xef\xbf\xbd", out);
             i++;
-        } else if (sequence == 1 && (text[i] < 0x20 || text[i] == '"' || text[i] == '\\' || text[i] == 0x7f)) {
-            write_escaped(out, text[i++]);
+        } else if (text[i] == '"' || text[i] == '\\' || !hs_utf8__shown(bytes + i, sequence)) {
+            // Of two bytes the second is the character: U+0080 to U+009F.
+            write_escaped(out, text[i + sequence - 1]);
+            i += sequence;
         } else {
             fwrite_unlocked(text + i, 1, sequence, out);
             i += sequence;

@@ -21,3 +21,11 @@ size_t hs_utf8__length(const char *bytes, size_t left)
                  (first == 0xf0 && text[1] < 0x90) || (first == 0xf4 && text[1] > 0x8f);
     return wrong ? 0 : length;
 }
+
+size_t hs_utf8__shown(const char *bytes, size_t left)
+{
+    const unsigned char *text = (const unsigned char *)bytes;
+    size_t length = hs_utf8__length(bytes, left);
+    bool control = length == 1 ? text[0] < 0x20 || text[0] == 0x7f : length == 2 && text[0] == 0xc2 && text[1] < 0xa0;
+    return control ? 0 : length;
+}

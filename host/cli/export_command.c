@@ -66,6 +66,39 @@ static int check_format(const struct hs_arguments *arguments, const struct hs_op
     return HS_EXIT_FAILURE;
 }
 
+// Of all stacks together. 0 also if there is no memory to count them.
+static uint64_t count_frames(const struct hs_subject *subject)
+{
+    size_t count = subject->symbols->node_count;
+    uint32_t *depth = calloc(count + 1, sizeof(*depth));
+    uint64_t sum = 0;
+    for (size_t i = 0; depth && i < subject->totals.count; i++) {
+        const uint32_t stack = subject->totals.total[i].stack;
+        uint32_t known = stack, above = 0;
+        for (; known && known < count && !depth[known]; known = hs_trace_symbols__parent(subject->symbols, known))
+            above++;
+        above += known < count ? depth[known] : 0;
+        sum += above;
+        for (uint32_t node = stack; node != known; node = hs_trace_symbols__parent(subject->symbols, node))
+            depth[node] = above--;
+    }
+    free(depth);
+    return sum;
+}
+
+// Deep stacks of a recursion have most of their frames in common.
+static void note_deep(const struct hs_arguments *arguments, const struct hs_opened *opened,
+                      const struct hs_export_format *format)
+{
+    uint64_t frames = format->frame_bytes ? count_frames(&opened->subject) : 0;
+    uint64_t bytes = hs_export_format__stack_bytes(format, frames);
+    if (bytes >= HUGE_EXPORT)
+        hs_complain(arguments->command,
+                    "%s: stacks with %s frames in all make about %s of %s; pprof, flamegraph and heapprofile write "
+                    "what stacks have in common once or compress it, and are small; or use a filter",
+                    opened->subject.path, hs_text__count(frames).text, hs_text__bytes(bytes).text, format->name);
+}
+
 // Said before it is written: such a file fills a disk, and hardly a reader opens it.
 static void note_huge(const struct hs_arguments *arguments, const struct hs_opened *opened, const char *word)
 {
@@ -73,6 +106,8 @@ static void note_huge(const struct hs_arguments *arguments, const struct hs_open
     uint64_t rows = opened->subject.totals.sum.allocated_count;
     const struct hs_export_format *format = hs_dump_output__parse(word, &output) ? NULL : hs_export_format__find(word);
     uint64_t bytes = format ? hs_export_format__bytes(format, rows) : 0;
+    if (format && bytes < HUGE_EXPORT)
+        note_deep(arguments, opened, format);
     if (bytes < HUGE_EXPORT)
         return;
     hs_complain(arguments->command,

@@ -364,8 +364,8 @@ static int check_one(struct question *question, struct hs_condition *condition, 
     }
     if (holds) {
         reason = reason_of(condition);
-        fprintf(stderr, "heapsonde %s: %s fails: %s\n", question->arguments->command->name,
-                question->opened->subject.path, reason ? reason : text);
+        hs_complain(question->arguments->command, "%s fails: %s", question->opened->subject.path,
+                    reason ? reason : text);
     }
     if (holds && verdicts)
         look_for_culprit(question, condition, &culprit);

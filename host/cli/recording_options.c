@@ -6,6 +6,7 @@
 #include "host/gather/shared_key.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,13 +60,22 @@ bool hs_recording_options__are_right(const struct hs_arguments *arguments)
     return true;
 }
 
+static const char *variable_text(const char *name)
+{
+    char full[128];
+    snprintf(full, sizeof(full), "HEAPSONDE_%s", name);
+    const char *text = getenv(full);
+    if (text)
+        return text;
+    snprintf(full, sizeof(full), "MEMORY_PROFILER_%s", name);
+    return getenv(full);
+}
+
 bool hs_recording_options__key_is_good(const struct hs_arguments *arguments)
 {
     struct hs_shared_key key;
     struct hs_error error = {.message = ""};
-    const char *path = getenv("HEAPSONDE_KEY_FILE");
-    if (!path)
-        path = getenv("MEMORY_PROFILER_KEY_FILE");
+    const char *path = variable_text("KEY_FILE");
     bool good = !path || !*path || !hs_shared_key__read(&key, path, &error);
     if (!good)
         hs_complain(arguments->command, "%s", error.message);
@@ -73,13 +83,51 @@ bool hs_recording_options__key_is_good(const struct hs_arguments *arguments)
     return good;
 }
 
+// As the recorder reads it: stars in the last part of the path stand for any characters, everything else for itself.
+static int find_included(const char *root, const char *path, bool *readable)
+{
+    const char *slash = strrchr(path, '/');
+    size_t stars = slash ? (size_t)(slash - path) : 0, count = 0;
+    char *pattern = malloc(2 * (strlen(root) + strlen(path)) + 1);
+    glob_t found;
+    if (!pattern)
+        return -ENOMEM;
+    for (const char *at = root; *at; at++)
+        count += (size_t)sprintf(pattern + count, "\\%c", *at);
+    for (size_t i = 0; path[i]; i++)
+        count += (size_t)sprintf(pattern + count, path[i] == '*' && i >= stars ? "%c" : "\\%c", path[i]);
+    int result = glob(pattern, 0, NULL, &found);
+    struct stat status;
+    for (size_t i = 0; !result && !*readable && i < found.gl_pathc; i++)
+        *readable = !stat(found.gl_pathv[i], &status) && S_ISREG(status.st_mode) && !access(found.gl_pathv[i], R_OK);
+    if (!result)
+        globfree(&found);
+    free(pattern);
+    return result == GLOB_NOSPACE ? -ENOMEM : 0;
+}
+
+bool hs_recording_options__included_are_there(const struct hs_arguments *arguments)
+{
+    const char *path = variable_text("INCLUDE_FILE");
+    size_t count;
+    bool readable = false;
+    if (!path || !*path || hs_arguments__flag(arguments, "on"))
+        return true;
+    const char **roots = hs_arguments__texts(arguments, "sysroot", &count);
+    int result = roots ? find_included("", path, &readable) : -ENOMEM;
+    for (size_t i = 0; !result && !readable && i < count; i++)
+        result = find_included(roots[i], path, &readable);
+    free((void *)(uintptr_t)roots);
+    if (!result && !readable)
+        hs_complain(arguments->command, "--include-file %s: no file of that name can be read", path);
+    return !result && readable;
+}
+
 const char *hs_recording_options__output(const struct hs_arguments *arguments)
 {
     const char *given = hs_arguments__text(arguments, "output", NULL);
     if (!given)
-        given = getenv("HEAPSONDE_OUTPUT");
-    if (!given)
-        given = getenv("MEMORY_PROFILER_OUTPUT");
+        given = variable_text("OUTPUT");
     return given && *given ? given : HS_DEFAULT_OUTPUT;
 }
 

@@ -18,6 +18,10 @@ bool hs_recording_options__are_right(const struct hs_arguments *arguments);
 // printed on standard error.
 bool hs_recording_options__key_is_good(const struct hs_arguments *arguments);
 
+// Whether the files for the trace are there, also below a system root; not asked for another machine. False: a message
+// was printed on standard error.
+bool hs_recording_options__included_are_there(const struct hs_arguments *arguments);
+
 // Whether an entry of the environment is for the library.
 bool hs_recording_options__is_variable(const char *entry);
 

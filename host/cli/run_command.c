@@ -444,7 +444,7 @@ static int run(const struct hs_arguments *arguments)
     hs_recording_options__set(arguments);
     if (!hs_variables__check(arguments->command, environ))
         return HS_EXIT_USAGE;
-    if (!hs_recording_options__key_is_good(arguments))
+    if (!hs_recording_options__key_is_good(arguments) || !hs_recording_options__included_are_there(arguments))
         return HS_EXIT_FAILURE;
     int wrong = hs_run_check__read(arguments);
     if (wrong)

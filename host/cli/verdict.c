@@ -34,9 +34,13 @@ void hs_culprit__take(struct hs_culprit *culprit, const struct hs_site *site, ui
         write_frame(out, site->frames[i]);
     }
     found.site = hs_text_stream__close(&stream);
+    if (found.site)
+        hs_text__clean(found.site);
     for (uint32_t i = 0; i < site->frame_count && !named; i++)
         named = site->frames[i]->file && site->frames[i]->line ? site->frames[i] : NULL;
     found.file = named ? strdup(named->file) : NULL;
+    if (found.file)
+        hs_text__clean(found.file);
     found.line = named ? named->line : 0;
     free(culprit->site);
     free(culprit->file);

@@ -2,6 +2,7 @@
 #include "host/dump/compare.h"
 
 #include "host/base/json.h"
+#include "host/base/utf8.h"
 #include "host/dump/summary.h"
 #include "host/report/frames.h"
 #include "host/report/sites.h"
@@ -298,8 +299,15 @@ int hs_compare__json(FILE *out, const struct hs_dump_view *view, const struct hs
 
 static void print_folded(FILE *out, const char *name)
 {
-    for (; *name; name++)
-        putc(*name == ';' ? ':' : (unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name, out);
+    for (size_t left = strlen(name); left;) {
+        const size_t sequence = hs_utf8__shown(name, left), taken = sequence ? sequence : 1;
+        if (!sequence || *name == ';')
+            putc(sequence ? ':' : '?', out);
+        else
+            fwrite(name, 1, sequence, out);
+        name += taken;
+        left -= taken;
+    }
 }
 
 static void print_stack(FILE *out, const struct hs_site *site)

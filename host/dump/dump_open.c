@@ -15,8 +15,8 @@
 
 #define LARGEST_UNPACKED ((size_t)1 << 30)
 #define LARGEST_PIPED    ((size_t)1 << 30)
-#define SNIFFED          4096
-#define TIMES_UNPACKED   32  // most of what programs write stays below twenty
+#define SNIFFED          ((size_t)1 << 18) // the first stack of collapsed ones may be that long
+#define TIMES_UNPACKED   32                // most of what programs write stays below twenty
 #define TIMES_TAKEN      200 // bytes of memory for each byte of a text or profile, at most; mostly below 25
 
 // ---- contents ------------------------------------------------------------------------------------------------------
@@ -399,32 +399,38 @@ int hs_dump__open(const char *path, struct hs_dump **result, struct hs_error *er
 // Unpacks enough of a compressed file to recognise its format.
 static enum content content_of_packed(const uint8_t *bytes, size_t length)
 {
-    uint8_t start[SNIFFED];
+    uint8_t *start = malloc(SNIFFED);
     z_stream stream = {
-        .next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)length, .next_out = start, .avail_out = sizeof(start)};
-    if (inflateInit2(&stream, 15 + 16) != Z_OK)
+        .next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)length, .next_out = start, .avail_out = SNIFFED};
+    if (!start || inflateInit2(&stream, 15 + 16) != Z_OK) {
+        free(start);
         return CONTENT_OTHER;
+    }
     bool cut;
     while (inflate(&stream, Z_SYNC_FLUSH) == Z_STREAM_END && has_member(&stream, 0, &cut) &&
            inflateReset(&stream) == Z_OK)
         continue;
     inflateEnd(&stream);
-    return content_of((const char *)start, sizeof(start) - stream.avail_out);
+    const enum content content = content_of((const char *)start, SNIFFED - stream.avail_out);
+    free(start);
+    return content;
 }
 
 static enum content content_of_file(const char *path)
 {
-    uint8_t bytes[SNIFFED];
+    uint8_t *bytes = malloc(SNIFFED);
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     bool regular = fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode);
-    ssize_t length = regular ? pread(fd, bytes, sizeof(bytes), 0) : -1;
+    ssize_t length = regular && bytes ? pread(fd, bytes, SNIFFED, 0) : -1;
     if (fd >= 0)
         close(fd);
-    if (length <= 0)
-        return CONTENT_OTHER;
-    return is_packed(bytes, (size_t)length) ? content_of_packed(bytes, (size_t)length)
-                                            : content_of((const char *)bytes, (size_t)length);
+    enum content content = CONTENT_OTHER;
+    if (length > 0)
+        content = is_packed(bytes, (size_t)length) ? content_of_packed(bytes, (size_t)length)
+                                                   : content_of((const char *)bytes, (size_t)length);
+    free(bytes);
+    return content;
 }
 
 bool hs_dump__recognise(const char *path)

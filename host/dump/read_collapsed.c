@@ -6,13 +6,13 @@
 #define FIRST_LINES 16
 
 // Takes the number off the end of the line.
-static bool split(struct hs_line *line, uint64_t *count)
+static bool split(struct hs_line *line, struct hs_dump_builder *builder, uint64_t *count)
 {
     const char *space = memrchr(line->at, ' ', (size_t)(line->end - line->at));
     if (!space || space == line->at)
         return false;
     struct hs_line number = {space + 1, line->end};
-    if (!hs_line__number(&number, count) || number.at < number.end)
+    if (!hs_line__count(&number, builder, count) || number.at < number.end)
         return false;
     line->end = space;
     return true;
@@ -40,7 +40,7 @@ int hs_dump_read__collapsed(struct hs_dump_scan *scan)
         struct hs_dump_counts counts = {0};
         if (line.at == line.end || *line.at == '#')
             continue;
-        if (!split(&line, &counts.live_bytes))
+        if (!split(&line, scan->builder, &counts.live_bytes))
             return hs_dump_scan__wrong(scan, line.at, "a stack should read 'outermost;...;innermost COUNT'");
         if (add_frames(scan, &line) || hs_dump_builder__end_context(scan->builder, &counts))
             return hs_dump_scan__out_of_memory(scan);
@@ -51,6 +51,7 @@ int hs_dump_read__collapsed(struct hs_dump_scan *scan)
 bool hs_dump_recognise__collapsed(const char *text, size_t length)
 {
     struct hs_dump_scan scan = {.begin = text, .at = text, .end = text + length};
+    struct hs_dump_builder builder = {0};
     struct hs_line line;
     unsigned lines = 0;
     while (lines < FIRST_LINES && hs_dump_scan__line(&scan, &line)) {
@@ -61,7 +62,7 @@ bool hs_dump_recognise__collapsed(const char *text, size_t length)
             if ((unsigned char)*at < 0x20)
                 return false;
         }
-        if (!split(&line, &count))
+        if (!split(&line, &builder, &count))
             return false;
         lines++;
     }

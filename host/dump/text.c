@@ -45,7 +45,7 @@ int hs_dump_scan__cut_line(struct hs_dump_scan *scan)
 
 // ---- parts of lines ------------------------------------------------------------------------------------------------
 
-static bool count(struct hs_line *line, struct hs_dump_builder *builder, uint64_t *number)
+bool hs_line__count(struct hs_line *line, struct hs_dump_builder *builder, uint64_t *number)
 {
     hs_line__skip_blanks(line);
     bool negative = hs_line__take(line, "-");
@@ -60,7 +60,7 @@ static bool count(struct hs_line *line, struct hs_dump_builder *builder, uint64_
 
 static bool pair(struct hs_line *line, struct hs_dump_builder *builder, uint64_t *blocks, uint64_t *bytes)
 {
-    return count(line, builder, blocks) && hs_line__take(line, ":") && count(line, builder, bytes);
+    return hs_line__count(line, builder, blocks) && hs_line__take(line, ":") && hs_line__count(line, builder, bytes);
 }
 
 bool hs_line__counts(struct hs_line *line, struct hs_dump_builder *builder, struct hs_dump_counts *counts)

@@ -94,7 +94,9 @@ static inline bool hs_line__hex(struct hs_line *line, uint64_t *number)
     return line->at > start;
 }
 
-// "COUNT: BYTES [COUNT: BYTES]". Negative ones are 0, and noted in the builder.
+// A number. A negative one is 0, and noted in the builder.
+bool hs_line__count(struct hs_line *line, struct hs_dump_builder *builder, uint64_t *number);
+// "COUNT: BYTES [COUNT: BYTES]".
 bool hs_line__counts(struct hs_line *line, struct hs_dump_builder *builder, struct hs_dump_counts *counts);
 
 // -EINVAL with "NAME:LINE: ..." for the line that holds `at`.

@@ -23,9 +23,9 @@ struct collapsed_folding {
 static void write_name(char *to, const char *name, size_t length)
 {
     for (size_t i = 0; i < length;) {
-        size_t sequence = hs_utf8__length(name + i, length - i);
+        size_t sequence = hs_utf8__shown(name + i, length - i);
         unsigned char byte = (unsigned char)name[i];
-        bool text = sequence && byte >= 0x20 && byte != 0x7f && byte != ';';
+        bool text = sequence && byte != ';';
         if (text)
             memcpy(to + i, name + i, sequence);
         else

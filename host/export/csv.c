@@ -21,8 +21,8 @@ static void write_text(FILE *out, const char *text)
     size_t length = strlen(text);
     fputs(strchr("=+-@\t\r", *text) && *text ? "\"'" : "\"", out);
     for (size_t i = 0; i < length;) {
-        size_t sequence = hs_utf8__length(text + i, length - i);
-        if (!sequence || (unsigned char)text[i] < 0x20)
+        size_t sequence = hs_utf8__shown(text + i, length - i);
+        if (!sequence)
             putc_unlocked('?', out);
         else
             fwrite_unlocked(text + i, 1, sequence, out);

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#define ENTRY(name, writer, summary, media_type, suffix, whole, of_blocks, events, row_bytes)                          \
-    {#name, summary, media_type, suffix, whole, of_blocks, events, row_bytes, writer},
+#define ENTRY(name, writer, summary, media_type, suffix, whole, of_blocks, events, row_bytes, frame_bytes)             \
+    {#name, summary, media_type, suffix, whole, of_blocks, events, row_bytes, frame_bytes, writer},
 const struct hs_export_format hs_export_formats[] = {HS_EXPORT_FORMATS(ENTRY){.name = NULL}};
 
 const struct hs_export_format *hs_export_format__find(const char *name)
@@ -16,10 +16,20 @@ const struct hs_export_format *hs_export_format__find(const char *name)
     return NULL;
 }
 
-uint64_t hs_export_format__bytes(const struct hs_export_format *format, uint64_t rows)
+static uint64_t product(uint64_t count, unsigned bytes_of_each)
 {
     uint64_t bytes;
-    return __builtin_mul_overflow(rows, format->row_bytes, &bytes) ? UINT64_MAX : bytes;
+    return __builtin_mul_overflow(count, bytes_of_each, &bytes) ? UINT64_MAX : bytes;
+}
+
+uint64_t hs_export_format__bytes(const struct hs_export_format *format, uint64_t rows)
+{
+    return product(rows, format->row_bytes);
+}
+
+uint64_t hs_export_format__stack_bytes(const struct hs_export_format *format, uint64_t frames)
+{
+    return product(frames, format->frame_bytes);
 }
 
 void hs_export_formats__list(enum hs_events events, char *text, size_t size)

@@ -4,6 +4,7 @@
 #include "host/export/export.h"
 #include "host/export/stack_groups.h"
 #include "host/query/events.h"
+#include "host/report/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -93,6 +94,7 @@ static int write_level(const struct massif_writing *writing, const struct massif
         uint32_t frame = frame_of(writing, part[i].first, depth);
         hs_frame__valgrind_text(text, sizeof(text), writing->table->frame[frame]);
         text[strcspn(text, "\r\n")] = '\0';
+        hs_text__clean(text);
         result = write_level(writing, &part[i], depth + 1, text);
     }
     if (hidden)

@@ -162,8 +162,10 @@ static int add_module(struct hs_import_tables *tables, const struct hs_meta_reco
 static int note_layout(struct hs_import_tables *tables, const struct hs_meta_record *record)
 {
     struct hs_stored_module *modules = tables->modules.data;
-    if (tables->modules.count)
+    if (tables->modules.count) {
         modules[tables->modules.count - 1].layout = (uint32_t)record->value;
+        modules[tables->modules.count - 1].inode = record->inode;
+    }
     return 0;
 }
 

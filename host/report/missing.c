@@ -12,19 +12,26 @@
 
 #define NO_USE UINT32_MAX
 
+// What the stacks through a node have in all, and the tree from the root on; 0: no further one.
+struct missing_branch {
+    uint64_t bytes;
+    uint32_t stacks, first_child, next_sibling;
+};
+
 struct missing_collecting {
     const struct hs_subject *subject;
     struct hs_module_uses *uses;
     const struct hs_node *nodes;
     size_t node_count;
-    uint32_t *use_of_module;     // NO_USE: none yet
-    uint32_t *use_of_node;       // NOT_PASSED, IN_NO_MODULE, or FIRST_USE and the number of the use
-    uint32_t *passed;            // by node: bit i: it or a caller lies in use `first + i`
-    struct hs_place_use *places; // by number
+    uint32_t *use_of_module;         // NO_USE: none yet
+    uint32_t *use_of_node;           // NOT_PASSED, IN_NO_MODULE, or FIRST_USE and the number of the use
+    struct missing_branch *branches; // by node
+    uint32_t *entered;               // by use: frames in it on the way to the current node
+    struct hs_place_use *places;     // by number
     size_t place_room;
 };
 
-enum { NOT_PASSED, IN_NO_MODULE, FIRST_USE, USES_AT_ONCE = 32 };
+enum { NOT_PASSED, IN_NO_MODULE, FIRST_USE };
 
 static int start(struct missing_collecting *with, const struct hs_subject *subject, struct hs_module_uses *uses)
 {
@@ -44,8 +51,8 @@ static int start(struct missing_collecting *with, const struct hs_subject *subje
 static int start_nodes(struct missing_collecting *with)
 {
     with->use_of_node = calloc(with->node_count + 1, sizeof(*with->use_of_node));
-    with->passed = malloc((with->node_count + 1) * sizeof(*with->passed));
-    return with->use_of_node && with->passed ? 0 : -ENOMEM;
+    with->branches = calloc(with->node_count + 1, sizeof(*with->branches));
+    return with->use_of_node && with->branches ? 0 : -ENOMEM;
 }
 
 static uint32_t use_of(struct missing_collecting *with, int module)
@@ -176,24 +183,58 @@ static int count_nodes(struct missing_collecting *with)
     return result;
 }
 
-// The stacks through those uses from `first` that go into a word.
-static void add_stacks(struct missing_collecting *with, uint32_t first)
+static void grow_branches(struct missing_collecting *with)
 {
     const struct hs_totals *totals = &with->subject->totals;
-    with->passed[0] = 0;
-    for (uint32_t node = 1; node < with->node_count; node++) {
-        const uint32_t bit = with->use_of_node[node] - FIRST_USE - first;
-        with->passed[node] = with->passed[parent_of(with, node)] | (bit < USES_AT_ONCE ? 1u << bit : 0);
-    }
     for (size_t i = 0; i < totals->count; i++) {
         const struct hs_total *total = &totals->total[i];
-        uint32_t passed = total->stack < with->node_count ? with->passed[total->stack] : 0;
-        for (; passed; passed &= passed - 1) {
-            struct hs_module_use *use = &with->uses->use[first + (uint32_t)__builtin_ctz(passed)];
-            use->stacks++;
-            use->bytes += hs_subject__bytes(with->subject, total);
+        if (total->stack >= with->node_count)
+            continue;
+        with->branches[total->stack].stacks++;
+        with->branches[total->stack].bytes += hs_subject__bytes(with->subject, total);
+    }
+    for (uint32_t node = with->node_count ? (uint32_t)with->node_count - 1 : 0; node; node--) {
+        struct missing_branch *branch = &with->branches[node], *parent = &with->branches[parent_of(with, node)];
+        if (with->use_of_node[node] == NOT_PASSED)
+            continue;
+        parent->stacks += branch->stacks;
+        parent->bytes += branch->bytes;
+        branch->next_sibling = parent->first_child;
+        parent->first_child = node;
+    }
+}
+
+// The stacks through a use are those through its frames that no caller in it has counted.
+static void enter(struct missing_collecting *with, uint32_t node)
+{
+    const uint32_t number = with->use_of_node[node] - FIRST_USE;
+    if (with->use_of_node[node] < FIRST_USE || with->entered[number]++)
+        return;
+    with->uses->use[number].stacks += with->branches[node].stacks;
+    with->uses->use[number].bytes += with->branches[node].bytes;
+}
+
+static void leave(struct missing_collecting *with, uint32_t node)
+{
+    if (with->use_of_node[node] >= FIRST_USE)
+        with->entered[with->use_of_node[node] - FIRST_USE]--;
+}
+
+static int add_stacks(struct missing_collecting *with)
+{
+    with->entered = calloc(with->uses->count + 1, sizeof(*with->entered));
+    if (!with->entered)
+        return -ENOMEM;
+    grow_branches(with);
+    for (uint32_t node = with->branches[0].first_child, next; node; node = next) {
+        enter(with, node);
+        next = with->branches[node].first_child;
+        for (; !next && node; node = parent_of(with, node)) {
+            leave(with, node);
+            next = with->branches[node].next_sibling;
         }
     }
+    return 0;
 }
 
 static int compare(const void *left, const void *right)
@@ -222,8 +263,9 @@ static int collect(struct missing_collecting *with)
     if (result)
         return result;
     add_places(with);
-    for (uint32_t first = 0; first < with->uses->count; first += USES_AT_ONCE)
-        add_stacks(with, first);
+    result = add_stacks(with);
+    if (result)
+        return result;
     hs_module_uses__sort(with->uses);
     return 0;
 }
@@ -232,7 +274,8 @@ static int end(struct missing_collecting *with, int result)
 {
     free(with->use_of_module);
     free(with->use_of_node);
-    free(with->passed);
+    free(with->branches);
+    free(with->entered);
     free(with->places);
     if (result)
         hs_module_uses__free(with->uses);

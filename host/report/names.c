@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "format/trace_format.h"
 #include "host/report/report.h"
+#include "host/report/text.h"
 
 #include <elf.h>
 #include <string.h>
@@ -58,10 +59,7 @@ void hs_command_line(const struct hs_store *store, char *text, size_t size)
     size_t length = strlen(text);
     while (length && text[length - 1] == ' ')
         text[--length] = 0;
-    for (char *at = text; *at; at++) {
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            *at = '?';
-    }
+    hs_text__clean(text);
 }
 
 static const struct {

@@ -18,7 +18,7 @@
 #define HS_NEVER         UINT64_MAX // free time of a block that was never freed
 #define HS_NO_ROW        UINT32_MAX
 #define HS_ZONE_ROWS     65536 // rows per zone map entry
-#define HS_STORE_VERSION 14
+#define HS_STORE_VERSION 15
 
 // How the block came to be (column `kind`).
 enum hs_row_kind {
@@ -203,6 +203,7 @@ struct hs_module {
     const uint8_t *build_id;
     uint32_t build_id_length;
     uint32_t layout; // hash of the program headers, if there is no build id; 0: unknown
+    uint64_t inode;  // of the file, if there is no build id; 0: unknown
 };
 
 struct hs_thread {

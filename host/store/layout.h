@@ -54,6 +54,7 @@ struct hs_stored_module {
     uint32_t build_id_length;
     uint32_t below;  // during import: an earlier module with the same start that is still loaded
     uint32_t layout; // hash of the program headers, if there is no build id; 0: unknown
+    uint64_t inode;  // of the file, if there is no build id; 0: unknown
 };
 
 // Nodes from `first` up to the next entry's were recorded at `time`.

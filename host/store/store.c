@@ -136,6 +136,7 @@ static int list_modules(struct hs_store *store)
                                                    .load_time = from->load_time,
                                                    .unload_time = from->unload_time,
                                                    .layout = from->layout,
+                                                   .inode = from->inode,
                                                    .path = string_at(store, from->path),
                                                    .build_id = (const uint8_t *)string_at(store, from->build_id),
                                                    .build_id_length = whole ? from->build_id_length : 0};

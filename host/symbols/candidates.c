@@ -9,10 +9,12 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static bool is_of_machine(const struct hs_symbols_options *options, const struct hs_probe *probe)
@@ -190,16 +192,38 @@ static bool unpacks_sanely(int fd)
     return sane;
 }
 
-// Without a build id the file of that path is the one that was loaded, if it has not been written since. A copy of the
-// recorded machine's files, or one in the trace, need not be that old; some machines do not know the time.
+// Whether a file has one inode for as long as it exists, and the kernel's maps show the one that stat does.
+static bool has_lasting_inodes(int fd)
+{
+    static const uint32_t systems[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
+                                       TMPFS_MAGIC};
+    struct statfs system;
+    bool found = false;
+    for (size_t i = 0; i < sizeof systems / sizeof *systems && fstatfs(fd, &system) == 0; i++)
+        found |= (uint32_t)system.f_type == systems[i];
+    return found;
+}
+
+static uint64_t nanoseconds(const struct timespec *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
+}
+
+// Without a build id the file of that path is the one that was loaded, if it is still the same inode and has not been
+// written since. Anybody may set the time of the last write, so the kernel's own time of the last change decides, too.
+// A copy of the recorded machine's files, or one in the trace, need not be that old; some machines do not know the
+// time.
 static bool was_changed(const struct hs_search *search, const struct hs_candidate *candidate, int fd)
 {
     const struct hs_symbols_module *module = search->module;
     struct stat status;
     if (candidate->trust != HS_TRUST_PATH || candidate->root || !candidate->path || module->build_id_length ||
-        module->recorded_ns < CLOCK_IS_SET || fstat(fd, &status))
+        fstat(fd, &status))
         return false;
-    return (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec > module->recorded_ns;
+    if (module->inode && module->inode != (uint64_t)status.st_ino && has_lasting_inodes(fd))
+        return true;
+    return module->recorded_ns >= CLOCK_IS_SET &&
+           (nanoseconds(&status.st_mtim) > module->recorded_ns || nanoseconds(&status.st_ctim) > module->recorded_ns);
 }
 
 static enum hs_symbols_state judge(const struct hs_search *search, const struct hs_candidate *candidate, int fd)

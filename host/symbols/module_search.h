@@ -37,6 +37,7 @@ struct hs_symbols_module {
     const uint8_t *build_id;
     size_t build_id_length;
     uint32_t layout;      // without a build id: hash of the program headers; 0: unknown
+    uint64_t inode;       // without a build id: of the file; 0: unknown
     uint64_t recorded_ns; // without a build id: when it was loaded, since 1970; 0: unknown
     // If the trace embeds a copy of the file: returns a descriptor, which the session closes, or a negative errno. Used
     // after the files on disk. May be NULL.

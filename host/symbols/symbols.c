@@ -68,8 +68,9 @@ int hs_symbols__add_module(struct hs_symbols *self, const struct hs_symbols_modu
 static bool is_same_module(const struct hs_symbols_module *one, const struct hs_symbols_module *other)
 {
     return one->start == other->start && one->end == other->end && one->layout == other->layout &&
-           one->recorded_ns == other->recorded_ns && one->bias_of_bytes == other->bias_of_bytes &&
-           one->mapped_offset == other->mapped_offset && !strcmp(one->path, other->path);
+           one->inode == other->inode && one->recorded_ns == other->recorded_ns &&
+           one->bias_of_bytes == other->bias_of_bytes && one->mapped_offset == other->mapped_offset &&
+           !strcmp(one->path, other->path);
 }
 
 // What was missing is looked for again.

@@ -108,6 +108,7 @@ static int add_modules(struct hs_trace_symbols *self)
                                                 .build_id = module->build_id,
                                                 .build_id_length = module->build_id_length,
                                                 .layout = module->layout,
+                                                .inode = module->inode,
                                                 .recorded_ns = loaded_at(self->store, module),
                                                 .open_copy = open_copy,
                                                 .context = &self->copies[i]};

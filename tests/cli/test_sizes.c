@@ -64,6 +64,26 @@ START_TEST(test_a_huge_export_is_told_before)
 }
 END_TEST
 
+// Without many blocks: each of these stacks is one frame deeper than the one before.
+START_TEST(test_a_huge_export_of_deep_stacks_is_told_before)
+{
+    shell("{ printf 'v 10300 3\\nX ./p\\nI 1000 10\\ns 7 recurse\\ni 1000 0 1\\n'; "
+          "awk 'BEGIN { for (i = 0; i < 6000; i++) printf \"t 1 %%x\\na 8 %%x\\n+ %%x\\n\", i, i + 1, i }'; } >deep");
+    struct outcome outcome = run("$HEAPSONDE export --format collapsed deep >/dev/full");
+    const char *told =
+        strstr(outcome.errors, "stacks with 18,003,000 frames in all make about 343.4 MiB of collapsed; ");
+    const char *failed = strstr(outcome.errors, "No space left");
+    ck_assert_msg(told && failed && told < failed, "%s", outcome.errors);
+    free_outcome(&outcome);
+    static const char *const small[] = {"--format heapprofile", "--format pprof", "--format json"};
+    for (size_t i = 0; i < sizeof(small) / sizeof(small[0]); i++) {
+        outcome = run("$HEAPSONDE export %s deep >/dev/full", small[i]);
+        ck_assert_msg(!strstr(outcome.errors, "make about"), "%s: %s", small[i], outcome.errors);
+        free_outcome(&outcome);
+    }
+}
+END_TEST
+
 // The estimate is of the right order, and no format that grows is without one.
 START_TEST(test_estimates)
 {
@@ -104,6 +124,7 @@ int main(void)
     TCase *tests = tcase_create("cli_sizes");
     tcase_add_checked_fixture(tests, prepare, remove_work);
     tcase_add_test(tests, test_a_huge_export_is_told_before);
+    tcase_add_test(tests, test_a_huge_export_of_deep_stacks_is_told_before);
     tcase_add_test(tests, test_estimates);
     tcase_add_test(tests, test_a_trace_of_nothing_is_small);
     suite_add_tcase(suite, tests);

@@ -180,6 +180,29 @@ START_TEST(test_keys_that_cannot_be_used_are_refused)
 }
 END_TEST
 
+START_TEST(test_files_for_the_trace_that_are_missing_are_refused)
+{
+    static const char *const missing[] = {"none", "no*ne", "folder", "none/file", "f?le"};
+    static const char *const there[] = {"file", "fi*", "$PWD/folder/*x", "./file", "/deep/file --sysroot root"};
+    shell("mkdir -p folder/inner.x root/deep; touch file folder/name.x folder/.hidden root/deep/file");
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
+        struct outcome outcome = run("$HEAPSONDE run -q -o t.dat --include-file '%s' -- touch ran", missing[i]);
+        ck_assert_int_eq(outcome.status, 1);
+        ck_assert_str_eq(outcome.errors,
+                         text("heapsonde run: --include-file %s: no file of that name can be read\n", missing[i]));
+        free_outcome(&outcome);
+    }
+    shell("! MEMORY_PROFILER_INCLUDE_FILE=none \"$HEAPSONDE\" run -q -o t.dat -- touch ran");
+    shell("! test -e ran");
+    for (size_t i = 0; i < sizeof there / sizeof *there; i++) {
+        struct outcome outcome = run("set -f; $HEAPSONDE run -q -o t.dat --include-file %s -- touch ran", there[i]);
+        ck_assert_msg(outcome.status == 0, "%s: %s", there[i], outcome.errors);
+        free_outcome(&outcome);
+        shell("rm ran");
+    }
+}
+END_TEST
+
 // ---- said by the library -------------------------------------------------------------------------------------------
 
 static const struct {
@@ -194,6 +217,9 @@ static const struct {
     {"HEAPSONDE_OUTPUT=missing/t.dat", "/missing/t.dat (no such file or folder)\n"},
     {"HEAPSONDE_OUTPUT=/proc/t.dat", "nothing is recorded: cannot create /proc/t.dat ("},
     {"HEAPSONDE_OUTPUT=.", " (it is a folder)\n"},
+    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_INCLUDE_FILE=none", "not embedded: none (no such file or folder)\n"},
+    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_INCLUDE_FILE='none/*'", "not embedded: none/* (no such file or folder)\n"},
+    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_INCLUDE_FILE=.", "not embedded: . (it is no regular file)\n"},
     {"HEAPSONDE_OUTPUT=", "nothing is recorded: HEAPSONDE_OUTPUT is empty"},
     {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_CONNECT=foo", "nothing is streamed: HEAPSONDE_CONNECT takes ADDRESS:PORT"},
     {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_ENABLE_SERVER=1 HEAPSONDE_KEY_FILE=none",
@@ -245,6 +271,7 @@ int main(void)
     tcase_add_loop_test(tests, test_what_is_mistyped_is_refused, 0, sizeof refused / sizeof *refused);
     tcase_add_loop_test(tests, test_what_is_right_is_taken, 0, sizeof taken / sizeof *taken);
     tcase_add_test(tests, test_keys_that_cannot_be_used_are_refused);
+    tcase_add_test(tests, test_files_for_the_trace_that_are_missing_are_refused);
     tcase_add_loop_test(tests, test_the_library_says_what_it_does_not_do, 0, sizeof alone / sizeof *alone);
     tcase_add_test(tests, test_the_library_knows_every_variable);
     suite_add_tcase(suite, tests);

@@ -124,7 +124,7 @@ START_TEST(test_heaptrack_damage)
     expect_incomplete("file", NULL);
     // What it is converted to is not named, wherever the memory is at an end.
     shell("for most in 1M 8M 16M 32M; do $HEAPSONDE report --memory $most file >out 2>errors || "
-          "grep -q '^heapsonde report: file: ' errors || exit 1; done");
+          "grep '^heapsonde report: file: ' errors | grep -vq 'heapsonde takes.*heapsonde takes' || exit 1; done");
 }
 END_TEST
 

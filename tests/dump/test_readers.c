@@ -196,6 +196,8 @@ START_TEST(test_odd_text)
     hs_dump__close(off);
     expect_text("# first\n%frame;other 12\n", 1, 12, NULL);
     expect_text("# first\na;b 12\n", 1, 12, NULL);
+    expect_text("a;b -12\na;c -3\na;d 5\n", 3, 5, difference);
+    expect_text("a;b 5\na;c -0\n", 2, 5, NULL);
 }
 END_TEST
 
@@ -362,6 +364,24 @@ START_TEST(test_collapsed)
     ck_assert_uint_eq(dump->frames[dump->context[0].first + 3], dump->frames[dump->context[1].first + 2]);
     ck_assert(!dump->has_blocks && !dump->has_all);
     hs_dump__close(dump);
+}
+END_TEST
+
+// The first line has a stack of as many frames as are kept of one.
+START_TEST(test_collapsed_deep)
+{
+    FILE *file = fopen("deep", "w");
+    for (unsigned i = 0; i < 4096; i++)
+        fprintf(file, "std::function_of_some_length<%u>;", i);
+    fputs("last 5\n", file);
+    fclose(file);
+    ck_assert(hs_dump__recognise("deep"));
+    struct hs_dump *dump = open_dump("deep");
+    ck_assert_int_eq(dump->format, HS_DUMP_COLLAPSED);
+    ck_assert_str_eq(function(dump, 0, 0, 0), "last");
+    ck_assert_str_eq(function(dump, 0, 4096, 0), "std::function_of_some_length<0>");
+    hs_dump__close(dump);
+    unlink("deep");
 }
 END_TEST
 
@@ -552,6 +572,7 @@ int main(void)
     tcase_add_test(tests, test_pprof);
     tcase_add_test(tests, test_pprof_without_totals);
     tcase_add_test(tests, test_collapsed);
+    tcase_add_test(tests, test_collapsed_deep);
     tcase_add_test(tests, test_estimates);
     tcase_add_test(tests, test_errors);
     tcase_add_test(tests, test_other_profiles);

@@ -58,7 +58,7 @@ START_TEST(records_survive)
     ck_assert(hs_meta_node(&writer, 6, 5, 0x3fff00));
     ck_assert(hs_meta_node(&writer, 9, 0, UINT64_MAX));
     ck_assert(hs_meta_module(&writer, 11, 1, 2, UINT64_MAX, "abc", 3, "/x", 2));
-    ck_assert(hs_meta_layout(&writer, 0xfedcba98));
+    ck_assert(hs_meta_layout(&writer, 0xfedcba98, UINT64_MAX));
     ck_assert(hs_meta_unload(&writer, 12, 1));
     ck_assert(hs_meta_thread(&writer, 3, 4, 5, "name", 4));
     ck_assert(hs_meta_clock(&writer, 1, 2, 3));
@@ -79,6 +79,7 @@ START_TEST(records_survive)
     ck_assert(hs_meta_next(&reader, &record) == 1 && record.tag == HS_META_MODULE && record.bias == UINT64_MAX);
     ck_assert(record.build_id.length == 3 && record.text.length == 2 && !memcmp(record.text.data, "/x", 2));
     ck_assert(hs_meta_next(&reader, &record) == 1 && record.tag == HS_META_LAYOUT && record.value == 0xfedcba98);
+    ck_assert_uint_eq(record.inode, UINT64_MAX);
     ck_assert(hs_meta_next(&reader, &record) == 1 && record.tag == HS_META_UNLOAD && record.start == 1);
     ck_assert(hs_meta_next(&reader, &record) == 1 && record.tag == HS_META_THREAD && record.tid == 4);
     ck_assert(hs_meta_next(&reader, &record) == 1 && record.tag == HS_META_CLOCK && record.realtime_ns == 3);

@@ -40,19 +40,27 @@ static void write_trace(void)
     info(&meta, "incomplete", WORD);
     hs_meta_thread(&meta, 1, 4711, 0, WORD, strlen(WORD));
     hs_meta_node(&meta, 1, 0, 0x401000);
+    const struct hs_bytes word = {(const uint8_t *)WORD, strlen(WORD)};
+    ck_assert(hs_meta_code(
+        &meta, &(struct hs_meta_code){
+                   .start = 0x401000, .end = 0x401100, .first_line = 1, .kind = 1, .function = word, .file = word}));
     trace_writer__meta(&writer, bytes, (size_t)(meta.at - bytes), false);
     trace_writer__chunk(&writer, &chunk, file);
     trace_writer__events(&writer, 1, &event, 1, false);
     trace_writer__close(&writer, true, 2000);
 }
 
+static void expect_harmless(const char *command, const char *output)
+{
+    for (const char *steers = "\033\302\377"; *steers; steers++)
+        ck_assert_msg(!strchr(output, *steers), "%s: byte %x", command, (unsigned char)*steers);
+}
+
 static void expect_shown(const char *command, unsigned times)
 {
     struct outcome outcome = run("$HEAPSONDE %s trace.dat", command);
     ck_assert_msg(outcome.status == 0, "%s: %s", command, outcome.errors);
-    for (const char *steers = "\033\302\377"; *steers; steers++)
-        ck_assert_msg(!memchr(outcome.output, *steers, outcome.output_length), "%s: byte %x", command,
-                      (unsigned char)*steers);
+    expect_harmless(command, outcome.output);
     ck_assert_msg(!strstr(outcome.output, TURN), "%s", command);
     const char *at = outcome.output;
     for (unsigned i = 0; i < times; i++) {
@@ -72,10 +80,32 @@ START_TEST(test_what_a_trace_says_does_not_steer_the_terminal)
 }
 END_TEST
 
+// Names of functions, where a condition holds and in what goes to standard output by default.
+START_TEST(test_names_of_functions_do_not_steer_the_terminal)
+{
+    write_trace();
+    struct outcome outcome = run("$HEAPSONDE report --fail-if 'live_bytes > 0' --annotate github trace.dat");
+    ck_assert_int_eq(outcome.status, 3);
+    ck_assert_msg(strstr(outcome.errors, "most of it by x?[2J?") != NULL, "%s", outcome.errors);
+    expect_harmless("--fail-if", outcome.errors);
+    free_outcome(&outcome);
+    static const char *const formats[] = {"collapsed", "csv", "massif", "json", "jsonl", "speedscope"};
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        outcome = run("$HEAPSONDE export --format %s trace.dat | tr -d '\\240-\\376'", formats[i]);
+        ck_assert_msg(!outcome.status && (strstr(outcome.output, "[2J") || i == 2), "%s: %s%s", formats[i],
+                      outcome.output, outcome.errors);
+        expect_harmless(formats[i], outcome.output);
+        ck_assert_msg(!strchr(outcome.output, C1[1]), "%s: %s", formats[i], outcome.output);
+        free_outcome(&outcome);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases = tcase_create("terminal");
     tcase_add_checked_fixture(cases, make_work, remove_work);
     tcase_add_test(cases, test_what_a_trace_says_does_not_steer_the_terminal);
+    tcase_add_test(cases, test_names_of_functions_do_not_steer_the_terminal);
     return run_cases("report_terminal", cases);
 }

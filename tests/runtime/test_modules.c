@@ -70,9 +70,9 @@ bool hs_journal__module(uint64_t time, uint64_t start, uint64_t end, uint64_t bi
     return true;
 }
 
-bool hs_journal__layout(uint32_t hash)
+bool hs_journal__layout(uint32_t hash, uint64_t inode)
 {
-    (void)hash;
+    (void)hash, (void)inode;
     return true;
 }
 

@@ -164,24 +164,31 @@ static void expect_unknown(const char *trace)
 START_TEST(test_replaced)
 {
     write_program(2);
-    shell("gcc -g -O1 -fno-builtin -Wl,--build-id=none -o program program.c && "
-          "HEAPSONDE_OUTPUT=trace.dat LD_PRELOAD='" PATH_TRACE "' ./program && cp program kept && "
-          "cp --preserve=timestamps program old");
+    shell("mkdir here other && gcc -g -O1 -fno-builtin -Wl,--build-id=none -o here/program program.c && "
+          "cp --preserve=timestamps here/program other && "
+          "HEAPSONDE_OUTPUT=trace.dat LD_PRELOAD='" PATH_TRACE "' here/program && cp here/program kept");
     expect_names("trace.dat", "-c allocated");
     shell("rm -rf trace.dat.*");
     // Other code in the same places.
     if (_i == 0)
-        shell("cp kept program && touch -d '+1 hour' program");
+        shell("cp kept here/program && touch -d '+1 hour' here/program");
     // Another build, which is older.
     if (_i == 1) {
         write_program(300);
-        shell("gcc -g -O1 -fno-builtin -Wl,--build-id=none -o program program.c && touch -r old program");
+        shell("gcc -g -O1 -fno-builtin -Wl,--build-id=none -o here/program program.c && touch -r other/program "
+              "here/program");
     }
+    // Other code in the same places, with the time of the last write put back.
+    if (_i == 2)
+        shell("cp kept here/program && touch -r other/program here/program");
+    // Another file that is older than the recording.
+    if (_i == 3)
+        shell("mv here gone && mv other here");
     expect_unknown("trace.dat");
     // A copy of the files may be of any age, and stripped files have the same segments.
-    shell("mkdir -p root%s && cp kept root%s/program", work, work);
-    if (_i == 1) {
-        struct outcome outcome = run("$HEAPSONDE report --sysroot root trace.dat");
+    shell("mkdir -p root%s/here && cp kept root%s/here/program", work, work);
+    if (_i) {
+        struct outcome outcome = run("$HEAPSONDE report --sysroot %s trace.dat", _i == 1 ? "root" : "/");
         ck_assert_msg(strstr(outcome.output, "parse_header") != NULL, "%s", outcome.output);
         free_outcome(&outcome);
     }
@@ -225,7 +232,7 @@ int main(void)
     tcase_add_loop_test(cases, test_recorded, 0, count);
     tcase_add_loop_test(cases, test_sampled, 0, count);
     tcase_add_loop_test(cases, test_same_name, 0, 2);
-    tcase_add_loop_test(cases, test_replaced, 0, 2);
+    tcase_add_loop_test(cases, test_replaced, 0, 4);
     tcase_add_loop_test(cases, test_path, 0, 2);
     return run_cases("layouts", cases);
 }
