@@ -16,7 +16,6 @@
 #define PAGE    4096u
 #define MS      1000000u
 #define ROUNDS  1000u
-#define END     (ROUNDS * 10 * (uint64_t)MS)
 
 enum { MAIN = 1, WORK, PLANTED }; // stacks
 
@@ -24,6 +23,7 @@ static struct hs_event *event;
 static size_t events, room;
 static uint64_t top; // of the heap
 static enum planted_build chosen;
+static unsigned round_ms = 10;
 
 void planted__choose(enum planted_build build)
 {
@@ -77,7 +77,7 @@ static void release(uint64_t time, uint64_t address)
 
 static uint64_t round_time(unsigned round)
 {
-    return (uint64_t)round * 10 * MS;
+    return (uint64_t)round * round_ms * MS;
 }
 
 // ---- what is planted -----------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ static void plant_cache(unsigned more)
 static void plant_freed_at_end(unsigned more)
 {
     for (unsigned i = 0; i < ROUNDS - 10; i++)
-        release(END - 10 * MS, allocate(round_time(i) + 1, 1000 * more, PLANTED));
+        release(round_time(ROUNDS - 1), allocate(round_time(i) + 1, 1000 * more, PLANTED));
 }
 
 static void plant_rounds(unsigned more)
@@ -335,9 +335,16 @@ void planted__write(const char *path, enum plant plant, unsigned more)
     set_id(&writer, plant, more);
     write_meta(&writer, plant == PLANT_ROUNDS, plant == PLANT_ATTACHED);
     trace_writer__events(&writer, 1, event, events, false);
-    trace_writer__close(&writer, true, END);
+    trace_writer__close(&writer, true, round_time(ROUNDS));
     // The writer of traces always says that some events were dropped.
     planted__say_dropped(path, HS_DROP_NESTED, plant == PLANT_DROPPED ? 7 : 0);
+}
+
+void planted__write_short(const char *path, enum plant plant, unsigned more)
+{
+    round_ms = 9;
+    planted__write(path, plant, more);
+    round_ms = 10;
 }
 
 void planted__build(const char *folder)

@@ -40,6 +40,8 @@ enum planted_build { BUILD_WITHOUT_ID, BUILD_FIRST, BUILD_SECOND, BUILD_RENAMED 
 void planted__choose(enum planted_build build);
 // `more` times as much of what is planted.
 void planted__write(const char *path, enum plant plant, unsigned more);
+// The same in a second less than the ten.
+void planted__write_short(const char *path, enum plant plant, unsigned more);
 // What a trace says to be missing.
 void planted__say_dropped(const char *path, enum hs_drop reason, uint64_t count);
 
