@@ -401,8 +401,8 @@ static const char *identity_of(struct hs_dump_view *view, unsigned which, const 
 }
 
 // The same functions without files and lines. Changes the frames.
-static const struct hs_frames *keyed(struct hs_dump_view *view, unsigned which, uint32_t index,
-                                     struct hs_frame *frames, uint32_t count)
+static const struct hs_frames *keyed(struct hs_dump_view *view, unsigned which, uint32_t index, struct hs_frame *frames,
+                                     uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         const char *identity = identity_of(view, which, &view->dumps[which]->location[index], &frames[i]);

@@ -153,10 +153,10 @@ static int add_growing(struct hs_findings_scene *scene, const struct hs_finding_
                                  "ended.",
                                  hs_text__bytes(site->late_bytes).text, hs_text__blocks(site->late_count).text,
                                  name ? name : ""),
-        .reason = hs_finding__text("It grew in %u of the first %u tenths of the run and was freed in the last 2%%. A "
-                                   "program that runs longer would need more.%s",
-                                   hs_finding_site__growing(site, BEFORE_THE_END), BEFORE_THE_END,
-                                   of_short_recording(scene)),
+        .reason =
+            hs_finding__text("It grew in %u of the first %u tenths of the run and was freed in the last 2%%. A "
+                             "program that runs longer would need more.%s",
+                             hs_finding_site__growing(site, BEFORE_THE_END), BEFORE_THE_END, of_short_recording(scene)),
         .bytes = site->late_bytes,
         .count = site->late_count,
         .whole_bytes = scene->late_bytes,

@@ -324,8 +324,9 @@ START_TEST(a_change_between_two_builds_comes_first)
         expect_served(after[i], "first.dat", -1000000);
     }
     expect_tree(BOTH_ROOTS "second.dat renamed.dat", "");
-    struct outcome outcome = run("$HEAPSONDE diff " BOTH_ROOTS "--fail-if 'grown_bytes == 1000000 and shrunk_bytes == 0' "
-                                 "first.dat second.dat");
+    struct outcome outcome =
+        run("$HEAPSONDE diff " BOTH_ROOTS "--fail-if 'grown_bytes == 1000000 and shrunk_bytes == 0' "
+            "first.dat second.dat");
     ck_assert_msg(outcome.status == 3, "%d: %s", outcome.status, outcome.errors);
     free_outcome(&outcome);
     remove_work();
