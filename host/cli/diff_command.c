@@ -374,7 +374,8 @@ const struct hs_command hs_command_diff = {
     .summary = "compare two heap dumps, traces, or instants of one trace",
     .description = "Compares two heap dumps, which may be of different formats, runs and machines. A frame is "
                    "identified by its module (build id, or file name) and its offset in the module, not by its "
-                   "address. For a trace, memory in use is memory that is live at its end, or at the time that --at or "
+                   "address; in another build of a file, by the names of its function and of the file. For a trace, "
+                   "memory in use is memory that is live at its end, or at the time that --at or "
                    "--base-at gives. A folder of dumps of one process, a file of massif and one of DHAT have several "
                    "instants, too.",
     .operand = HS_OPERAND_TRACE,

@@ -9,8 +9,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { MOST_ROWS = 20000 };
+enum { MOST_ROWS = 20000, PATIENCE = 1 }; // seconds
 
 static uint64_t number_in(const struct hs_answer_value *object, const char *name)
 {
@@ -121,4 +122,21 @@ void hs_top_asking__end(struct hs_top_asking *asking)
     if (asking->runs)
         pthread_join(asking->thread, NULL);
     asking->runs = false;
+}
+
+// A file that is being read has temporary files, which cancelling removes; a server needs no patience.
+bool hs_top_asking__give_up(struct hs_top_asking *asking)
+{
+    const struct hs_top_source *source = asking->source;
+    struct timespec until;
+    if (source->rest && !asking->goes_on) // which may open another one
+        hs_rest__give_up(source->rest);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += source->rest ? PATIENCE : 0;
+    if (asking->runs && pthread_timedjoin_np(asking->thread, NULL, &until))
+        return false;
+    asking->runs = false;
+    free(asking->rows);
+    asking->rows = NULL;
+    return true;
 }

@@ -40,5 +40,8 @@ void hs_top_asking__start(struct hs_top_asking *asking);
 bool hs_top_asking__is_done(struct hs_top_asking *asking);
 // Waits until it is done.
 void hs_top_asking__end(struct hs_top_asking *asking);
+// Nobody needs the answer. False: it is still being worked on, so that nothing may be freed; the process has to end
+// by _exit.
+bool hs_top_asking__give_up(struct hs_top_asking *asking);
 
 #endif

@@ -385,6 +385,18 @@ static int open_source(struct top *top, const struct hs_symbols_options *symbols
                                      hs_arguments__text(top->arguments, "device", NULL), symbols, &top->error);
 }
 
+// The terminal is as it was.
+static void leave(struct top *top, struct hs_top_gather *gather, int status)
+{
+    if (top->asks && !hs_top_asking__give_up(&top->asking)) {
+        hs_top_gather__end(gather);
+        fflush(NULL);
+        _exit(status);
+    }
+    hs_top_source__close(&top->source);
+    hs_top_model__free(&top->model);
+}
+
 static int watch(const struct hs_arguments *arguments, const struct hs_symbols_options *symbols,
                  struct hs_top_gather *gather)
 {
@@ -398,10 +410,7 @@ static int watch(const struct hs_arguments *arguments, const struct hs_symbols_o
     if (result)
         hs_complain(arguments->command, "%s", top.error.message);
     const int status = result ? HS_EXIT_FAILURE : show(&top);
-    if (top.asks)
-        take_answer(&top);
-    hs_top_source__close(&top.source);
-    hs_top_model__free(&top.model);
+    leave(&top, gather, status);
     return status;
 }
 

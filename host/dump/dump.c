@@ -56,6 +56,18 @@ uint64_t hs_dump__offset(const struct hs_dump *dump, const struct hs_dump_locati
     return location->address - mapping->start + mapping->offset;
 }
 
+bool hs_dump__lacks_libraries(const struct hs_dump *dump)
+{
+    size_t lacking = 0;
+    for (size_t i = 0; dump->format != HS_DUMP_TRACE && i < dump->location_count; i++) {
+        const struct hs_dump_location *location = &dump->location[i];
+        if (!location->has_address)
+            return true;
+        lacking += location->line_count && location->mapping == HS_DUMP_NONE;
+    }
+    return 2 * lacking > dump->location_count;
+}
+
 // ---- estimates -----------------------------------------------------------------------------------------------------
 
 // The number of blocks that a sampled block of the average size represents.

@@ -196,6 +196,9 @@ struct hs_dump_estimate hs_dump__sum(const struct hs_dump *dump);
 // The value of a fact, NULL when the dump has none of that key.
 const char *hs_dump__fact(const struct hs_dump *dump, const char *key);
 
+// Whether it names functions, but not the files of their libraries.
+bool hs_dump__lacks_libraries(const struct hs_dump *dump);
+
 const char *hs_dump_format_name(enum hs_dump_format format); // "heap_v2", "heap profile", ...
 
 // The offset of an address in its file; without a mapping, the address itself.

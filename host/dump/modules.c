@@ -3,6 +3,7 @@
 
 #include "host/base/id_map.h"
 #include "host/base/path.h"
+#include "host/report/frame_key.h"
 #include "host/symbols/strings.h"
 
 #include <stdio.h>
@@ -17,6 +18,7 @@ struct modules_group { // neighbouring mappings of one file
     size_t first, behind;
     size_t code; // the first one with a location
     bool used;
+    bool is_in_both; // dumps, the same build
     unsigned dump;
 };
 
@@ -209,8 +211,10 @@ static int add_later(struct modules_finding *finding, unsigned which, struct mod
     uint32_t known = hs_id_map__find(&finding->by_key, (uintptr_t)key);
     for (size_t i = group->first; known != UINT32_MAX && i < group->behind; i++)
         finding->modules->shift[which][i] = shift_of(finding, known, &dump->mapping[i], i - group->first);
-    if (known != UINT32_MAX)
+    if (known != UINT32_MAX) {
+        finding->groups[known].is_in_both = true;
         return 0;
+    }
     uint64_t shift = 0;
     bool fits = place(finding, dump->mapping[group->first].start, end_of(finding, dump, group), &shift);
     shift_group(finding, which, group, shift);
@@ -241,21 +245,63 @@ static int find_in(struct modules_finding *finding, unsigned which)
     return result;
 }
 
+// ---- builds --------------------------------------------------------------------------------------------------------
+
+static const char *library_of(const struct modules_finding *finding, const struct modules_group *group)
+{
+    const struct hs_dump *dump = finding->dumps[group->dump];
+    return hs_frame_key_library(dump->mapping[group->code].path, dump->executable);
+}
+
+static int mark_rebuilt(struct modules_finding *finding, const struct modules_group *group)
+{
+    bool **marks = &finding->modules->rebuilt[group->dump];
+    if (!*marks)
+        *marks = calloc(finding->dumps[group->dump]->mapping_count + 1, sizeof(**marks));
+    for (size_t i = group->first; *marks && i < group->behind; i++)
+        (*marks)[i] = true;
+    return *marks ? 0 : -ENOMEM;
+}
+
+// Files of one name that only one of the two dumps has.
+static int find_rebuilt(struct modules_finding *finding)
+{
+    const struct modules_group *groups = finding->groups;
+    int result = 0;
+    for (size_t i = 0; i < finding->modules->count; i++) {
+        const char *library = library_of(finding, &groups[i]);
+        if (groups[i].dump || groups[i].is_in_both || !*library)
+            continue;
+        for (size_t k = i + 1; !result && k < finding->modules->count; k++) {
+            if (!groups[k].dump || strcmp(library, library_of(finding, &groups[k])) != 0)
+                continue;
+            result = mark_rebuilt(finding, &groups[i]);
+            result = result ? result : mark_rebuilt(finding, &groups[k]);
+        }
+    }
+    return result;
+}
+
 int hs_dump_modules__find(struct hs_dump_modules *modules, const struct hs_dump *const *dumps, unsigned dump_count)
 {
     struct modules_finding finding = {.modules = modules, .dumps = dumps, .next = SECOND_MODULES};
     size_t most = 0;
     for (unsigned which = 0; which < dump_count; which++)
         most += dumps[which]->mapping_count;
-    *modules = (struct hs_dump_modules){.shift = calloc(dump_count, sizeof(*modules->shift)), .dump_count = dump_count};
+    *modules = (struct hs_dump_modules){.shift = calloc(dump_count, sizeof(*modules->shift)),
+                                        .rebuilt = calloc(dump_count, sizeof(*modules->rebuilt)),
+                                        .dump_count = dump_count};
     modules->module = calloc(most + 1, sizeof(*modules->module));
     modules->described = calloc(most + 1, sizeof(*modules->described));
     finding.groups = calloc(most + 1, sizeof(*finding.groups));
     finding.strings = hs_strings__create();
-    bool ready = modules->shift && modules->module && modules->described && finding.strings && finding.groups;
+    bool ready = modules->shift && modules->rebuilt && modules->module && modules->described && finding.strings &&
+                 finding.groups;
     int result = ready ? 0 : -ENOMEM;
     for (unsigned which = 0; !result && which < dump_count; which++)
         result = find_in(&finding, which);
+    if (!result && dump_count == 2)
+        result = find_rebuilt(&finding);
     hs_strings__destroy(finding.strings);
     hs_id_map__free(&finding.by_key);
     hs_id_map__free(&finding.seen);
@@ -270,7 +316,10 @@ void hs_dump_modules__free(struct hs_dump_modules *modules)
     free(modules->described);
     for (unsigned which = 0; modules->shift && which < modules->dump_count; which++)
         free(modules->shift[which]);
+    for (unsigned which = 0; modules->rebuilt && which < modules->dump_count; which++)
+        free(modules->rebuilt[which]);
     free(modules->shift);
+    free(modules->rebuilt);
     *modules = (struct hs_dump_modules){0};
 }
 

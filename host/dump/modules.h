@@ -13,6 +13,7 @@ struct hs_dump_modules {
     struct hs_module *module; // by start
     struct hs_symbols_module *described;
     size_t count;
+    bool **rebuilt; // by dump and mapping: of two dumps, the other one has another build of this file
     // private
     uint64_t **shift; // by dump and mapping: address in `module` - offset in the file
     unsigned dump_count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Estimates added up per stack; rounded only then.
-#include "host/dump/view.h"
+#include "host/dump/alike.h"
 
 #include <errno.h>
 #include <math.h>
@@ -46,7 +46,9 @@ static void finish(struct totals_adding *adding)
 static void add_counts(struct totals_adding *adding, unsigned which, size_t context,
                        const struct hs_dump_counts *counts)
 {
+    const uint32_t *like = adding->view->like;
     uint32_t node = adding->view->nodes[adding->dump[which]][context];
+    node = like ? like[node] : node;
     struct hs_dump_estimate estimate = hs_dump__estimate(dump_of(adding, which), counts);
     if (!adding->place[node]) {
         adding->sums[adding->count].stack = node;
@@ -185,7 +187,8 @@ int hs_dump_view__compare(struct hs_dump_view *view)
 {
     struct totals_adding adding = {.view = view, .dump = {0, 1}, .dumps = 2};
     hs_totals__free(&view->subject.totals);
-    return add_up(&adding, NULL, &view->subject.totals);
+    const int result = hs_dump_view__find_alike(view);
+    return result ? result : add_up(&adding, NULL, &view->subject.totals);
 }
 
 int hs_dump_view__by_thread(const struct hs_dump_view *view, const struct hs_dump_choice *choice,

@@ -8,6 +8,7 @@
 #include "host/dump/machine.h"
 #include "host/dump/modules.h"
 #include "host/dump/summary.h"
+#include "host/report/frame_key.h"
 #include "host/store/tables.h"
 #include "host/symbols/strings.h"
 
@@ -62,6 +63,14 @@ static int grow_tree(struct tree *tree)
 static bool has_names(const struct hs_dump_view *view, uint64_t location)
 {
     return view->dumps[location >> 32]->location[(uint32_t)location].line_count;
+}
+
+// Whether its frames are known by their keys.
+static bool is_keyed(const struct hs_dump_view *view, uint64_t location)
+{
+    const uint32_t mapping = view->dumps[location >> 32]->location[(uint32_t)location].mapping;
+    const bool *rebuilt = view->rebuilt[location >> 32];
+    return view->by_function || (rebuilt && mapping != HS_DUMP_NONE && rebuilt[mapping]);
 }
 
 // The node of a frame below its caller's; 0: out of memory.
@@ -244,47 +253,18 @@ static int make_store(struct hs_dump_view *view, const struct tree *tree, const 
     return result;
 }
 
-// The same functions without files and lines.
-static const struct hs_frames *bare(struct hs_dump_view *view, const struct hs_frames *frames)
-{
-    struct hs_frame *copies = calloc(frames->count, sizeof(*copies));
-    if (!copies)
-        return NULL;
-    for (uint32_t i = 0; i < frames->count; i++) {
-        copies[i] = frames->frame[i];
-        copies[i].file = NULL;
-        copies[i].line = 0;
-        copies[i].identity = copies[i].function; // of both dumps
-    }
-    const struct hs_frames *result =
-        hs_symbols__named(hs_trace_symbols__session(view->subject.symbols), &(struct hs_frames){copies, frames->count});
-    free(copies);
-    return result;
-}
-
 // Names from the dumps themselves, for addresses without symbols.
 static int name_nodes(struct hs_dump_view *view, const struct tree *tree)
 {
     for (uint32_t node = 1; node < tree->count; node++) {
         uint64_t location = tree->location[node];
-        if (!has_names(view, location) && tree->nodes[node].pc < FOREIGN_CODE && !view->by_name)
+        if (!has_names(view, location) && tree->nodes[node].pc < FOREIGN_CODE && !is_keyed(view, location))
             continue;
         const struct hs_frames *frames = hs_dump_view__location(view, (unsigned)(location >> 32), (uint32_t)location);
-        if (frames && view->by_name)
-            frames = bare(view, frames);
         if (!frames || hs_trace_symbols__set(view->subject.symbols, node, frames))
             return -ENOMEM;
     }
     return 0;
-}
-
-static bool has_only_names(const struct hs_dump *dump)
-{
-    for (size_t i = 0; i < dump->location_count; i++) {
-        if (!dump->location[i].has_address)
-            return true;
-    }
-    return false;
 }
 
 static struct hs_dump_machine machine_of(const struct hs_dump_view *view)
@@ -301,6 +281,10 @@ static int build(struct hs_dump_view *view, struct tree *tree, struct hs_dump_mo
     struct hs_dump_machine machine = machine_of(view);
     view->strings = hs_strings__create();
     int result = view->strings ? hs_dump_modules__find(modules, view->dumps, view->dump_count) : -ENOMEM;
+    for (unsigned which = 0; !result && which < view->dump_count; which++) {
+        view->rebuilt[which] = modules->rebuilt[which];
+        modules->rebuilt[which] = NULL;
+    }
     if (!result)
         result = place_locations(view, modules, hs_call_length(machine.machine));
     if (!result)
@@ -321,12 +305,14 @@ static int start(struct hs_dump_view *view, const struct hs_dump *const *dumps, 
                                   .dump_count = count,
                                   .nodes = calloc(count, sizeof(*view->nodes)),
                                   .codes = calloc(count, sizeof(*view->codes)),
-                                  .frames = calloc(count, sizeof(*view->frames))};
-    if (!view->dumps || !view->nodes || !view->codes || !view->frames)
+                                  .frames = calloc(count, sizeof(*view->frames)),
+                                  .rebuilt = calloc(count, sizeof(*view->rebuilt))};
+    if (!view->dumps || !view->nodes || !view->codes || !view->frames || !view->rebuilt)
         return -ENOMEM;
     for (unsigned which = 0; which < count; which++) {
         view->dumps[which] = dumps[which];
-        view->by_name = view->by_name || has_only_names(dumps[which]) != has_only_names(dumps[0]);
+        if (hs_dump__lacks_libraries(dumps[which]) != hs_dump__lacks_libraries(dumps[0]))
+            view->by_function = true;
     }
     view->subject.path = dumps[0]->name;
     view->subject.kind = hs_dump_kind(dumps[0]);
@@ -376,6 +362,8 @@ void hs_dump_view__close(struct hs_dump_view *view)
     free_each(view->nodes, view->dump_count);
     free_each(view->codes, view->dump_count);
     free_each(view->frames, view->dump_count);
+    free_each(view->rebuilt, view->dump_count);
+    free(view->like);
     hs_strings__destroy(view->strings);
     *view = (struct hs_dump_view){0};
 }
@@ -387,9 +375,56 @@ static const char *module_path(const struct hs_dump_view *view, unsigned which, 
     return location->mapping == HS_DUMP_NONE ? "" : view->dumps[which]->mapping[location->mapping].path;
 }
 
+// The key of a frame as the text that identifies it. NULL: out of memory.
+static const char *identity_of(struct hs_dump_view *view, unsigned which, const struct hs_dump_location *location,
+                               const struct hs_frame *frame)
+{
+    const struct hs_dump *dump = view->dumps[which];
+    const bool is_mapped = location->mapping != HS_DUMP_NONE;
+    const struct hs_dump_mapping *mapping = is_mapped ? &dump->mapping[location->mapping] : NULL;
+    const struct hs_module module = {.path = frame->module,
+                                     .build_id = mapping ? mapping->build_id : NULL,
+                                     .build_id_length = mapping ? mapping->build_id_length : 0};
+    struct hs_frame_source source = {&module, 1, dump->executable, view->by_function, 0};
+    const struct hs_frame_key key = hs_frame_key__of(&source, frame);
+    struct hs_text_stream text;
+    FILE *stream = hs_text_stream__open(&text);
+    if (!stream)
+        return NULL;
+    fprintf(stream, "%s%c%s", frame->function, 0, key.library);
+    for (size_t i = 0; i < key.build_id_length; i++)
+        fprintf(stream, "%s%02x", i ? "" : " ", key.build_id[i]);
+    char *bytes = hs_text_stream__close(&text);
+    const char *kept = bytes ? hs_strings__add_bytes(view->strings, bytes, text.size) : NULL;
+    free(bytes);
+    return kept;
+}
+
+// The same functions without files and lines. Changes the frames.
+static const struct hs_frames *keyed(struct hs_dump_view *view, unsigned which, uint32_t index, struct hs_frame *frames,
+                                     uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const char *identity = identity_of(view, which, &view->dumps[which]->location[index], &frames[i]);
+        if (!identity)
+            return NULL;
+        frames[i].file = NULL;
+        frames[i].line = 0;
+        frames[i].identity = identity;
+    }
+    return hs_symbols__named(hs_trace_symbols__session(view->subject.symbols), &(struct hs_frames){frames, count});
+}
+
+static const struct hs_frames *keep(struct hs_dump_view *view, unsigned which, uint32_t index, struct hs_frame *frames,
+                                    uint32_t count)
+{
+    if (is_keyed(view, (uint64_t)which << 32 | index))
+        return keyed(view, which, index, frames, count);
+    return hs_symbols__named(hs_trace_symbols__session(view->subject.symbols), &(struct hs_frames){frames, count});
+}
+
 static const struct hs_frames *name(struct hs_dump_view *view, unsigned which, uint32_t index)
 {
-    struct hs_symbols *session = hs_trace_symbols__session(view->subject.symbols);
     const struct hs_dump *dump = view->dumps[which];
     const struct hs_dump_location *location = &dump->location[index];
     uint32_t count = location->line_count ? location->line_count : 1;
@@ -410,9 +445,28 @@ static const struct hs_frames *name(struct hs_dump_view *view, unsigned which, u
                                       .module = module_path(view, which, location),
                                       .address = location->address};
     }
-    const struct hs_frames *result = hs_symbols__named(session, &(struct hs_frames){frames, count});
+    const struct hs_frames *result = keep(view, which, index, frames, count);
     free(frames);
     return result;
+}
+
+// Frames from symbols.
+static const struct hs_frames *resolve(struct hs_dump_view *view, unsigned which, uint32_t location, uint64_t code)
+{
+    size_t count = 0;
+    const struct hs_module *modules = hs_store__modules(view->store, &count);
+    const struct hs_module *module = hs_store__module_at(view->store, code, 0);
+    const struct hs_frames *frames = hs_symbols__resolve(hs_trace_symbols__session(view->subject.symbols),
+                                                         module ? (int)(module - modules) : -1, code);
+    if (!frames || !is_keyed(view, (uint64_t)which << 32 | location))
+        return frames;
+    struct hs_frame *copies = calloc(frames->count, sizeof(*copies));
+    if (!copies)
+        return NULL;
+    memcpy(copies, frames->frame, frames->count * sizeof(*copies));
+    frames = keyed(view, which, location, copies, frames->count);
+    free(copies);
+    return frames;
 }
 
 const struct hs_frames *hs_dump_view__location(struct hs_dump_view *view, unsigned which, uint32_t location)
@@ -421,14 +475,7 @@ const struct hs_frames *hs_dump_view__location(struct hs_dump_view *view, unsign
     uint64_t code = view->codes[which][location];
     if (*frames)
         return *frames;
-    if (view->dumps[which]->location[location].line_count || code >= FOREIGN_CODE) {
-        *frames = name(view, which, location);
-        return *frames;
-    }
-    size_t count = 0;
-    const struct hs_module *modules = hs_store__modules(view->store, &count);
-    const struct hs_module *module = hs_store__module_at(view->store, code, 0);
-    *frames = hs_symbols__resolve(hs_trace_symbols__session(view->subject.symbols),
-                                  module ? (int)(module - modules) : -1, code);
+    const bool has_name = view->dumps[which]->location[location].line_count || code >= FOREIGN_CODE;
+    *frames = has_name ? name(view, which, location) : resolve(view, which, location, code);
     return *frames;
 }

@@ -2,7 +2,8 @@
 //
 // A dump as the subject of reports and exports: its stacks as one tree, its modules with their symbols, its estimates
 // as per-stack totals. Several dumps make one view when they are compared: equal frames are one, wherever the modules
-// lay in memory. A module is known by its build id, without one by the name of its file.
+// lay in memory. A module is known by its build id, without one by the name of its file. Frames in two builds of a file
+// are known by their keys, see host/report/frame_key.h; they have no lines then, which are others in another build.
 #ifndef HEAPSONDE_HOST_DUMP_VIEW_H
 #define HEAPSONDE_HOST_DUMP_VIEW_H
 
@@ -13,7 +14,7 @@ struct hs_dump_view {
     struct hs_subject subject; // its totals are those of hs_dump_view__add_up
     const struct hs_dump **dumps;
     unsigned dump_count;
-    bool by_name; // some dumps have names without addresses: frames are compared by the functions' names alone
+    bool by_function; // one dump has names without libraries: frames are compared by the functions' names alone
     // private
     struct hs_store *store;
     size_t node_count; // of its stacks
@@ -21,6 +22,8 @@ struct hs_dump_view {
     uint32_t **nodes;                 // by dump and context
     uint64_t **codes;                 // by dump and location: its address in the store
     const struct hs_frames ***frames; // by dump and location; NULL: not asked yet
+    bool **rebuilt;                   // by dump and mapping: in another build of this file; NULL: none
+    uint32_t *like;                   // by node: the first one whose stack looks the same; NULL: each is its own
 };
 
 // `second` may be NULL. The dumps must outlive the view. What `options` says about the machine is taken from the dumps.

@@ -40,6 +40,14 @@ static bool is_flat(const struct hs_finding_site *site)
     return most && most - least <= most / 10 && allocated > kept && allocated >= most / 4;
 }
 
+// A program that only loads what it works on looks like one that leaks.
+static const char *of_short_recording(const struct hs_findings_scene *scene)
+{
+    return scene->end < HS_FINDING_LONG_NS
+               ? " The recording is short, so that this may be what the program works on, or how it starts."
+               : "";
+}
+
 static int add_never_freed(struct hs_findings_scene *scene, const struct hs_finding_site *site)
 {
     const struct site_sums sums = sum_up(site);
@@ -60,9 +68,7 @@ static int add_never_freed(struct hs_findings_scene *scene, const struct hs_find
         .reason = hs_finding__text("It grew in %u of %u equal parts of the run, and %s of what was allocated there was "
                                    "never freed.%s",
                                    growing, HS_FINDING_TENTHS, hs_text__percent(sums.kept, sums.allocated).text,
-                                   scene->end < HS_FINDING_LONG_NS
-                                       ? " The recording is short, so that this may be how the program starts."
-                                       : ""),
+                                   of_short_recording(scene)),
         .bytes = sums.kept,
         .count = sums.kept_count,
         .whole_bytes = scene->sum.live_bytes,
@@ -147,9 +153,10 @@ static int add_growing(struct hs_findings_scene *scene, const struct hs_finding_
                                  "ended.",
                                  hs_text__bytes(site->late_bytes).text, hs_text__blocks(site->late_count).text,
                                  name ? name : ""),
-        .reason = hs_finding__text("It grew in %u of the first %u tenths of the run and was freed in the last 2%%. A "
-                                   "program that runs longer would need more.",
-                                   hs_finding_site__growing(site, BEFORE_THE_END), BEFORE_THE_END),
+        .reason =
+            hs_finding__text("It grew in %u of the first %u tenths of the run and was freed in the last 2%%. A "
+                             "program that runs longer would need more.%s",
+                             hs_finding_site__growing(site, BEFORE_THE_END), BEFORE_THE_END, of_short_recording(scene)),
         .bytes = site->late_bytes,
         .count = site->late_count,
         .whole_bytes = scene->late_bytes,

@@ -14,7 +14,7 @@
 
 #define HS_FINDING_SMALL_BYTES   ((uint64_t)64 << 10)
 #define HS_FINDING_SMALL_PERCENT 1
-#define HS_FINDING_LONG_NS       1000000000u // in shorter recordings, starting looks like growing
+#define HS_FINDING_LONG_NS       10000000000u // in shorter recordings, starting looks like growing
 
 // Stacks with the same innermost frames, allocators left out.
 struct hs_finding_site {

@@ -3,6 +3,7 @@
 // One question without a server.
 #include "host/filter/nearest.h"
 #include "host/rest/endpoint.h"
+#include "host/rest/question.h"
 #include "host/rest/rest.h"
 
 #include <errno.h>
@@ -61,13 +62,12 @@ static int write_answer(const struct hs_http_answer *answer, FILE *out, struct h
 
 int hs_rest__ask(struct hs_rest *rest, const char *address, FILE *out, struct hs_error *error)
 {
-    static const int never;
     struct hs_uri uri;
     struct hs_http_answer answer = {0};
     int result = hs_uri__parse(&uri, address, error);
     if (result)
         return result;
-    struct hs_http_request request = {.path = address, .uri = &uri, .cancel = &never};
+    struct hs_http_request request = {.path = address, .uri = &uri, .cancel = &rest->gives_up};
     request.page = find_page(rest, &request);
     if (request.page) {
         request.page->serve(rest, &request, &answer);
@@ -80,6 +80,12 @@ int hs_rest__ask(struct hs_rest *rest, const char *address, FILE *out, struct hs
     free(answer.body);
     hs_uri__free(&uri);
     return result;
+}
+
+void hs_rest__give_up(struct hs_rest *rest)
+{
+    __atomic_store_n(&rest->gives_up, 1, __ATOMIC_RELAXED);
+    hs_rest_traces__cancel(rest->traces);
 }
 
 void hs_rest__write_questions(FILE *out)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// /diff: what differs between two instants of a trace, or between two traces, by stack. Stacks are the same when their
-// functions are: addresses are others in another run, and lines in another build.
+// /diff: what differs between two instants of a trace, or between two traces, by stack. Stacks are the same when the
+// keys of their frames are.
 #include "host/rest/diff.h"
 
+#include "host/dump/series.h"
 #include "host/query/order.h"
 #include "host/rest/answers.h"
 #include "host/rest/paging.h"
@@ -149,12 +150,14 @@ static int take_total(void *context, const struct hs_total *total)
 static int add_sides(struct diff *diff, const struct hs_rest_state *now_state, const struct hs_stack_totals *now,
                      const struct hs_rest_state *base_state, const struct hs_stack_totals *base)
 {
-    struct taking taking = {diff, hs_stack_hashes__create(now_state->symbols), true};
+    const struct hs_frame_source source = hs_diff__source(now_state, base_state);
+    struct taking taking = {diff, hs_stack_hashes__create(now_state->symbols, &source), true};
     int failed = taking.hashes ? hs_stack_totals__each(now, take_total, &taking) : -ENOMEM;
     taking.now = false;
     if (!failed && !diff->same_trace) {
+        const struct hs_frame_source base_source = hs_diff__source(base_state, now_state);
         hs_stack_hashes__destroy(taking.hashes);
-        taking.hashes = hs_stack_hashes__create(base_state->symbols);
+        taking.hashes = hs_stack_hashes__create(base_state->symbols, &base_source);
     }
     if (!failed)
         failed = taking.hashes ? hs_stack_totals__each(base, take_total, &taking) : -ENOMEM;
@@ -223,6 +226,16 @@ int hs_hold__diff(struct hs_question *question)
         return hs_error__set(&question->error, EINVAL, "base: there is no trace '%s'; /list lists them", id);
     question->other_trace = trace;
     return hs_rest_trace__hold(trace, &question->other, &question->error);
+}
+
+static bool lacks_libraries(const struct hs_rest_state *state)
+{
+    return state->series && hs_dump__lacks_libraries(state->series->view.dumps[0]);
+}
+
+struct hs_frame_source hs_diff__source(const struct hs_rest_state *state, const struct hs_rest_state *other)
+{
+    return hs_frame_source__of(state->store, lacks_libraries(state) || lacks_libraries(other));
 }
 
 int hs_diff__base(struct hs_question *question, const struct hs_rest_state *state, struct hs_stack_totals *totals)

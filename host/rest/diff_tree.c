@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // /diff_tree: what differs between two instants of a trace, or between two traces, as a tree of functions or libraries.
-// Functions are the same when their names are: addresses are others in another run, and lines in another build.
+// Functions are the same when their keys are.
 #include "host/report/call_tree.h"
 #include "host/rest/answers.h"
 #include "host/rest/diff.h"
@@ -35,7 +35,7 @@ const struct hs_rest_parameter hs_diff_tree_parameters[] = {
 
 struct diff_tree_node {
     const struct hs_frame *frame; // NULL: the root
-    const char *name;
+    struct hs_frame_key key;
     struct hs_value base, now, base_self, now_self;
 };
 
@@ -61,46 +61,47 @@ static void free_diff_tree(void *work)
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
-static uint64_t hash_of(const char *name)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
-    return hash;
-}
-
 static int start(struct diff_tree *tree)
 {
     if (hs_paths__start(&tree->paths) || !HS_ARRAY_HAS_ROOM(tree->node, 0, tree->room))
         return -ENOMEM;
-    tree->node[0] = (struct diff_tree_node){.name = ""};
+    tree->node[0] = (struct diff_tree_node){.key = {"", "", NULL, 0}};
     return 0;
 }
 
 struct diff_tree_key {
     const struct diff_tree_node *node;
-    const char *name;
+    const struct hs_frame_key *key;
 };
 
-static bool has_name(const void *key, uint32_t number)
+static bool has_key(const void *key, uint32_t number)
 {
     const struct diff_tree_key *wanted = key;
-    return !strcmp(wanted->node[number].name, wanted->name);
+    return hs_frame_key__is(&wanted->node[number].key, wanted->key);
 }
 
-// The child of `parent` with this name; 0: out of memory.
-static uint32_t child_of(struct diff_tree *tree, uint32_t parent, const struct hs_frame *frame)
+static struct hs_frame_key key_of(const struct diff_tree *tree, struct hs_frame_source *source,
+                                  const struct hs_frame *frame)
 {
-    const char *name = tree->by_library ? hs_base_name(frame->module) : frame->function;
+    if (tree->by_library)
+        return (struct hs_frame_key){.function = "", .library = hs_frame_key_library(frame->module, source->program)};
+    return hs_frame_key__of(source, frame);
+}
+
+// The child of `parent` for the frame; 0: out of memory.
+static uint32_t child_of(struct diff_tree *tree, uint32_t parent, struct hs_frame_source *source,
+                         const struct hs_frame *frame)
+{
+    const struct hs_frame_key key = key_of(tree, source, frame);
     const uint32_t made = (uint32_t)tree->paths.count;
-    if (tree->by_library && parent && !strcmp(tree->node[parent].name, name))
+    if (tree->by_library && parent && hs_frame_key__is(&tree->node[parent].key, &key))
         return parent;
     if (!HS_ARRAY_HAS_ROOM(tree->node, made, tree->room))
         return 0;
-    const struct diff_tree_key wanted = {tree->node, name};
-    const uint32_t child = hs_paths__child(&tree->paths, parent, hash_of(name), has_name, &wanted);
+    const struct diff_tree_key wanted = {tree->node, &key};
+    const uint32_t child = hs_paths__child(&tree->paths, parent, hs_frame_key__hash(&key), has_key, &wanted);
     if (child == made)
-        tree->node[made] = (struct diff_tree_node){.frame = frame, .name = name};
+        tree->node[made] = (struct diff_tree_node){.frame = frame, .key = key};
     return child;
 }
 
@@ -115,7 +116,7 @@ static void add_node(struct diff_tree *tree, const struct hs_call_tree *from, ui
     hs_value__add(now ? &at->now_self : &at->base_self, &own);
 }
 
-static int add_tree(struct diff_tree *tree, const struct hs_call_tree *from, bool now)
+static int add_tree(struct diff_tree *tree, const struct hs_call_tree *from, struct hs_frame_source *source, bool now)
 {
     uint32_t *to = calloc(from->paths.count, sizeof(*to));
     if (!to)
@@ -124,7 +125,7 @@ static int add_tree(struct diff_tree *tree, const struct hs_call_tree *from, boo
     int result = 0;
     for (uint32_t i = 1; i < from->paths.count && !result; i++) {
         const uint32_t parent = to[from->paths.at[i].parent];
-        to[i] = child_of(tree, parent, from->node[i].frame);
+        to[i] = child_of(tree, parent, source, from->node[i].frame);
         result = to[i] ? 0 : -ENOMEM;
         if (!result)
             add_node(tree, from, i, to[i], to[i] != parent, now);
@@ -149,9 +150,10 @@ static int take_total(void *context, const struct hs_total *total)
     return 0;
 }
 
-static int add_side(struct diff_tree *tree, const struct hs_rest_state *state, const struct hs_stack_totals *stacks,
-                    bool inverted, bool now)
+static int add_side(struct diff_tree *tree, const struct hs_rest_state *state, const struct hs_rest_state *other,
+                    const struct hs_stack_totals *stacks, bool inverted, bool now)
 {
+    struct hs_frame_source source = hs_diff__source(state, other);
     struct taking_totals taking = {.room = 0};
     struct hs_call_tree calls;
     int result = hs_stack_totals__each(stacks, take_total, &taking);
@@ -163,7 +165,7 @@ static int add_side(struct diff_tree *tree, const struct hs_rest_state *state, c
     free(taking.totals.total);
     if (result)
         return result;
-    result = add_tree(tree, &calls, now);
+    result = add_tree(tree, &calls, &source, now);
     hs_call_tree__free(&calls);
     return result;
 }
@@ -239,8 +241,9 @@ int hs_prepare__diff_tree(struct hs_question *question)
         result = hs_diff__base(question, base, &before);
     if (result)
         return result;
-    if (start(tree) || add_side(tree, question->state, &now, inverted, true) ||
-        add_side(tree, base, &before, inverted, false) || choose(tree, hs_question__number(question, "nodes", 20000)))
+    if (start(tree) || add_side(tree, question->state, base, &now, inverted, true) ||
+        add_side(tree, base, question->state, &before, inverted, false) ||
+        choose(tree, hs_question__number(question, "nodes", 20000)))
         return hs_error__set(&question->error, ENOMEM, "out of memory; a narrower filter needs less");
     return 0;
 }

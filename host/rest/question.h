@@ -38,6 +38,7 @@ struct hs_rest {
     struct hs_rest_fleet *fleet; // NULL: none is asked
     uint64_t run;                // identifies this run of the server
     unsigned followers;          // of live streams; atomic
+    int gives_up;                // hs_rest__give_up was called; atomic
 };
 
 struct hs_question {

@@ -2,7 +2,7 @@
 #include "host/rest/stack_hashes.h"
 
 #include "host/base/array.h"
-#include "host/rest/write.h"
+#include "host/report/frame_key.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@ struct step {
 
 struct hs_stack_hashes {
     struct hs_trace_symbols *symbols;
+    struct hs_frame_source source;
     uint64_t *of; // by node; 0: not worked out yet, or, once in a long while, that is what it is
     size_t count;
     struct step *step; // by place
@@ -25,23 +26,6 @@ struct hs_stack_hashes {
     uint32_t *path; // nodes that are to be worked out, the innermost first
     size_t path_room;
 };
-
-static uint64_t mix(uint64_t hash, const char *text)
-{
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return (hash ^ 0xff) * 0x100000001b3u;
-}
-
-// A frame without a name is identified by its offset in the module.
-static uint64_t hash_of_frame(const struct hs_frame *frame)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    if (frame->kind != HS_FRAME_ADDRESS || !*frame->module)
-        hash = mix(hash, frame->function);
-    hash = mix(hash, hs_base_name(frame->module));
-    return (hash ^ hash >> 29) * 0xbf58476d1ce4e5b9u;
-}
 
 static int make_room(struct hs_stack_hashes *hashes, uint32_t place)
 {
@@ -57,11 +41,13 @@ static int make_room(struct hs_stack_hashes *hashes, uint32_t place)
     return 0;
 }
 
-static struct step step_of(const struct hs_frames *frames)
+static struct step step_of(struct hs_stack_hashes *hashes, const struct hs_frames *frames)
 {
     struct step step = {1, 0};
-    for (uint32_t i = frames->count; i-- > 0;)
-        step = (struct step){step.factor * PRIME, step.sum * PRIME + hash_of_frame(&frames->frame[i])};
+    for (uint32_t i = frames->count; i-- > 0;) {
+        const struct hs_frame_key key = hs_frame_key__of(&hashes->source, &frames->frame[i]);
+        step = (struct step){step.factor * PRIME, step.sum * PRIME + hs_frame_key__hash(&key)};
+    }
     return step;
 }
 
@@ -74,7 +60,7 @@ static int hash_node(struct hs_stack_hashes *hashes, uint32_t node)
         return failed;
     struct step *step = &hashes->step[place];
     if (!step->factor)
-        *step = step_of(hs_trace_symbols__node(hashes->symbols, node));
+        *step = step_of(hashes, hs_trace_symbols__node(hashes->symbols, node));
     hashes->of[node] = hashes->of[hs_trace_symbols__parent(hashes->symbols, node)] * step->factor + step->sum;
     return 0;
 }
@@ -100,12 +86,13 @@ int hs_stack_hashes__find(struct hs_stack_hashes *hashes, uint32_t stack, uint64
     return failed;
 }
 
-struct hs_stack_hashes *hs_stack_hashes__create(struct hs_trace_symbols *symbols)
+struct hs_stack_hashes *hs_stack_hashes__create(struct hs_trace_symbols *symbols, const struct hs_frame_source *source)
 {
     struct hs_stack_hashes *hashes = calloc(1, sizeof(*hashes));
     if (!hashes)
         return NULL;
     hashes->symbols = symbols;
+    hashes->source = *source;
     hashes->count = symbols->node_count + !symbols->node_count;
     hashes->of = calloc(hashes->count, sizeof(*hashes->of));
     if (!hashes->of) {

@@ -707,11 +707,16 @@ static void free_trace(struct hs_rest_trace *trace)
     free(trace);
 }
 
+void hs_rest_traces__cancel(struct hs_rest_traces *traces)
+{
+    __atomic_store_n(&traces->ends, 1, __ATOMIC_RELAXED);
+}
+
 void hs_rest_traces__stop(struct hs_rest_traces *traces)
 {
     if (!traces)
         return;
-    __atomic_store_n(&traces->ends, 1, __ATOMIC_RELAXED);
+    hs_rest_traces__cancel(traces);
     hs_background__destroy(traces->background);
     traces->background = NULL;
 }

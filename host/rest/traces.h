@@ -58,6 +58,8 @@ extern struct hs_rest_traces_limits hs_rest_traces_limits;
 // outlive all questions.
 struct hs_rest_traces *hs_rest_traces__create(const struct hs_symbols_options *symbols, bool prepares,
                                               struct hs_cache *cache);
+// Traces that are being read again are given up, soon.
+void hs_rest_traces__cancel(struct hs_rest_traces *traces);
 // Gives up what is read in the background, which uses the cache: before that is destroyed.
 void hs_rest_traces__stop(struct hs_rest_traces *traces);
 void hs_rest_traces__destroy(struct hs_rest_traces *traces);

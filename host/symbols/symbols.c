@@ -302,7 +302,6 @@ const struct hs_frames *hs_symbols__named(struct hs_symbols *self, const struct 
     struct hs_frame *frame = (struct hs_frame *)(frames + 1);
     for (uint32_t i = 0; i < from->count; i++) {
         frame[i] = from->frame[i];
-        bool by_name = from->frame[i].identity == from->frame[i].function;
         frame[i].function = readable_name(self, from->frame[i].function, false);
         frame[i].linked = hs_strings__add(self->strings, from->frame[i].function);
         frame[i].file = from->frame[i].file ? hs_strings__add(self->strings, from->frame[i].file) : NULL;
@@ -310,7 +309,9 @@ const struct hs_frames *hs_symbols__named(struct hs_symbols *self, const struct 
         if (!frame[i].function || !frame[i].module)
             return NULL;
         const char *where = frame[i].file ? frame[i].file : frame[i].module;
-        frame[i].identity = identity_of(self, frame[i].function, by_name ? NULL : where);
+        if (from->frame[i].identity)
+            where = hs_frame__declared(&from->frame[i]);
+        frame[i].identity = identity_of(self, frame[i].function, where);
         if (!frame[i].identity)
             return NULL;
         frame[i].role = hs_frame_role(frame[i].function, frame[i].module);

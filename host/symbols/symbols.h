@@ -78,7 +78,8 @@ int hs_symbols__add_module(struct hs_symbols *symbols, const struct hs_symbols_m
 const struct hs_frames *hs_symbols__resolve(struct hs_symbols *symbols, int module, uint64_t return_address);
 
 // Frames with names from another source: the strings and roles of `frames` become those of the session. Names may be
-// linker names. If `identity` equals `function`, the name alone identifies the function; otherwise it need not be set.
+// linker names. If `identity` equals `function`, the name alone identifies the function; if it is set and is another
+// text, what is behind its first NUL does so with the name; otherwise the file or the module does.
 // NULL: out of memory.
 const struct hs_frames *hs_symbols__named(struct hs_symbols *symbols, const struct hs_frames *frames);
 

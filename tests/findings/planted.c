@@ -16,13 +16,24 @@
 #define PAGE    4096u
 #define MS      1000000u
 #define ROUNDS  1000u
-#define END     (ROUNDS * 10 * (uint64_t)MS)
 
 enum { MAIN = 1, WORK, PLANTED }; // stacks
 
 static struct hs_event *event;
 static size_t events, room;
 static uint64_t top; // of the heap
+static enum planted_build chosen;
+static unsigned round_ms = 10;
+
+void planted__choose(enum planted_build build)
+{
+    chosen = build;
+}
+
+static const char *program_path(void)
+{
+    return chosen == BUILD_RENAMED ? "/opt/newer/renamed" : "/opt/program";
+}
 
 // ---- events --------------------------------------------------------------------------------------------------------
 
@@ -66,7 +77,7 @@ static void release(uint64_t time, uint64_t address)
 
 static uint64_t round_time(unsigned round)
 {
-    return (uint64_t)round * 10 * MS;
+    return (uint64_t)round * round_ms * MS;
 }
 
 // ---- what is planted -----------------------------------------------------------------------------------------------
@@ -91,7 +102,7 @@ static void plant_cache(unsigned more)
 static void plant_freed_at_end(unsigned more)
 {
     for (unsigned i = 0; i < ROUNDS - 10; i++)
-        release(END - 10 * MS, allocate(round_time(i) + 1, 1000 * more, PLANTED));
+        release(round_time(ROUNDS - 1), allocate(round_time(i) + 1, 1000 * more, PLANTED));
 }
 
 static void plant_rounds(unsigned more)
@@ -271,15 +282,18 @@ static void write_meta(struct trace_writer *writer, bool marks, bool attached)
     memset(bytes, 0, sizeof(bytes));
     hs_meta_begin(&meta, bytes, sizeof(bytes));
     hs_meta_clock(&meta, 0, 1000000000, 1700000000000000000);
-    hs_meta_info(&meta, "executable", 10, "/opt/program", 12);
+    const uint8_t build_id[4] = {0xb1, 0, 0, (uint8_t)chosen};
+    const uint64_t code = PROGRAM + 0x1000 + 16 * (chosen / 2);
+    hs_meta_info(&meta, "executable", 10, program_path(), strlen(program_path()));
     if (attached)
         hs_meta_info(&meta, "attached", 8, "3000000000", 10);
     hs_meta_thread(&meta, 1, 4711, 0, "main", 4);
-    hs_meta_module(&meta, 0, PROGRAM, PROGRAM + SPAN, PROGRAM, NULL, 0, "/opt/program", 12);
+    hs_meta_module(&meta, 0, PROGRAM, PROGRAM + SPAN, PROGRAM, build_id, chosen ? sizeof(build_id) : 0, program_path(),
+                   strlen(program_path()));
     hs_meta_module(&meta, 0, 0x7f0000000000, 0x7f0000100000, 0x7f0000000000, NULL, 0, "/usr/lib/libc.so.6", 18);
-    hs_meta_node(&meta, MAIN, 0, PROGRAM + 0x1008);
-    hs_meta_node(&meta, WORK, MAIN, PROGRAM + 0x1018);
-    hs_meta_node(&meta, PLANTED, MAIN, PROGRAM + 0x1028);
+    hs_meta_node(&meta, MAIN, 0, code + 0x8);
+    hs_meta_node(&meta, WORK, MAIN, code + 0x18);
+    hs_meta_node(&meta, PLANTED, MAIN, code + 0x28);
     for (unsigned i = 0; marks && i < ROUNDS; i += 100)
         hs_meta_mark(&meta, round_time(i), 1, i, "round", 5);
     trace_writer__meta(writer, bytes, (size_t)(meta.at - bytes), false);
@@ -301,7 +315,7 @@ static void set_id(struct trace_writer *writer, enum plant plant, unsigned more)
     uint8_t page[HS_FILE_HEADER_SIZE] = {0};
     memset(writer->header.trace_id, 0x11, sizeof(writer->header.trace_id));
     writer->header.trace_id[0] = (uint8_t)plant;
-    writer->header.trace_id[1] = (uint8_t)more;
+    writer->header.trace_id[1] = (uint64_t)chosen << 8 | (uint8_t)more;
     hs_file_header_seal(&writer->header, page);
     fseek(writer->file, 0, SEEK_SET);
     ck_assert_uint_eq(fwrite(page, 1, sizeof(page), writer->file), sizeof(page));
@@ -321,9 +335,16 @@ void planted__write(const char *path, enum plant plant, unsigned more)
     set_id(&writer, plant, more);
     write_meta(&writer, plant == PLANT_ROUNDS, plant == PLANT_ATTACHED);
     trace_writer__events(&writer, 1, event, events, false);
-    trace_writer__close(&writer, true, END);
+    trace_writer__close(&writer, true, round_time(ROUNDS));
     // The writer of traces always says that some events were dropped.
     planted__say_dropped(path, HS_DROP_NESTED, plant == PLANT_DROPPED ? 7 : 0);
+}
+
+void planted__write_short(const char *path, enum plant plant, unsigned more)
+{
+    round_ms = 9;
+    planted__write(path, plant, more);
+    round_ms = 10;
 }
 
 void planted__build(const char *folder)
@@ -331,7 +352,9 @@ void planted__build(const char *folder)
     static const char source[] = ".type main, @function\nmain: .fill 16, 1, 0x90\n.size main, 16\n"
                                  ".type work, @function\nwork: .fill 16, 1, 0x90\n.size work, 16\n"
                                  ".type planted, @function\nplanted: .fill 16, 1, 0x90\n.size planted, 16\n";
-    shell("mkdir -p %s/opt", folder);
+    const char *id = chosen ? text("0xb10000%02x", chosen) : "none";
+    shell("mkdir -p $(dirname %s%s)", folder, program_path());
     write_file(text("%s/program.S", folder), source, sizeof(source) - 1);
-    shell("gcc -shared -nostdlib -Wl,--build-id=none -Wl,-Ttext=0x1000 %s/program.S -o %s/opt/program", folder, folder);
+    shell("gcc -shared -nostdlib -Wl,--build-id=%s -Wl,-Ttext=%#x %s/program.S -o %s%s", id, 0x1000 + 16 * (chosen / 2),
+          folder, folder, program_path());
 }

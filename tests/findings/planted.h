@@ -33,8 +33,15 @@ enum plant {
 
 // Builds the program's file below the folder, with a function `planted` that allocates what is planted.
 void planted__build(const char *folder);
+// Builds of the program. Those with an id differ in it, the first two in where its
+// functions are, the last two in the name of its file.
+enum planted_build { BUILD_WITHOUT_ID, BUILD_FIRST, BUILD_SECOND, BUILD_RENAMED };
+// Which build the next programs and traces are of.
+void planted__choose(enum planted_build build);
 // `more` times as much of what is planted.
 void planted__write(const char *path, enum plant plant, unsigned more);
+// The same in a second less than the ten.
+void planted__write_short(const char *path, enum plant plant, unsigned more);
 // What a trace says to be missing.
 void planted__say_dropped(const char *path, enum hs_drop reason, uint64_t count);
 

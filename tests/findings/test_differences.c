@@ -239,6 +239,127 @@ START_TEST(trees_show_changes)
 }
 END_TEST
 
+// ---- builds --------------------------------------------------------------------------------------------------------
+
+// Of which build, with how much of the leak, and where its program lies.
+static void write_build(const char *name, enum planted_build build, unsigned more)
+{
+    planted__choose(build);
+    planted__build(text("%s/%s.root", work, name));
+    planted__write(text("%s/%s.dat", work, name), PLANT_LEAK, more);
+    planted__choose(BUILD_WITHOUT_ID);
+}
+
+static void set_up_builds(void)
+{
+    make_work();
+    shell("mkdir root");
+    write_build("first", BUILD_FIRST, 1);
+    write_build("second", BUILD_SECOND, 2);
+    write_build("renamed", BUILD_RENAMED, 2);
+}
+
+#define BOTH_ROOTS "--sysroot first.root --sysroot second.root --sysroot renamed.root "
+
+static void expect_change(const char *before, const char *after, json_int_t change)
+{
+    const bool grows = change > 0;
+    const json_int_t less = 1000000, more = 2000000;
+    json_t *said = diff(text(BOTH_ROOTS "%s %s", before, after));
+    ck_assert_uint_eq(sites(said, "grown"), grows);
+    ck_assert_uint_eq(sites(said, "shrunk"), !grows);
+    expect_site(said, grows ? "grown" : "shrunk", grows ? less : more, grows ? more : less);
+    json_decref(said);
+    // What both allocate alike is no difference, either.
+    said = diff(text(BOTH_ROOTS "--cost allocated --full-stacks %s %s", before, after));
+    ck_assert_uint_eq(sites(said, "grown") + sites(said, "shrunk"), 1);
+    json_decref(said);
+    const char *row = grows ? " +976.6 KiB  976.6 KiB   1.91 MiB       " : " -976.6 KiB   1.91 MiB  976.6 KiB       ";
+    expect_tree(text(BOTH_ROOTS "%s %s", before, after),
+                text("     change     before      after\n%smain\n%splanted\n", row, row));
+}
+
+static json_t *ask_builds(const char *of, const char *question)
+{
+    struct outcome outcome = run("$HEAPSONDE ask " BOTH_ROOTS "%s %s", of, question);
+    ck_assert_msg(!outcome.status, "%s: %s", question, outcome.errors);
+    json_t *json = json_loads(outcome.output, 0, NULL);
+    free_outcome(&outcome);
+    ck_assert_ptr_nonnull(json);
+    return json;
+}
+
+static void expect_served(const char *before, const char *after, json_int_t change)
+{
+    static const struct {
+        const char *options, *key, *name;
+        size_t nodes, index; // the row of what is changed
+    } shapes[] = {{"", "function", "planted", 3, 2},
+                  {"inverted=true", "function", "planted", 3, 1},
+                  {"by=library", "library", NULL, 2, 1}};
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        json_t *tree = ask_builds(after, text("diff_tree base=%s %s", before, shapes[i].options));
+        const char *library = strstr(after, "renamed") ? "renamed" : "program";
+        ck_assert_uint_eq(sites(tree, "nodes"), shapes[i].nodes);
+        expect_node(tree, shapes[i].index, shapes[i].key, shapes[i].name ? shapes[i].name : library,
+                    (json_int_t)shapes[i].index - 1, change);
+        json_decref(tree);
+    }
+    json_t *stacks = ask_builds(after, text("diff base=%s", before));
+    const json_t *row = json_array_get(json_object_get(stacks, "stacks"), 0);
+    ck_assert_uint_eq(sites(stacks, "stacks"), 1);
+    ck_assert_int_eq(number(row, "size_delta"), change);
+    ck_assert(json_is_false(json_object_get(row, "only_in_base")));
+    json_decref(stacks);
+}
+
+START_TEST(a_change_between_two_builds_comes_first)
+{
+    static const char *const after[] = {"second.dat", "renamed.dat"};
+    set_up_builds();
+    for (size_t i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
+        expect_change("first.dat", after[i], 1000000);
+        expect_change(after[i], "first.dat", -1000000);
+        expect_served("first.dat", after[i], 1000000);
+        expect_served(after[i], "first.dat", -1000000);
+    }
+    expect_tree(BOTH_ROOTS "second.dat renamed.dat", "");
+    struct outcome outcome =
+        run("$HEAPSONDE diff " BOTH_ROOTS "--fail-if 'grown_bytes == 1000000 and shrunk_bytes == 0' "
+            "first.dat second.dat");
+    ck_assert_msg(outcome.status == 3, "%d: %s", outcome.status, outcome.errors);
+    free_outcome(&outcome);
+    remove_work();
+}
+END_TEST
+
+// Offsets mean nothing in another build.
+START_TEST(frames_without_names_are_of_one_build)
+{
+    static const char *const pairs[][2] = {{"first.dat", "second.dat"}, {"second.dat", "renamed.dat"}};
+    set_up_builds();
+    write_build("again", BUILD_FIRST, 2);
+    shell("rm -r *.root/opt");
+    json_t *said = diff("first.dat again.dat");
+    ck_assert_uint_eq(sites(said, "grown"), 1);
+    ck_assert_uint_eq(sites(said, "shrunk"), 0);
+    json_decref(said);
+    said = ask_builds("again.dat", "diff base=first.dat");
+    ck_assert_uint_eq(sites(said, "stacks"), 1);
+    json_decref(said);
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        said = diff(text("--cost allocated %s %s", pairs[i][0], pairs[i][1]));
+        ck_assert_uint_eq(sites(said, "grown"), 2);
+        ck_assert_uint_eq(sites(said, "shrunk"), 2);
+        json_decref(said);
+        said = ask_builds(pairs[i][1], text("diff base=%s", pairs[i][0]));
+        ck_assert_uint_eq(sites(said, "stacks"), 4);
+        json_decref(said);
+    }
+    remove_work();
+}
+END_TEST
+
 START_TEST(wrong_options_are_refused)
 {
     static const char *const wrong[] = {"one.dat",
@@ -271,6 +392,8 @@ int main(void)
     tcase_add_test(cases, conditions_are_asked_of_differences);
     tcase_add_test(cases, what_grows_is_ranked);
     tcase_add_test(cases, trees_show_changes);
+    tcase_add_test(cases, a_change_between_two_builds_comes_first);
+    tcase_add_test(cases, frames_without_names_are_of_one_build);
     tcase_add_test(cases, wrong_options_are_refused);
     return run_cases("differences", cases);
 }

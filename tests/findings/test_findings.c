@@ -134,6 +134,23 @@ START_TEST(each_plant_gives_its_finding)
 }
 END_TEST
 
+START_TEST(short_recordings_are_worth_a_look_only)
+{
+    static const enum plant plants[] = {PLANT_LEAK, PLANT_FREED_AT_END};
+    set_up();
+    for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++) {
+        planted__write_short(text("%s/trace.dat", work), plants[i], 1);
+        json_t *said = report("");
+        const json_t *finding = json_array_get(json_object_get(said, "findings"), 0);
+        ck_assert_str_eq(member(finding, "id"), expected[plants[i]].id);
+        ck_assert_str_eq(member(finding, "confidence"), "look");
+        ck_assert_ptr_nonnull(strstr(member(finding, "reason"), "The recording is short"));
+        json_decref(said);
+    }
+    remove_work();
+}
+END_TEST
+
 // The one of what the recording cannot tell.
 static json_t *note_of(const char *options)
 {
@@ -395,6 +412,7 @@ int main(void)
 {
     TCase *cases = tcase_create("findings");
     tcase_add_loop_test(cases, each_plant_gives_its_finding, PLANT_NOTHING, PLANTS);
+    tcase_add_test(cases, short_recordings_are_worth_a_look_only);
     tcase_add_test(cases, advice_is_that_of_the_reason);
     tcase_add_test(cases, growth_comes_before_churn);
     tcase_add_test(cases, files_with_wrong_lines_are_refused);

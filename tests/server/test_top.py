@@ -349,7 +349,12 @@ class Top(TestCase):
         gate.slow = False
         terminal.wait(r"^ +[-+\d].*\S")  # rows of lines, in the end
         terminal.press("b", "LIBRARY$")
+        gate.holds.clear()
+        gate.slow = True
+        gate.holds.wait()
         self.quit(terminal)
+        self.assertIn(b"\x1b[?1049l", terminal.bytes[-100:])  # the screen that was there before
+        gate.slow = False
 
     def listening_device(self, *more):
         devices = self.started(DEVICES, "--stay", "--file", self.trace, *more)

@@ -49,6 +49,9 @@ export function dumps({ browser, inFolder }) {
         await page.waitForSelector(`[data-view="${view}"].view`);
         await settled(page);
         assert.deepEqual(await page.$$eval("[data-state=problem]", (all) => all.map((one) => one.innerText)), [], `${path} ${view}`);
+        // What a dump does not say is not shown as 0.
+        if (["overview", "timeline"].includes(view))
+          assert.doesNotMatch(await page.locator("body").innerText(), /process 0|no block was allocated|\b0 blocks|at most 0\b/, `${path} ${view}`);
       }
       await page.goto(`${server.address}/#/t/${id}/overview`);
       await page.waitForSelector(".card");

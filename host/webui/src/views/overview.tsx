@@ -24,7 +24,7 @@ export function OverviewView({ route, summary }: ViewProps) {
       <Pane answer={answer} path={path}>
         {(now) => <>
           <p class="program" title={plain(now.program)}><b>{baseName(now.program)}</b>{wordsOf(now.command) && <code>{wordsOf(now.command)}</code>}</p>
-          <p class="faint">process {now.pid}, {plain(now.arch)}, {duration(now.duration_ns)}{now.start_realtime_ns ? `, started ${new Date(now.start_realtime_ns / 1e6).toLocaleString()}` : ""}, {now.dumps ? counted(Number(now.dumps), "heap dumps") : state(now)}
+          <p class="faint">{now.pid ? `process ${now.pid}, ` : ""}{now.arch === "unknown" ? "" : `${plain(now.arch)}, `}{duration(now.duration_ns)}{now.start_realtime_ns ? `, started ${new Date(now.start_realtime_ns / 1e6).toLocaleString()}` : ""}, {now.dumps ? counted(Number(now.dumps), "heap dumps") : state(now)}
             {now.threads ? `, ${count(now.threads)} thread${now.threads === 1 ? "" : "s"}` : ""}{now.allocator ? `, ${plain(now.allocator)}` : ""}</p>
           {now.attached_after_ns !== null && <p class="note">The recording began {duration(now.attached_after_ns)} after the process had started. {now.older_bytes === null ? "Blocks" : `Some ${bytes(now.older_bytes)} in blocks`} that are older are not in it{now.dumps ? "." : `; ${count(now.unknown_frees)} of them ${now.unknown_frees === 1 ? "was" : "were"} freed since.`}</p>}
           {now.estimate && <p class="note">The numbers are {plain(now.estimate)}.</p>}
@@ -72,7 +72,7 @@ function Card({ route, cost, title, size, blocks, usable, note }: {
     <a class="card" href={address(toView(route, "flame", { cost, events: undefined }))} data-cost={cost} data-bytes={size} data-count={blocks} title={COSTS[cost].explained}>
       <span class="card-name">{title}</span>
       <span class="card-size" title={exactBytes(size)}>{bytes(size)}</span>
-      <span>{counted(blocks, "blocks")}</span>
+      {blocks || !size ? <span>{counted(blocks, "blocks")}</span> : null}
       {usable ? <span class="faint">{bytes(usable)} usable</span> : null}
       <span class="faint">{note}</span>
     </a>

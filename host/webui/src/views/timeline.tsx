@@ -54,7 +54,7 @@ export function TimelineView({ route, summary }: ViewProps) {
       <Pane answer={answer} path={path}>
         {(data) => <>
           <div class="bar"><h2>Rates and numbers</h2> <span class="faint">{duration(begin)} to {duration(end)} in intervals of {duration(data.interval_ns)}</span><button type="button" onClick={() => saved(data)}>Save CSV</button></div>
-          {SERIES.filter((_, i) => i < 2 || !summary.dumps).map((series) => <Chart key={series.name} series={series} data={data} wide={wide} over={over} setOver={setOver} />)}
+          {SERIES.filter((_, i) => i < (summary.dumps ? (summary.peak_count ? 2 : 1) : SERIES.length)).map((series) => <Chart key={series.name} series={series} data={data} wide={wide} over={over} setOver={setOver} />)}
         </>}
       </Pane>
       <details class="as-table" onToggle={(event) => setTable(event.currentTarget.open)}><summary>As table</summary>{table && <AsTable route={route} />}</details>
