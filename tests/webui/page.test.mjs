@@ -484,12 +484,18 @@ page("the filter editor has every parameter of the filter language", async (page
   await rowsAre(page, count(total));
 });
 
-page("a wrong filter is said in the server's words, where it is used", async (page, go) => {
-  await page.goto(server.address + "/" + view("blocks", "size_min=nonsense"));
-  await page.waitForSelector(".table .problem");
-  const sentence = (await get(`${server.address}/data/last/allocations?size_min=nonsense`)).text;
-  assert.ok((await page.locator(".table .problem").innerText()).includes(sentence.trim()));
-  assert.ok(await page.locator(".rail a").count() > 10);
+page("a wrong filter is said once, in the server's words, and its chip is marked", async (page, go) => {
+  for (const [name, filter] of [["blocks", "size_min=nonsense"], ["blocks", "from=nonsense"], ["overview", "size_min=nonsense"], ["overview", "from=nonsense"], ["export", "size_min=nonsense"]]) {
+    await go(view(name, "size_max=1M&" + filter));
+    const sentence = (await get(`${server.address}/data/last/allocations?${filter}`)).text.trim();
+    await page.waitForFunction((said) => document.querySelector("main").innerText.includes(said), sentence);
+    assert.equal((await page.locator("main").innerText()).split(sentence).length, 2, `${name}?${filter}`);
+    assert.deepEqual(await page.locator(".chip.wrong").allInnerTexts().then((all) => all.map((one) => /nonsense/.test(one))), [true]);
+    assert.ok(await page.locator(".rail a").count() > 10);
+  }
+  await page.locator(".chip.wrong").click();
+  await settled(page);
+  assert.equal(await page.locator(".chip.wrong, main [role=alert]").count(), 0);
 }, { refused: [400] });
 
 repeats({ page, view, programs });

@@ -8,6 +8,7 @@ import { address, atInstant, changed, filterOf, go, question, type Route, sidesO
 import { bytes, count, counted, duration, filterTime, plain } from "../text/format";
 import { RANGES } from "../text/words";
 import { useLook } from "./look";
+import { useSays } from "./refused";
 
 const HIGH = 72;
 
@@ -28,7 +29,8 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
     filter.delete(name);
   filter.delete("lifetime");
   const path = question({ ...route, parameters: filter }, "timeline", { width: 1000 });
-  const answer = useAnswer<Timeline>(path);
+  const answer = useAnswer<Timeline>(path), said = useRef<HTMLSpanElement>(null);
+  useSays(answer.problem, said); // it is above all views
   const canvas = useRef<HTMLCanvasElement>(null);
   const [wide, setWide] = useState(0);
   const [brush, setBrush] = useState<{ from: number; to: number; done: boolean } | undefined>();
@@ -130,7 +132,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
           onPointerLeave={() => setOver(undefined)} />
       </div>
       <p class={"strip-foot" + (knowsResident(summary) ? " with-resident" : "")}>
-        {answer.problem ? <span role="alert">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></span>
+        {answer.problem ? <span ref={said} role="alert" class="warn">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></span>
           : <><span>0 s<span class="hint"> {"\u00b7"} drag over the heap to select a range</span>{data && !data.allocations.some(Boolean) && <b> {"\u00b7"} {[...filter].length ? "no block matches" : "no block was allocated"}</b>}</span><Instants route={route} summary={summary} /><span>{duration(end)}</span></>}
         {!answer.problem && bucket >= 0 && data && <span class="under-mouse">{duration(over!)}: at most {bytes(data.allocated_size[bucket]!)} in {counted(data.allocated_count[bucket]!, "blocks")};
           {" "}{count(data.allocations[bucket]!)} allocated, {count(data.deallocations[bucket]!)} freed in {duration(data.interval_ns)}</span>}
