@@ -8,7 +8,7 @@ import { Player } from "../parts/player";
 import { Pane } from "../parts/pane";
 import { address, changed, filterOf, go, question, type Route, toView } from "../state/route";
 import { type Column, Table } from "../table/table";
-import { bytes, count, duration, exactBytes, plain, share } from "../text/format";
+import { bytes, count, duration, exactBytes, hexadecimal, plain, share } from "../text/format";
 import { MapDetails, type Mapping, rightsOf, thereFor } from "./map_details";
 import type { ViewProps } from "./view";
 
@@ -25,7 +25,7 @@ export function MapsView({ route, summary }: ViewProps) {
   const chosen = route.parameters.get("ui.map"), filtered = RIGHTS.some((right) => rights[right]) || [...filterOf(route)].length > 0;
   const columns: Column<Mapping>[] = [
     { name: "Size", sort: "size", number: true, cell: (row) => <span title={exactBytes(row.size)}>{bytes(row.size)}</span> },
-    { name: "Address", sort: "address", cell: (row) => <code>0x{row.address_s.replace(/^0+(?=.)/, "").toLowerCase()}</code> },
+    { name: "Address", sort: "address", cell: (row) => <code>{hexadecimal(row.address_s)}</code> },
     { name: "Rights", sort: "rights", cell: (row) => <code>{rightsOf(row)}</code> },
     { name: "From", sort: "timestamp", number: true, cell: (row) => duration(ns(row.timestamp_relative)) },
     { name: "Lifetime", sort: "lifetime", number: true, cell: thereFor },
@@ -59,7 +59,6 @@ export function MapsView({ route, summary }: ViewProps) {
   );
 }
 
-const hex = (address: string): string => "0x" + address.replace(/^0+(?=.)/, "").toLowerCase();
 
 // The main heap, or the region with most blocks, in equal pieces, with how full each is. A click on a piece leads to its
 // blocks.
@@ -91,8 +90,8 @@ function Heap({ route, summary }: ViewProps) {
               {data.used.map((used, i) => used > 0 ? <rect key={i} x={i} width="1.02" height="10" opacity={0.2 + 0.8 * Math.min(1, used / data.piece)}>
                 <title>{`${address16(data.start + i * data.piece)}: ${bytes(used)} of ${bytes(data.piece)}; click for its blocks`}</title></rect> : null)}
             </svg>
-            <p class="faint strip-foot"><span>{hex(data.start_s)}</span><span class="explained">the stronger the colour, the fuller; a click on a piece shows its blocks</span><span>{hex(data.end_s)}</span></p>
-            <p><a href={address(blocksOf(hex(data.start_s), hex(data.end_s)))}>Its blocks</a></p>
+            <p class="faint strip-foot"><span>{hexadecimal(data.start_s)}</span><span class="explained">the stronger the colour, the fuller; a click on a piece shows its blocks</span><span>{hexadecimal(data.end_s)}</span></p>
+            <p><a href={address(blocksOf(hexadecimal(data.start_s), hexadecimal(data.end_s)))}>Its blocks</a></p>
           </>;
         }}
       </Pane>
