@@ -69,6 +69,21 @@ export function floor({ page, view, programs }) {
     assert.equal(await chart("Memory lost to holes"), Math.max(...(await data("fragmentation_timeline")).fragmentation));
   }, { of: () => programs.random });
 
+  page("mappings are chosen by what was resident of them", async (page, go) => {
+    await go(view("maps"));
+    const { maps } = await data("maps"), sizes = maps.map((one) => one.peak_rss).sort((a, b) => a - b), between = [sizes[2], sizes[sizes.length >> 1]];
+    const wanted = maps.filter((one) => one.peak_rss > between[0] && one.peak_rss < between[1]);
+    assert.ok(wanted.length > 0 && wanted.length < maps.length);
+    await page.getByLabel("resident more than").fill(`${between[0] / 1024}K`);
+    await page.getByLabel("less than").fill(String(between[1])); // this makes the first a part of the address
+    await page.getByLabel("less than").press("Enter");
+    await page.waitForFunction(() => /ui\.peak_rss_min=.*ui\.peak_rss_max=/.test(location.hash));
+    await settled(page);
+    assert.match(await page.locator(".table .foot").innerText(), new RegExp(`of ${wanted.length}\\b`));
+    await go(view("maps", "ui.peak_rss_min=nonsense"));
+    assert.match(await page.locator(".table [role=alert]").innerText(), /^peak_rss_min: 'nonsense' is not a whole number/);
+  }, { of: () => programs.random, refused: [400] });
+
   page("the overview says how deep stacks are", async (page, go) => {
     await go(view("overview"));
     const [row] = await programs.random.json("/list");

@@ -179,7 +179,7 @@ function Instants({ route, summary }: { route: Route; summary: Summary }) {
 
 interface Usage { interval_ns: number; resident_size: number[] | null }
 
-const hasFaults = (summary: Summary): boolean => summary.events.some((kind) => kind.name === "faults" && !kind.absence);
+export const hasFaults = (summary: Summary): boolean => summary.events.some((kind) => kind.name === "faults" && !kind.absence);
 
 // The resident peak comes later than the rest of the page, which must not move then.
 const knowsResident = (summary: Summary): boolean => hasFaults(summary) && summary.holds !== "sums";

@@ -6,6 +6,7 @@ import { Choice, none } from "../parts/controls";
 import { StackSearch } from "../parts/stack_search";
 import { Player } from "../parts/player";
 import { Pane } from "../parts/pane";
+import { hasFaults } from "../parts/strip";
 import { address, changed, filterOf, go, question, type Route, toView } from "../state/route";
 import { type Column, Table } from "../table/table";
 import { bytes, count, duration, exactBytes, hexadecimal, plain, share } from "../text/format";
@@ -18,11 +19,20 @@ interface AddressMap {
 }
 
 const RIGHTS = ["readable", "writable", "executable"];
+// How much of a mapping was resident at most, between these.
+const RESIDENT = [["peak_rss_min", "resident more than"], ["peak_rss_max", "less than"]] as const;
+
+// REST takes bytes; "64K" is shorter to type. The server says what is wrong with anything else.
+function bytesOf(text: string | null): string | undefined {
+  const [, number, unit = ""] = /^\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:iB)?\s*$/i.exec(text ?? "") ?? [];
+  return number === undefined ? text ?? undefined : String(Math.round(Number(number) * 1024 ** "_KMGT".indexOf(unit.toUpperCase() || "_")));
+}
 
 export function MapsView({ route, summary }: ViewProps) {
   const sort = route.parameters.get("sort_by") ?? "size", order = route.parameters.get("order") ?? "dsc";
   const rights = Object.fromEntries(RIGHTS.map((right) => [right, route.parameters.get("ui." + right) ?? undefined]));
-  const chosen = route.parameters.get("ui.map"), filtered = RIGHTS.some((right) => rights[right]) || [...filterOf(route)].length > 0;
+  const resident = Object.fromEntries(RESIDENT.map(([name]) => [name, bytesOf(route.parameters.get("ui." + name))]));
+  const chosen = route.parameters.get("ui.map"), filtered = [...Object.values(rights), ...Object.values(resident)].some(Boolean) || [...filterOf(route)].length > 0;
   const columns: Column<Mapping>[] = [
     { name: "Size", sort: "size", number: true, cell: (row) => <span title={exactBytes(row.size)}>{bytes(row.size)}</span> },
     { name: "Address", sort: "address", cell: (row) => <code>{hexadecimal(row.address_s)}</code> },
@@ -40,11 +50,13 @@ export function MapsView({ route, summary }: ViewProps) {
         {RIGHTS.map((right) => <Choice key={right} label={right} now={route.parameters.get("ui." + right) ?? ""}
           to={(value) => address(changed(route, { ["ui." + right]: value || undefined }))}
           choices={[{ value: "", name: "any", short: `${right} or not`, title: `${right} or not` }, { value: "only_true", name: right }, { value: "only_false", name: "not " + right }]} />)}
+        {hasFaults(summary) && <span class="resident-range">{RESIDENT.map(([name, text]) => <label key={name}>{text} <input size={6} placeholder={name.endsWith("min") ? "64K" : "1M"} value={route.parameters.get("ui." + name) ?? ""}
+          onChange={(event) => go(changed(route, { ["ui." + name]: event.currentTarget.value.trim() || undefined }))} /></label>)}</span>}
         <StackSearch route={route} what="mappings" />
       </div>
       <div class="with-side">
         <Table<Mapping> label="Mappings" columns={columns} sort={sort} order={order}
-          ask={(skip, pageCount) => question(route, "maps", { sort_by: sort, order, skip, count: pageCount, ...rights })}
+          ask={(skip, pageCount) => question(route, "maps", { sort_by: sort, order, skip, count: pageCount, ...rights, ...resident })}
           rows={(answer) => {
             const maps = answer as { maps: Mapping[]; total_count: number };
             return { rows: maps.maps, total: maps.total_count };
