@@ -112,7 +112,7 @@ static void print_tree(FILE *out, const struct hs_dump_view *view, const struct 
     hs_text__print(out, view->dumps[0]->name, strlen(view->dumps[0]->name));
     fputs(" to ", out);
     hs_text__print(out, view->dumps[1]->name, strlen(view->dumps[1]->name));
-    fprintf(out, " (below %g%% of what changed not shown; of stacks that changed)\n%s%11s %10s %10s%s\n",
+    fprintf(out, " (below %g %% of what changed not shown; of stacks that changed)\n%s%11s %10s %10s%s\n",
             options->least_percent, style->faint, "change", "before", "after", style->plain);
     hs_paths__walk(&printer->tree->paths, print_node, NULL, printer);
 }

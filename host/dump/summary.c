@@ -53,7 +53,7 @@ static void describe_samples(const struct hs_dump *dump, char *text, size_t size
     for (size_t i = 0; i < dump->context_count; i++)
         samples += (double)dump->context[i].counts.live_blocks;
     if (dump->sampling == HS_SAMPLING_POISSON && dump->period > 1 && samples >= 1)
-        snprintf(text, size, ", estimated from about %s (%.1f%% standard error)",
+        snprintf(text, size, ", estimated from about %s (%.1f %% standard error)",
                  hs_text__samples((uint64_t)samples).text, 100 / sqrt(samples));
 }
 

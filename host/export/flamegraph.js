@@ -118,7 +118,7 @@
     });
     var text = '';
     if (pattern) {
-      text = 'Matched: ' + (100 * matchedValue() / Math.max(zoomed.value, 1)).toFixed(1) + '%';
+      text = 'Matched: ' + (100 * matchedValue() / Math.max(zoomed.value, 1)).toFixed(1) + ' %';
     }
     byId('matched').textContent = text;
   }

@@ -154,7 +154,7 @@ static int add_growing(struct hs_findings_scene *scene, const struct hs_finding_
                                  hs_text__bytes(site->late_bytes).text, hs_text__blocks(site->late_count).text,
                                  name ? name : ""),
         .reason =
-            hs_finding__text("It grew in %u of the first %u tenths of the run and was freed in the last 2%%. A "
+            hs_finding__text("It grew in %u of the first %u tenths of the run and was freed in the last 2 %%. A "
                              "program that runs longer would need more.%s",
                              hs_finding_site__growing(site, BEFORE_THE_END), BEFORE_THE_END, of_short_recording(scene)),
         .bytes = site->late_bytes,
@@ -179,8 +179,8 @@ static int add_rest(struct hs_findings_scene *scene, uint64_t bytes)
             .confidence = HS_CONFIDENCE_LOOK,
             .text = hs_finding__text("%s were needed until the program ended, or were freed no earlier.",
                                      hs_text__bytes(bytes).text),
-            .reason = hs_finding__text("These blocks lived for at least 2%% of the run and were freed in its last "
-                                       "2%%. They did not keep growing."),
+            .reason = hs_finding__text("These blocks lived for at least 2 %% of the run and were freed in its last "
+                                       "2 %%. They did not keep growing."),
             .bytes = bytes,
             .whole_bytes = scene->sum.peak_bytes,
             .whole = "the peak",

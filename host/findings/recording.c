@@ -149,7 +149,7 @@ static int add_unnamed(struct hs_findings_scene *scene)
     if (!bytes || !is_much(bytes, whole))
         return 0;
     return add_note(scene,
-                    hs_finding__text("%s of the peak were allocated by functions whose names are unknown.",
+                    hs_finding__text("%s of the peak was allocated by functions whose names are unknown.",
                                      hs_text__percent(bytes, whole).text),
                     hs_finding__text("The symbols of these programs or libraries were not found."),
                     "Give the files that contain the names with --debug-dir or --sysroot. 'heapsonde report --modules' "

@@ -23,7 +23,7 @@ static void print_line(FILE *out, const char *before, const char *text)
 
 static void print_heading(FILE *out, const struct hs_style *style, const char *title)
 {
-    fprintf(out, "%s%s%s\n%s%6s  %14s  module%s\n", style->heading, title, style->plain, style->faint, "bytes",
+    fprintf(out, "%s%s%s\n%s%7s  %14s  module%s\n", style->heading, title, style->plain, style->faint, "bytes",
             "unnamed frames", style->plain);
 }
 
@@ -34,7 +34,7 @@ static void print_use(FILE *out, const struct hs_style *style, const struct hs_s
     char frames[64];
     const char *path = *use->status.path ? use->status.path : "[no name]";
     snprintf(frames, sizeof(frames), "%s of %s", hs_text__count(use->unnamed).text, hs_text__count(use->frames).text);
-    fprintf(out, "%s%6s%s  %14s  ", style->number,
+    fprintf(out, "%s%7s%s  %14s  ", style->number,
             hs_text__percent(use->bytes, hs_subject__bytes(subject, &subject->totals.sum)).text, style->plain, frames);
     print_line(out, "", path);
 }

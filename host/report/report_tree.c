@@ -37,7 +37,7 @@ static int print_node(void *context, uint32_t index, unsigned depth)
     const unsigned above = at[node->parent].place;
     const bool is_branch = branches(printer, node->parent);
     node->place = above + (is_branch ? 2 : 0);
-    fprintf(printer->out, "%s%6s%s %10s %12s  %*s", printer->style->number,
+    fprintf(printer->out, "%s%7s%s %10s %12s  %*s", printer->style->number,
             hs_text__percent(node->value.bytes, printer->whole).text, printer->style->plain,
             hs_text__bytes(node->value.bytes).text, hs_text__count(node->value.count).text, (int)above, "");
     if (is_branch)
@@ -61,11 +61,11 @@ int hs_report__tree(FILE *out, const struct hs_subject *subject, const struct hs
     const uint64_t whole = all.bytes;
     struct tree_printer printer = {.out = out, .style = style, .tree = &tree, .whole = whole};
     printer.least = (uint64_t)ceil((double)whole * options->least_percent / 100);
-    fprintf(out, "%sMemory %s, %s%s: %s in %s (below %g%% not shown)\n", style->heading,
+    fprintf(out, "%sMemory %s, %s%s: %s in %s (below %g %% not shown)\n", style->heading,
             hs_subject__title(subject, options->cost),
             options->inverted ? "by the functions that allocate, callers below" : "from callers down to callees",
             style->plain, hs_text__bytes(whole).text, hs_text__blocks(all.count).text, options->least_percent);
-    fprintf(out, "%s%6s %10s %12s%s\n", style->faint, "share", "bytes", "blocks", style->plain);
+    fprintf(out, "%s%7s %10s %12s%s\n", style->faint, "share", "bytes", "blocks", style->plain);
     hs_paths__walk(&tree.paths, print_node, NULL, &printer);
     hs_call_tree__free(&tree);
     return 0;

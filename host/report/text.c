@@ -92,7 +92,7 @@ struct hs_text hs_text__percent(uint64_t part, uint64_t whole)
 {
     struct hs_text result;
     double percent = whole ? 100.0 * (double)part / (double)whole : 0;
-    snprintf(result.text, sizeof(result.text), "%.1f%%", percent);
+    snprintf(result.text, sizeof(result.text), "%.1f %%", percent);
     return result;
 }
 

@@ -20,7 +20,7 @@ struct hs_text hs_text__mappings(uint64_t count);
 struct hs_text hs_text__samples(uint64_t count);
 struct hs_text hs_text__faults(uint64_t count);                 // page faults
 struct hs_text hs_text__time(uint64_t ns);                      // 12 us, 3.21 s, 4 min 5 s
-struct hs_text hs_text__percent(uint64_t part, uint64_t whole); // 12.3%
+struct hs_text hs_text__percent(uint64_t part, uint64_t whole); // 12.3 %
 struct hs_text hs_text__rate(uint64_t count, uint64_t ns);      // 1,234 per second
 
 // Writes text of unknown origin: bytes that would steer a terminal, or are no text at all, do not reach it.

@@ -273,6 +273,7 @@ int hs_answer__timeline_maps(struct hs_question *question, FILE *out)
         write_nulls(&json, "rss", work);
     for (size_t i = 0; i < sizeof(unknown) / sizeof(*unknown); i++)
         write_nulls(&json, unknown[i], work);
+    write_axis(&json, work);
     hs_json__close_object(&json);
     return 0;
 }

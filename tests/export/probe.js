@@ -71,7 +71,7 @@ window.addEventListener('load', function () {
   expect('the focus', document.activeElement.id, 'search-input');
   type('load_config|parse_line|copy_token');
   var share = 100 * box('load_config').value / boxes[0].value;
-  expect('the matched share', document.getElementById('matched').textContent, 'Matched: ' + share.toFixed(1) + '%');
+  expect('the matched share', document.getElementById('matched').textContent, 'Matched: ' + share.toFixed(1) + ' %');
   type('PARSE_line');
   expect('any case', document.querySelectorAll('#boxes g.match').length, 1);
   type('a[');

@@ -122,8 +122,8 @@ START_TEST(test_texts)
     ck_assert_str_eq(hs_text__time(12345678901).text, "12.35 s");
     ck_assert_str_eq(hs_text__time(3599999999999).text, "59 min 59 s");
     ck_assert_str_eq(hs_text__time(7260000000000).text, "2 h 1 min");
-    ck_assert_str_eq(hs_text__percent(1, 3).text, "33.3%");
-    ck_assert_str_eq(hs_text__percent(1, 0).text, "0.0%");
+    ck_assert_str_eq(hs_text__percent(1, 3).text, "33.3 %");
+    ck_assert_str_eq(hs_text__percent(1, 0).text, "0.0 %");
     ck_assert_str_eq(hs_text__rate(1000000, 500000000).text, "2,000,000 per second");
     ck_assert_str_eq(hs_text__rate(1, 0).text, "0 per second");
 }

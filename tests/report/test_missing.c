@@ -88,8 +88,8 @@ START_TEST(test_many_modules)
     free_outcome(&outcome);
     // What the filter leaves out does not count.
     outcome = run("$HEAPSONDE report --max-size 32 trace.dat");
-    ck_assert_ptr_nonnull(strstr(outcome.output, "100.0%          1 of 1  /lib/number0.so\n"));
-    ck_assert_ptr_nonnull(strstr(outcome.output, " 66.7%          1 of 1  /lib/number1.so\n"));
+    ck_assert_ptr_nonnull(strstr(outcome.output, "100.0 %          1 of 1  /lib/number0.so\n"));
+    ck_assert_ptr_nonnull(strstr(outcome.output, " 66.7 %          1 of 1  /lib/number1.so\n"));
     ck_assert_ptr_null(strstr(outcome.output, "/lib/number2.so"));
     free_outcome(&outcome);
 }
@@ -124,7 +124,7 @@ START_TEST(test_starting_frames)
     shell("rm -rf trace.dat*");
     write_chain(4);
     outcome = run("$HEAPSONDE report --sysroot root trace.dat");
-    ck_assert_ptr_nonnull(strstr(outcome.output, "100.0%          4 of 4  /opt/bare.so\n"));
+    ck_assert_ptr_nonnull(strstr(outcome.output, "100.0 %          4 of 4  /opt/bare.so\n"));
     ck_assert_ptr_nonnull(strstr(outcome.output, "wanted: the same build with debug information in its place\n"));
     free_outcome(&outcome);
 }
@@ -155,7 +155,7 @@ START_TEST(test_guessed_caller)
                                  "$HEAPSONDE export --format collapsed -o - trace.dat");
     ck_assert_msg(outcome.status == 0, "%s", outcome.output);
     ck_assert_ptr_nonnull(strstr(
-        outcome.output, "1 stack, with 50.0% of the allocations, contains a frame that is probable, not proven\n"));
+        outcome.output, "1 stack, with 50.0 % of the allocations, contains a frame that is probable, not proven\n"));
     ck_assert_ptr_nonnull(strstr(outcome.output, "        [guessed caller]\n"));
     ck_assert_ptr_nonnull(strstr(outcome.output, ";[guessed caller];"));
     free_outcome(&outcome);

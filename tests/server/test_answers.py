@@ -270,6 +270,9 @@ class RandomTrace(Answers, TestCase):
         self.check_orders_of_maps(maps["maps"])
         timeline = self.server.data("timeline_maps", width=10)
         self.assertEqual(timeline["address_space"][-1], left)
+        began = self.server.data("summary")["start_realtime_ns"] + timeline["start_ns"]
+        ends = [began + i * timeline["interval_ns"] for i in range(10)] + [began + timeline["end_ns"]]
+        self.assertEqual(timeline["xs"], [end // 10**6 for end in ends])
         # The first recorders had no such timeline: it has no other form for them.
         self.assertEqual(self.server.data("timeline_maps", width=10, era="0.1"), timeline)
 

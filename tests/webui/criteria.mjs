@@ -555,6 +555,7 @@ export function criteria({ page, view, count, programs, command, environment, br
       const text = (await page.evaluate(() => [...document.querySelectorAll("header, .about, .chips, .strip, .view")].map((one) => one.innerText).join("\n"))).replaceAll(programs.folder, "");
       assert.doesNotMatch(text, /leak/i, name);
       assert.doesNotMatch(text, /\d\s?(kB|KB|MB|GB|Kb|Mb)\b/, name);
+      assert.doesNotMatch(text, /\d%/, name); // the page's form is "65.0 %"
       const inexact = await page.$$eval(".view td, .legend .number, .card-size", (all) => all.filter((one) => /^[\d.]+ [KMGT]iB( \(|$)/.test(one.textContent) &&
         ![one, ...one.querySelectorAll("[title]")].some((each) => /bytes/.test(each.title))).map((one) => one.outerHTML));
       assert.deepEqual(inexact, [], name);

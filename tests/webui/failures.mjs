@@ -6,12 +6,12 @@ import { once } from "node:events";
 import http from "node:http";
 import { pipeline } from "node:stream";
 import { test } from "node:test";
-import { open, serve, settled } from "./browser.mjs";
+import { get, open, serve, settled } from "./browser.mjs";
 
 // Where each endpoint is asked for.
 const ENDPOINTS = { summary: "overview", findings: "overview", resident: "overview?", totals: "overview", timeline: "overview", timeline_usage: "export", call_tree: "flame", inverted_tree: "flame?ui.inverted=1", sandwich: "functions?function=main",
                     allocation_groups: "stacks", "backtrace/1": "stacks?ui.stack=1", allocations: "blocks", recording: "recording", timeline_by: "timeline", timeline_leaked: "timeline",
-                    generations: "generations", address_map: "maps", maps: "maps", "map/0": "maps?ui.map=0", thread_matrix: "threads", source: "source?file=none.c", dynamic_constants: "statics", dynamic_statics: "statics" };
+                    generations: "generations", address_map: "maps", maps: "maps", "map/0": "maps?ui.map=0", thread_matrix: "threads", source: "source?file=none.c", diff_tree: "diff", diff: "diff?ui.shape=stacks", timeline_maps: "timeline", dynamic_constants: "statics", dynamic_statics: "statics" };
 const REFUSED = { status: 500, contentType: "text/plain", body: "it went wrong\n" };
 const FAILURES = { refused: [(route) => route.fulfill(REFUSED), /it went wrong/], cut: [(route) => route.abort(), /does not respond/],
                    nonsense: [(route) => route.fulfill({ status: 200, contentType: "application/json", body: '{"half":' }), /not valid JSON/] };
@@ -72,6 +72,36 @@ export function failures({ page, view, programs, inFolder, browser }) {
       }
       await settled(page);
     }, { refused: [500] });
+
+  page("the filter editor says that it cannot list the filters; Retry works", async (page, go) => {
+    let now = FAILURES.refused[0];
+    await page.route((url) => url.pathname === "/openapi.json", (route) => now(route));
+    await go(randomly("overview"));
+    await page.getByRole("button", { name: "+ Add" }).click();
+    for (const [fail, said] of Object.values(FAILURES)) {
+      now = fail;
+      await page.locator("dialog [role=alert]").getByRole("button", { name: "Retry" }).click();
+      await page.locator("dialog [role=alert]", { hasText: said }).waitFor();
+    }
+    await page.unroute((url) => url.pathname === "/openapi.json");
+    now = (route) => route.continue();
+    await page.locator("dialog [role=alert]").getByRole("button", { name: "Retry" }).click();
+    await page.waitForSelector("dialog .field");
+    await page.waitForSelector("dialog [role=alert]", { state: "detached" });
+  }, { refused: [500] });
+
+  page("a wrong filter is said once, in the server's words, and its chip is marked", async (page, go) => {
+    for (const [name, filter] of [["blocks", "size_min=nonsense"], ["blocks", "from=nonsense"], ["overview", "size_min=nonsense"], ["overview", "from=nonsense"], ["export", "size_min=nonsense"]]) {
+      await go(view(name, "size_max=1M&" + filter));
+      const sentence = (await get(`${programs.random.address}/data/last/allocations?${filter}`)).text.trim();
+      assert.equal((await page.locator("main").innerText()).split(sentence).length, 2, `${name}?${filter}`);
+      assert.deepEqual((await page.locator(".chip.wrong").allInnerTexts()).map((one) => /nonsense/.test(one)), [true]);
+      assert.ok(await page.locator(".rail a").count() > 10);
+    }
+    await page.locator(".chip.wrong").click();
+    await settled(page);
+    assert.equal(await page.locator(".chip.wrong, main [role=alert]").count(), 0);
+  }, { refused: [400] });
 
   page("late answers hold up nobody else, and are said to be late", async (page) => {
     const held = [];

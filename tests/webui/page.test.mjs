@@ -15,6 +15,7 @@ import { devices } from "./devices.mjs";
 import { differences } from "./differences.mjs";
 import { dumps } from "./dumps.mjs";
 import { failures } from "./failures.mjs";
+import { floor } from "./floor.mjs";
 import { keys } from "./keys.mjs";
 import { lines } from "./lines.mjs";
 import { looks } from "./looks.mjs";
@@ -484,15 +485,8 @@ page("the filter editor has every parameter of the filter language", async (page
   await rowsAre(page, count(total));
 });
 
-page("a wrong filter is said in the server's words, where it is used", async (page, go) => {
-  await page.goto(server.address + "/" + view("blocks", "size_min=nonsense"));
-  await page.waitForSelector(".table .problem");
-  const sentence = (await get(`${server.address}/data/last/allocations?size_min=nonsense`)).text;
-  assert.ok((await page.locator(".table .problem").innerText()).includes(sentence.trim()));
-  assert.ok(await page.locator(".rail a").count() > 10);
-}, { refused: [400] });
-
 repeats({ page, view, programs });
+floor({ page, view, programs });
 failures({ page, view, programs, inFolder, browser: () => browser });
 
 page("names out of a trace do nothing", async (page, go) => {
@@ -532,13 +526,6 @@ for (const [theme, rules] of [["light", undefined], ["dark", ["color-contrast"]]
     await page.getByRole("button", { name: "Keys" }).click();
     assert.deepEqual((await page.evaluate(() => axe.run())).violations.map(({ id: rule, nodes }) => rule + nodes[0].html), []);
   }, { colorScheme: theme });
-
-page("a phone's width is enough", async (page, go) => {
-  for (const name of ["", ...VIEWS.map((one) => view(one)), view("maps", "ui.map=0")]) {
-    await go(name);
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), name);
-  }
-}, { viewport: { width: 390, height: 844 } });
 
 page("keys alone reach every view", async (page, go) => {
   await go(view("overview"));

@@ -171,7 +171,7 @@ function Trace({ route, row, rows }: { route: Route; row: ListRow; rows: ListRow
               <button type="button" aria-pressed={route.parameters.has("to")} onClick={() => go(paused(route, summary))}>Pause</button></p>}
             {(row.growing || row.dumps !== null) && !report && <Control path={(own = {}) => question(route, "control", own, false)} />}
             <div class={"view view-" + view.name} data-view={view.name}>
-              <Boundary of={address(route)}><view.component route={route} summary={summary} /></Boundary>
+              <Boundary of={address(route)}><view.component route={route} summary={summary} row={row} /></Boundary>
             </div>
             <Foot route={route} summary={summary} view={view} rows={rows} />
           </>}

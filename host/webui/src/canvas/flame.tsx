@@ -191,7 +191,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
       {!looks && <Legend model={model} />}
       {hits && <p class="hits" role="status" data-hits={hits.count} data-sum={hits.bytes} data-at={selected}>
         {hits.count ? <>{hits.count === 1 ? "1 box matches" : `${count(hits.count)} boxes match`} (Enter: next); in total {speech.value(speech.unit === "bytes" ? hits.bytes : hits.blocks)},{" "}
-          {share(speech.unit === "bytes" ? hits.bytes : hits.blocks, whole)}</> : "no box in this picture matches"}
+          <span class="number">{share(speech.unit === "bytes" ? hits.bytes : hits.blocks, whole)}</span></> : "no box in this picture matches"}
       </p>}
       {over && <Tip model={model} box={over.box} x={over.x} y={over.y} speech={speech} whole={whole} looks={looks} />}
       {menu && <Menu x={menu.x} y={menu.y} title={nameOf(model, menu.node)} items={actions(model, menu.node)}

@@ -19,6 +19,7 @@ export interface ListRow {
   runtime: Time;
   timestamp: Time;
   unique_backtrace_count: number;
+  maximum_backtrace_depth: number;
   growing: boolean;
   dumps: number | null;
   problem: string | null;
@@ -76,8 +77,9 @@ export interface Summary {
   marks: { time_ns: number; kind: string; text: string | null }[];
 }
 
-export interface Timeline {
-  start_ns: number; interval_ns: number; end_ns: number;
+export interface Axis { start_ns: number; interval_ns: number; end_ns: number }
+
+export interface Timeline extends Axis {
   allocated_size: number[]; allocated_count: number[]; allocations: number[]; deallocations: number[];
   end_size: number[]; end_count: number[]; bytes_in: number[]; bytes_out: number[];
 }
@@ -121,14 +123,17 @@ export interface Frame { function?: string; place?: string; library?: string; so
 
 export interface GroupHalf {
   size: number; allocated_count: number; leaked_count: number; leaked_size: number;
-  min_timestamp_relative: Time; max_timestamp_relative: Time; interval: Time;
+  min_timestamp_relative: Time; max_timestamp_relative: Time; interval: Time; max_total_usage_first_seen_at_relative: Time | null;
 }
 
 export interface Group { backtrace_id: number; backtrace: Frame[]; only_matched: GroupHalf; all: GroupHalf }
 
+export interface BlockEnd { timestamp: Time; thread: number; backtrace_id?: number }
+
 export interface Block {
   id: number; address_s: string; size: number; extra_space: number; thread: number; backtrace_id: number;
-  backtrace: Frame[]; timestamp_relative: Time; timestamp: Time; deallocation?: { timestamp: Time; thread: number };
+  backtrace: Frame[]; timestamp_relative: Time; timestamp: Time; deallocation?: BlockEnd; chain_deallocation?: BlockEnd;
+  is_mmaped: boolean; is_jemalloc: boolean; in_main_arena: boolean; chain_lifetime?: Time; position_in_chain: number; chain_length: number;
 }
 
 export interface Recording {

@@ -5,6 +5,7 @@ import { useAnswer } from "../data/ask";
 import { address, changed, filterOf, go, isFilter, type Route } from "../state/route";
 import { plain } from "../text/format";
 import { filterName, LIFETIMES } from "../text/words";
+import { useRefused } from "./refused";
 
 // Places in a tree, which another filter invalidates.
 const PLACES = new Set(["ui.zoom", "ui.sel", "ui.skip"]);
@@ -23,7 +24,8 @@ function without(route: Route, name: string, value: string): Route {
 // `fleet`: the filters that questions to the fleet take. `hidden`: what is chosen elsewhere in the view.
 export function Chips({ route, threads, fleet, hidden }: { route: Route; threads: { thread: number; name: string }[]; fleet?: string[]; hidden?: string | undefined }) {
   const [editing, edit] = useState(false);
-  const chips = [...filterOf(route)].filter(([name]) => name !== hidden);
+  const chips = [...filterOf(route)].filter(([name]) => name !== hidden), refused = useRefused();
+  const isWrong = (name: string, value: string): boolean => refused.some((why) => why.startsWith(name + " ") && why.includes(value));
   const nothing = (): Route => {
     const parameters = new URLSearchParams();
     for (const [name, value] of route.parameters)
@@ -36,8 +38,8 @@ export function Chips({ route, threads, fleet, hidden }: { route: Route; threads
       <span id="filter-label">Filter</span>
       {!chips.length && <span class="faint">none: all {fleet ? "devices" : "blocks"}</span>}
       {chips.map(([name, value]) => (
-        <a class="chip" key={name + value} href={address(without(route, name, value))} title="remove this part of the filter">
-          {filterName(name)} <b>{LIFETIMES[value] ?? plain(value)}</b> <span aria-hidden="true">{"\u2715"}</span><span class="unseen">remove</span>
+        <a class={"chip" + (isWrong(name, value) ? " wrong" : "")} key={name + value} href={address(without(route, name, value))} title="remove this part of the filter">
+          {isWrong(name, value) && <span class="unseen">wrong: </span>}{filterName(name)} <b>{LIFETIMES[value] ?? plain(value)}</b> <span aria-hidden="true">{"\u2715"}</span><span class="unseen">remove</span>
         </a>))}
       {chips.length > 1 && <a class="chip plain" href={address(nothing())}>remove all</a>}
       <button type="button" class="chip plain" onClick={() => edit(true)}>+ Add</button>

@@ -63,14 +63,22 @@ const POINTS = 120;
 // Live memory of stacks with the function, and when it was there first.
 export function OverTime({ route, name }: { route: Route; name: string }) {
   const filtered = narrowed(route, "function_regex", exactly(name));
-  const path = filtered && question(filtered, "timeline", { width: POINTS });
+  return <LiveOverTime path={filtered && question(filtered, "timeline", { width: POINTS })} of="live memory of stacks with it" />;
+}
+
+// The same of one stack, whatever else is filtered.
+export function StackOverTime({ route, id }: { route: Route; id: number }) {
+  return <LiveOverTime path={question(route, "timeline", { backtraces: id, width: POINTS }, false)} of="live memory of this stack" />;
+}
+
+function LiveOverTime({ path, of }: { path: string | undefined; of: string }) {
   const answer = useAnswer<Timeline>(path);
   return <Pane answer={answer} path={path}>{(data) => {
     const first = data.allocations.findIndex((blocks) => blocks > 0);
     const most = Math.max(1, ...data.end_size), wide = data.end_size.length;
     const points = data.end_size.map((size, i) => `${i},${(30 - 28 * size / most).toFixed(1)}`).join(" ");
-    return <figure class="over-time"><svg viewBox={`0 0 ${wide - 1 || 1} 30`} preserveAspectRatio="none" role="img" aria-label={`live over time, at most ${bytes(most)}`}>
+    return <figure class="over-time" data-most={Math.max(0, ...data.end_size)}><svg viewBox={`0 0 ${wide - 1 || 1} 30`} preserveAspectRatio="none" role="img" aria-label={`live over time, at most ${bytes(most)}`}>
       <polygon points={`0,30 ${points} ${wide - 1},30`} /></svg>
-      <figcaption class="faint">live memory of stacks with it, at most {bytes(most)}{first >= 0 && `, since ${duration(data.start_ns + first * data.interval_ns).replace(" ", "\u00a0")}`}</figcaption></figure>;
+      <figcaption class="faint">{of}, at most {bytes(most)}{first >= 0 && `, since ${duration(data.start_ns + first * data.interval_ns).replace(" ", "\u00a0")}`}</figcaption></figure>;
   }}</Pane>;
 }

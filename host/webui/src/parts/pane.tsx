@@ -2,11 +2,12 @@
 // A part of the page that requests data: empty at first, with the previous picture during a new request, and with its
 // own error messages.
 import { Component, type ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { type Answer, indexesOf } from "../data/ask";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type Answer, indexesOf, type Refusal } from "../data/ask";
 import { report } from "../data/report";
 import { parse } from "../state/route";
 import { copy } from "./menu";
+import { useSays } from "./refused";
 
 export class Boundary extends Component<{ children: ComponentChildren; of: string }, { problem?: Error }> {
   override state: { problem?: Error } = {};
@@ -33,18 +34,25 @@ export function Pane<T>({ answer, path, children, empty }: {
   return (
     <div class={"pane" + (stale ? " stale" : "")} aria-busy={loading} data-state={problem ? "problem" : loading ? "loading" : "ready"}>
       {loading && <Working since={path} cancel={answer.cancel} />}
-      {problem && <div class="problem" role="alert">
-        <p>{problem.message}{problem.repeats && REPEATED}</p>
+      {problem && <Problem problem={problem} retry={answer.retry}>
         {problem.status === 422 && <p>This trace contains sums per stack, but no single blocks.</p>}
-        {!report && <button type="button" onClick={answer.retry}>Retry</button>}
         {path && !report && <button type="button" onClick={() => copy(curl(path))}>Copy curl</button>}
-      </div>}
+      </Problem>}
       {data !== undefined && (empty?.(data) ?? children(data))}
     </div>
   );
 }
 
-export const REPEATED = ". The page asks again by itself.";
+// Why a part of the page has no answer.
+export function Problem({ problem, retry, children }: { problem: Refusal; retry: () => void; children?: ComponentChildren }) {
+  const place = useRef<HTMLDivElement>(null), says = useSays(problem, place);
+  return (
+    <div ref={place} class={says ? "problem" : "faint refused"} role={says ? "alert" : undefined}>
+      {says ? <><p>{problem.message}{problem.repeats && ". The page asks again by itself."}</p>
+        {!report && <button type="button" onClick={retry}>Retry</button>}{children}</> : "Not shown, for the reason above."}
+    </div>
+  );
+}
 
 export function curl(path: string): string {
   return `curl --compressed -H "Authorization: Bearer $HEAPSONDE_TOKEN" '${location.origin}${path.replace(/'/g, "%27")}'`;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Stacks as text: the innermost functions in a row, all functions when opened.
+import type { ComponentChildren } from "preact";
 import { useAnswer } from "../data/ask";
 import type { Frame } from "../data/types";
 import { address, question, type Route, toView } from "../state/route";
@@ -43,20 +44,22 @@ function shortened(frames: Frame[]): string {
   return names.join(" \u2039 ") || "no stack";
 }
 
-export function Stack({ route, id, title }: { route: Route; id: number; title: string }) {
+// `selects`: the filter for what the stack did. `children`: what is said of it besides its frames.
+export function Stack({ route, id, title, selects = "backtraces", children }: { route: Route; id: number; title: string; selects?: string; children?: ComponentChildren }) {
   const path = question(route, `backtrace/${id}`, {}, false);
   const hovered = useHover();
   const answer = useAnswer<{ frames?: Frame[]; backtrace?: Frame[] } | Frame[]>(path);
   return (
     <section class="stack" aria-label={title}>
       <h3>{title}</h3>
+      {children}
       <Pane answer={answer} path={path}>
         {(data) => {
           const frames = (Array.isArray(data) ? data : data.frames ?? data.backtrace ?? []).slice().reverse();
           return <>
             <p class="tools">
-              <a class="button" href={address(toView(route, "flame", { backtraces: String(id) }))}>Its flame graph</a>
-              <a class="button" href={address(toView(route, "blocks", { backtraces: String(id) }))}>Its blocks</a>
+              <a class="button" href={address(toView(route, "flame", { [selects]: String(id) }))}>Its flame graph</a>
+              <a class="button" href={address(toView(route, "blocks", { [selects]: String(id) }))}>Its blocks</a>
               <button type="button" onClick={() => copy(frames.map((frame) => frame.function ?? frame.place ?? frame.address_s).join("\n") + "\n")}>Copy</button>
             </p>
             <ol class="frames">

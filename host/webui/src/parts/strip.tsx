@@ -8,6 +8,7 @@ import { address, atInstant, changed, filterOf, go, question, type Route, sidesO
 import { bytes, count, counted, duration, filterTime, plain } from "../text/format";
 import { RANGES } from "../text/words";
 import { useLook } from "./look";
+import { useSays } from "./refused";
 
 const HIGH = 72;
 
@@ -28,7 +29,8 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
     filter.delete(name);
   filter.delete("lifetime");
   const path = question({ ...route, parameters: filter }, "timeline", { width: 1000 });
-  const answer = useAnswer<Timeline>(path);
+  const answer = useAnswer<Timeline>(path), said = useRef<HTMLSpanElement>(null);
+  useSays(answer.problem, said); // it is above all views
   const canvas = useRef<HTMLCanvasElement>(null);
   const [wide, setWide] = useState(0);
   const [brush, setBrush] = useState<{ from: number; to: number; done: boolean } | undefined>();
@@ -130,7 +132,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
           onPointerLeave={() => setOver(undefined)} />
       </div>
       <p class={"strip-foot" + (knowsResident(summary) ? " with-resident" : "")}>
-        {answer.problem ? <span role="alert">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></span>
+        {answer.problem ? <span ref={said} role="alert" class="warn">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></span>
           : <><span>0 s<span class="hint"> {"\u00b7"} drag over the heap to select a range</span>{data && !(summary.dumps ? data.allocated_size : data.allocations).some(Boolean) && <b> {"\u00b7"} {[...filter].length ? "no block matches" : "no block was allocated"}</b>}</span><Instants route={route} summary={summary} /><span>{duration(end)}</span></>}
         {!answer.problem && bucket >= 0 && data && <span class="under-mouse">{duration(over!)}: at most {bytes(data.allocated_size[bucket]!)} {summary.dumps ? "" : <>in {counted(data.allocated_count[bucket]!, "blocks")};
           {" "}{count(data.allocations[bucket]!)} allocated, {count(data.deallocations[bucket]!)} freed in {duration(data.interval_ns)}</>}</span>}
@@ -177,7 +179,7 @@ function Instants({ route, summary }: { route: Route; summary: Summary }) {
 
 interface Usage { interval_ns: number; resident_size: number[] | null }
 
-const hasFaults = (summary: Summary): boolean => summary.events.some((kind) => kind.name === "faults" && !kind.absence);
+export const hasFaults = (summary: Summary): boolean => summary.events.some((kind) => kind.name === "faults" && !kind.absence);
 
 // The resident peak comes later than the rest of the page, which must not move then.
 const knowsResident = (summary: Summary): boolean => hasFaults(summary) && summary.holds !== "sums";

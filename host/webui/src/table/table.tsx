@@ -9,7 +9,7 @@ import { useRowHigh } from "../parts/density";
 import { high } from "../parts/high";
 import { hover, useHover } from "../parts/hover";
 import { copy } from "../parts/menu";
-import { REPEATED, Working } from "../parts/pane";
+import { Problem, Working } from "../parts/pane";
 import { count } from "../text/format";
 import { line, save, textOf } from "./text";
 
@@ -239,8 +239,7 @@ export function Table<Row>(props: Props<Row>) {
   return (
     <div class={"table" + (got && !fresh && !problem ? " stale" : "")} data-state={problem ? "problem" : fresh && !seen.length ? "ready" : "loading"}>
       {!problem && (!fresh || seen.length > 0) && <Working since={whole + seen.join()} cancel={() => (abortAll(), setProblem(new Refusal(-1, "Cancelled.")))} />}
-      {problem && <div class="problem" role="alert"><p>{problem.message}{problem.repeats && REPEATED}</p>
-        <button type="button" onClick={() => again(round + 1)}>Retry</button></div>}
+      {problem && <Problem problem={problem} retry={() => again(round + 1)} />}
       <div class="table-pane" ref={pane} tabIndex={0} role="group" aria-label={props.label} onScroll={scrolled} onKeyDown={key} onWheel={moved} onPointerDown={moved} onTouchMove={moved}>
         <table aria-rowcount={total === undefined ? -1 : total + 1}>
           <thead>

@@ -30,6 +30,11 @@ export function counted(value: number, things: string): string {
   return count(value) + " " + (Math.abs(value) === 1 ? singular(things) : things);
 }
 
+// An address, of which REST writes 16 digits.
+export function hexadecimal(digits: string): string {
+  return "0x" + digits.replace(/^0+(?=.)/, "").toLowerCase();
+}
+
 export function exactBytes(value: number): string {
   return counted(value, "bytes");
 }

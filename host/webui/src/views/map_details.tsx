@@ -6,7 +6,7 @@ import { Pane } from "../parts/pane";
 import { Stack } from "../parts/stack";
 import { address, question, type Route, toView } from "../state/route";
 import { PlainTable } from "../table/plain";
-import { bytes, count, duration, exactBytes, plain } from "../text/format";
+import { bytes, count, duration, exactBytes, hexadecimal, plain } from "../text/format";
 import { COSTS } from "../text/words";
 
 interface Rights { is_readable: boolean; is_writable: boolean; is_executable: boolean; is_shared: boolean }
@@ -34,15 +34,13 @@ export function thereFor(of: { timestamp: Time; deallocation?: { timestamp: Time
   return of.deallocation ? duration(Math.max(0, ns(of.deallocation.timestamp) - ns(of.timestamp))) : "until the end";
 }
 
-const hex = (address: string): string => "0x" + address.replace(/^0+(?=.)/, "").toLowerCase();
-
 export function MapDetails({ route, id }: { route: Route; id: number }) {
   const path = question(route, `map/${id}`, {}, false);
   const answer = useAnswer<Details>(path);
   return (
     <Pane answer={answer} path={path}>
       {(map) => <div class="mapping" data-map={map.id}>
-        <h2>{plain(map.name) || "Mapping"} <code>{hex(map.address_s)}</code></h2>
+        <h2>{plain(map.name) || "Mapping"} <code>{hexadecimal(map.address_s)}</code></h2>
         <p><b title={exactBytes(map.size)}>{bytes(map.size)}</b>, <code>{rightsOf(map)}</code>, from {duration(ns(map.timestamp_relative))}, there {map.deallocation ? "for " : ""}{thereFor(map)}
           {map.peak_rss !== null && <>; at most <span data-resident={map.peak_rss} title={exactBytes(map.peak_rss)}>{bytes(map.peak_rss)}</span> were resident</>}</p>
         <h3>Blocks that began in it</h3>
@@ -53,7 +51,7 @@ export function MapDetails({ route, id }: { route: Route; id: number }) {
           <td>{CHOSEN[cost] && map.blocks[cost][1] > 0 && <a href={address(toView(route, "blocks", { from_map: String(map.id), ...CHOSEN[cost] }))}>show</a>}</td></tr>)}</tbody></table>
         <h3>Its parts</h3>
         <PlainTable<Region> route={route} label="Parts of the mapping" id="parts" rows={map.regions} keyOf={(part) => part.address_s + ns(part.timestamp)} columns={[
-          { name: "Address", of: (part) => part.address_s, cell: (part) => <code>{hex(part.address_s)}</code> },
+          { name: "Address", of: (part) => part.address_s, cell: (part) => <code>{hexadecimal(part.address_s)}</code> },
           { name: "Size", number: true, of: (part) => part.size, cell: (part) => <span title={exactBytes(part.size)}>{bytes(part.size)}</span> },
           { name: "From", number: true, of: (part) => ns(part.timestamp_relative), cell: (part) => duration(ns(part.timestamp_relative)) },
           { name: "Lifetime", number: true, of: (part) => part.deallocation ? ns(part.deallocation.timestamp) - ns(part.timestamp) : Infinity, cell: thereFor },

@@ -6,9 +6,10 @@ import { Choice, none } from "../parts/controls";
 import { StackSearch } from "../parts/stack_search";
 import { Player } from "../parts/player";
 import { Pane } from "../parts/pane";
+import { hasFaults } from "../parts/strip";
 import { address, changed, filterOf, go, question, type Route, toView } from "../state/route";
 import { type Column, Table } from "../table/table";
-import { bytes, count, duration, exactBytes, plain, share } from "../text/format";
+import { bytes, count, duration, exactBytes, hexadecimal, plain, share } from "../text/format";
 import { MapDetails, type Mapping, rightsOf, thereFor } from "./map_details";
 import type { ViewProps } from "./view";
 
@@ -18,14 +19,23 @@ interface AddressMap {
 }
 
 const RIGHTS = ["readable", "writable", "executable"];
+// How much of a mapping was resident at most, between these.
+const RESIDENT = [["peak_rss_min", "resident more than"], ["peak_rss_max", "less than"]] as const;
+
+// REST takes bytes; "64K" is shorter to type. The server says what is wrong with anything else.
+function bytesOf(text: string | null): string | undefined {
+  const [, number, unit = ""] = /^\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:iB)?\s*$/i.exec(text ?? "") ?? [];
+  return number === undefined ? text ?? undefined : String(Math.round(Number(number) * 1024 ** "_KMGT".indexOf(unit.toUpperCase() || "_")));
+}
 
 export function MapsView({ route, summary }: ViewProps) {
   const sort = route.parameters.get("sort_by") ?? "size", order = route.parameters.get("order") ?? "dsc";
   const rights = Object.fromEntries(RIGHTS.map((right) => [right, route.parameters.get("ui." + right) ?? undefined]));
-  const chosen = route.parameters.get("ui.map"), filtered = RIGHTS.some((right) => rights[right]) || [...filterOf(route)].length > 0;
+  const resident = Object.fromEntries(RESIDENT.map(([name]) => [name, bytesOf(route.parameters.get("ui." + name))]));
+  const chosen = route.parameters.get("ui.map"), filtered = [...Object.values(rights), ...Object.values(resident)].some(Boolean) || [...filterOf(route)].length > 0;
   const columns: Column<Mapping>[] = [
     { name: "Size", sort: "size", number: true, cell: (row) => <span title={exactBytes(row.size)}>{bytes(row.size)}</span> },
-    { name: "Address", sort: "address", cell: (row) => <code>0x{row.address_s.replace(/^0+(?=.)/, "").toLowerCase()}</code> },
+    { name: "Address", sort: "address", cell: (row) => <code>{hexadecimal(row.address_s)}</code> },
     { name: "Rights", sort: "rights", cell: (row) => <code>{rightsOf(row)}</code> },
     { name: "From", sort: "timestamp", number: true, cell: (row) => duration(ns(row.timestamp_relative)) },
     { name: "Lifetime", sort: "lifetime", number: true, cell: thereFor },
@@ -40,11 +50,13 @@ export function MapsView({ route, summary }: ViewProps) {
         {RIGHTS.map((right) => <Choice key={right} label={right} now={route.parameters.get("ui." + right) ?? ""}
           to={(value) => address(changed(route, { ["ui." + right]: value || undefined }))}
           choices={[{ value: "", name: "any", short: `${right} or not`, title: `${right} or not` }, { value: "only_true", name: right }, { value: "only_false", name: "not " + right }]} />)}
+        {hasFaults(summary) && <span class="resident-range">{RESIDENT.map(([name, text]) => <label key={name}>{text} <input size={6} placeholder={name.endsWith("min") ? "64K" : "1M"} value={route.parameters.get("ui." + name) ?? ""}
+          onChange={(event) => go(changed(route, { ["ui." + name]: event.currentTarget.value.trim() || undefined }))} /></label>)}</span>}
         <StackSearch route={route} what="mappings" />
       </div>
       <div class="with-side">
         <Table<Mapping> label="Mappings" columns={columns} sort={sort} order={order}
-          ask={(skip, pageCount) => question(route, "maps", { sort_by: sort, order, skip, count: pageCount, ...rights })}
+          ask={(skip, pageCount) => question(route, "maps", { sort_by: sort, order, skip, count: pageCount, ...rights, ...resident })}
           rows={(answer) => {
             const maps = answer as { maps: Mapping[]; total_count: number };
             return { rows: maps.maps, total: maps.total_count };
@@ -59,7 +71,6 @@ export function MapsView({ route, summary }: ViewProps) {
   );
 }
 
-const hex = (address: string): string => "0x" + address.replace(/^0+(?=.)/, "").toLowerCase();
 
 // The main heap, or the region with most blocks, in equal pieces, with how full each is. A click on a piece leads to its
 // blocks.
@@ -91,8 +102,8 @@ function Heap({ route, summary }: ViewProps) {
               {data.used.map((used, i) => used > 0 ? <rect key={i} x={i} width="1.02" height="10" opacity={0.2 + 0.8 * Math.min(1, used / data.piece)}>
                 <title>{`${address16(data.start + i * data.piece)}: ${bytes(used)} of ${bytes(data.piece)}; click for its blocks`}</title></rect> : null)}
             </svg>
-            <p class="faint strip-foot"><span>{hex(data.start_s)}</span><span class="explained">the stronger the colour, the fuller; a click on a piece shows its blocks</span><span>{hex(data.end_s)}</span></p>
-            <p><a href={address(blocksOf(hex(data.start_s), hex(data.end_s)))}>Its blocks</a></p>
+            <p class="faint strip-foot"><span>{hexadecimal(data.start_s)}</span><span class="explained">the stronger the colour, the fuller; a click on a piece shows its blocks</span><span>{hexadecimal(data.end_s)}</span></p>
+            <p><a href={address(blocksOf(hexadecimal(data.start_s), hexadecimal(data.end_s)))}>Its blocks</a></p>
           </>;
         }}
       </Pane>

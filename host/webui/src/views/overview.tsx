@@ -13,7 +13,7 @@ import { baseName, bytes, count, counted, duration, exactBytes, plain, share, sh
 import { COSTS } from "../text/words";
 import type { ViewProps } from "./view";
 
-export function OverviewView({ route, summary }: ViewProps) {
+export function OverviewView({ route, summary, row }: ViewProps) {
   const filtered = [...filterOf(route)].length > 0;
   const path = question(route, "summary");
   const answer = useAnswer<Summary>(path);
@@ -51,7 +51,7 @@ export function OverviewView({ route, summary }: ViewProps) {
       </div>
       {answer.data && !summary.dumps && <Resident route={route} now={answer.data} summary={summary} />}
       {!filtered && <ResidentParts route={route} summary={summary} />}
-      <p class="faint">{counted(summary.stacks, "different stacks")}.</p>
+      <p class="faint">{counted(summary.stacks, "different stacks")}{row && row.maximum_backtrace_depth > 0 && `, at most ${counted(row.maximum_backtrace_depth, "frames")} deep`}.</p>
     </div>
   );
 }

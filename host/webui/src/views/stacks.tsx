@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Blocks by the stack that allocated them.
+import { useAnswer } from "../data/ask";
+import { report } from "../data/report";
 import { type Cost, type Group, ns } from "../data/types";
 import { Choice, none } from "../parts/controls";
+import { StackOverTime } from "../parts/inspector";
+import { Pane } from "../parts/pane";
 import { shortStack, Stack } from "../parts/stack";
 import { StackSearch } from "../parts/stack_search";
 import { address, changed, go, question, type Route } from "../state/route";
 import { type Column, Table } from "../table/table";
 import { COSTS } from "../text/words";
-import { bytes, count, duration, exactBytes } from "../text/format";
+import { bytes, count, counted, duration, exactBytes } from "../text/format";
 import type { ViewProps } from "./view";
 
 // For these costs, the blocks are selected by a part of the filter.
@@ -47,7 +51,23 @@ export function StacksView({ route }: ViewProps) {
         onOpen={(row) => go(changed(route, { "ui.stack": String(row.backtrace_id) }))} isOpen={(row) => String(row.backtrace_id) === chosen}
         empty={none(route, "stack")} />
       {chosen && /^\d+$/.test(chosen) && <aside class="side"><a class="close" href={address(changed(route, { "ui.stack": undefined }))} aria-label="Close the stack">{"\u2715"}</a>
-        <Stack route={route} id={Number(chosen)} title={"Stack " + count(Number(chosen))} /></aside>}
+        <Stack route={route} id={Number(chosen)} title={"Stack " + count(Number(chosen))}>{!report && <Whole route={route} id={Number(chosen)} />}</Stack></aside>}
     </div></>
   );
+}
+
+// What the stack did in the whole recording, whatever is filtered.
+function Whole({ route, id }: { route: Route; id: number }) {
+  const path = question(route, "allocation_groups", { backtraces: id, count: 1, frames: "none" }, false);
+  const answer = useAnswer<{ allocations: Group[] }>(path);
+  return <Pane answer={answer} path={path}>{({ allocations: [group] }) => {
+    if (!group)
+      return <p class="faint">It allocated no blocks.</p>;
+    const all = group.all, most = all.max_total_usage_first_seen_at_relative;
+    return <>
+      <p class="whole-group" data-bytes={all.size} data-count={all.allocated_count}>In the whole recording: <b title={exactBytes(all.size)}>{bytes(all.size)}</b> in {counted(all.allocated_count, "blocks")}, {all.leaked_count
+        ? <>of which <span title={exactBytes(all.leaked_size)}>{bytes(all.leaked_size)}</span> in {counted(all.leaked_count, "blocks")} {all.leaked_count === 1 ? "is" : "are"} still live</> : "all freed"}. Allocated from {duration(ns(all.min_timestamp_relative))} to {duration(ns(all.max_timestamp_relative))}{most && `; most was live at ${duration(ns(most))}`}.</p>
+      <StackOverTime route={route} id={id} />
+    </>;
+  }}</Pane>;
 }

@@ -3,7 +3,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { pixelRatio, theme } from "../canvas/colours";
 import { useAnswer } from "../data/ask";
-import type { Timeline } from "../data/types";
+import { report } from "../data/report";
+import type { Axis, Timeline } from "../data/types";
 import { readTime } from "../parts/strip";
 import { Stacked, TimeAxis } from "../parts/stacked";
 import { Pane } from "../parts/pane";
@@ -30,7 +31,7 @@ const SERIES: Series[] = [
 export function TimelineView({ route, summary }: ViewProps) {
   const [wide, setWide] = useState(0);
   const pane = useRef<HTMLDivElement>(null);
-  const [table, setTable] = useState(false);
+  const [table, setTable] = useState(false), [holes, setHoles] = useState(false);
   const [over, setOver] = useState<number | undefined>();
   useEffect(() => {
     const watcher = new ResizeObserver(([entry]) => setWide(Math.floor(entry!.contentRect.width)));
@@ -54,16 +55,46 @@ export function TimelineView({ route, summary }: ViewProps) {
       <Pane answer={answer} path={path}>
         {(data) => <>
           <div class="bar"><h2>Rates and numbers</h2> <span class="faint">{duration(begin)} to {duration(end)} in intervals of {duration(data.interval_ns)}</span><button type="button" onClick={() => saved(data)}>Save CSV</button></div>
-          {SERIES.filter((_, i) => i < (summary.dumps ? (summary.peak_count ? 2 : 1) : SERIES.length)).map((series) => <Chart key={series.name} series={series} data={data} wide={wide} over={over} setOver={setOver} />)}
+          {SERIES.filter((_, i) => i < (summary.dumps ? (summary.peak_count ? 2 : 1) : SERIES.length)).map(({ name, explained, text, of }) => <Chart key={name} name={name} explained={explained} text={text}
+            values={of(data).slice(0, -1)} axis={data} wide={wide} over={over} setOver={setOver} />)}
         </>}
       </Pane>
       <details class="as-table" onToggle={(event) => setTable(event.currentTarget.open)}><summary>As table</summary>{table && <AsTable route={route} />}</details>
       <Pane answer={leaked} path={leakedPath}>
-        {(data) => <Chart data={data} wide={wide} over={over} setOver={setOver}
-          series={{ name: "Memory that is still live at the end", explained: "the part of it that was already live", of: (one) => one.allocated_size, text: bytes }} />}
+        {(data) => <Chart name="Memory that is still live at the end" explained="the part of it that was already live" text={bytes}
+          values={data.allocated_size.slice(0, -1)} axis={data} wide={wide} over={over} setOver={setOver} />}
       </Pane>
+      {summary.holds !== "sums" && !summary.dumps && !report && <>
+        <Mapped route={route} wide={wide} over={over} setOver={setOver} />
+        <details class="as-table" onToggle={(event) => setHoles(event.currentTarget.open)}><summary>Holes of the main heap</summary>{holes && <Holes route={route} wide={wide} />}</details></>}
     </div>
   );
+}
+
+type Drawn = { route: Route; wide: number; over: number | undefined; setOver: (at: number | undefined) => void };
+
+// What the program mapped, and what of it was resident. No filter for blocks applies, but the times do.
+function Mapped({ route, ...drawn }: Drawn) {
+  const times = Object.fromEntries(["from", "to"].map((name) => [name, route.parameters.get(name) ?? undefined]));
+  const path = question(route, "timeline_maps", { ...times, width: 600 }, false);
+  const answer = useAnswer<Axis & { address_space: number[]; rss: (number | null)[] }>(path);
+  return <Pane answer={answer} path={path}>{(data) => <>
+    {data.address_space.some(Boolean) && <Chart name="Mapped memory" explained="what the program and its libraries mapped, the maximum in each interval" text={bytes} values={data.address_space.slice(0, -1)} axis={data} {...drawn} />}
+    {data.rss.every((size) => size !== null) && <Chart name="Resident memory" explained="of the process, by its page faults, the maximum in each interval" text={bytes} values={data.rss.slice(0, -1)} axis={data} {...drawn} />}
+  </>}</Pane>;
+}
+
+const SECOND = 1e9;
+
+// The server looks at all blocks for this, so it is asked for when someone opens it.
+function Holes({ route, wide }: { route: Route; wide: number }) {
+  const [over, setOver] = useState<number | undefined>();
+  const path = question(route, "fragmentation_timeline", {}, false);
+  const answer = useAnswer<{ fragmentation: number[] }>(path);
+  return <Pane answer={answer} path={path}>{({ fragmentation: sizes }) => sizes.some(Boolean)
+    ? <Chart name="Memory lost to holes" explained="the part of the main heap that no block takes, at the end of each second" text={bytes} values={sizes}
+        axis={{ start_ns: 0, interval_ns: SECOND, end_ns: sizes.length * SECOND }} wide={wide} over={over} setOver={setOver} />
+    : <p class="faint">The main heap has no holes, or another allocator was used.</p>}</Pane>;
 }
 
 const PARTS = 60;
@@ -82,12 +113,12 @@ function AsTable({ route }: { route: Route }) {
   ]} />}</Pane>;
 }
 
-function Chart({ series, data, wide, over, setOver }: {
-  series: Series; data: Timeline; wide: number; over: number | undefined; setOver: (at: number | undefined) => void;
+function Chart({ name, explained, text, values, axis, wide, over, setOver }: {
+  name: string; explained: string; text: (value: number) => string; values: number[]; axis: Axis; wide: number; over: number | undefined; setOver: (at: number | undefined) => void;
 }) {
   useLook();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const values = series.of(data).slice(0, -1), most = Math.max(...values, 0);
+  const most = Math.max(...values, 0);
   useLayoutEffect(() => {
     const element = canvas.current!, context = element.getContext("2d")!, ratio = pixelRatio(), colours = theme();
     element.width = wide * ratio;
@@ -112,15 +143,15 @@ function Chart({ series, data, wide, over, setOver }: {
   });
   return (
     <figure class="chart" data-most={most}>
-      <figcaption>{series.name} <span class="faint">{series.explained}; at most {series.text(most)}
-        {over !== undefined && over < values.length && ` \u00b7 at ${duration(data.start_ns + over * data.interval_ns)}: ${series.text(values[over]!)}`}</span></figcaption>
-      <canvas ref={canvas} role="img" aria-label={`${series.name}: at most ${series.text(most)}`}
+      <figcaption>{name} <span class="faint">{explained}; at most {text(most)}
+        {over !== undefined && over < values.length && ` \u00b7 at ${duration(axis.start_ns + over * axis.interval_ns)}: ${text(values[over]!)}`}</span></figcaption>
+      <canvas ref={canvas} role="img" aria-label={`${name}: at most ${text(most)}`}
         onPointerMove={(event) => {
           const box = canvas.current!.getBoundingClientRect();
           setOver(Math.max(0, Math.min(values.length - 1, Math.floor((event.clientX - box.left) / box.width * values.length))));
         }}
         onPointerLeave={() => setOver(undefined)} />
-      <TimeAxis data={data} points={values.length} />
+      <TimeAxis data={axis} points={values.length} />
     </figure>
   );
 }

@@ -134,7 +134,7 @@ export function TreeView({ route, summary }: ViewProps) {
         {() => model && rows && <div class="scroll">
           <Crumbs model={model} zoom={zoom} to={(to) => address(changed(route, { "ui.zoom": to.join(".") || undefined, "ui.open": undefined }))} />
           {hits && <p class="hits" role="status" data-hits={hits.count} data-sum={hits.bytes}>{hits.count ? <>{hits.count === 1 ? "1 row matches" : `${count(hits.count)} rows match`} (Enter: the first); in total {speech.value(speech.unit === "bytes" ? hits.bytes : hits.blocks)},{" "}
-            {share(speech.unit === "bytes" ? hits.bytes : hits.blocks, valueOf(model, 0, speech.unit))}</> : "no row matches"}</p>}
+            <span class="number">{share(speech.unit === "bytes" ? hits.bytes : hits.blocks, valueOf(model, 0, speech.unit))}</span></> : "no row matches"}</p>}
           <table class="plain-table" ref={table} data-bytes={model.columns.size[0]} data-count={model.columns.count[0]}>
             <thead><tr><th class="number" title="the function and what it calls">With callees</th><th class="number" title="of all matching blocks">Share</th><th class="number">Itself</th>
               <th class="number">{speech.unit === "count" ? "Bytes" : speech.thing === "blocks" ? "Blocks" : "Samples"}</th><th class="wide">Function</th><th>Library</th></tr></thead>

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What the pages of earlier recorders had, and what holds for every view.
+import assert from "node:assert/strict";
+import { settled } from "./browser.mjs";
+
+const SCREENS = { "a phone": { viewport: { width: 390, height: 844 } }, "a tablet": { viewport: { width: 1024, height: 768 } }, "twice the size": { viewport: { width: 720, height: 450 } },
+                  "colours of the user": { viewport: { width: 1024, height: 768 }, forcedColors: "active" } };
+
+export function floor({ page, view, programs }) {
+  const data = (what) => programs.random.json("/data/last/" + what);
+  const hash = (page) => new URLSearchParams(new URL(page.url()).hash.split("?")[1]);
+  const most = (numbers) => Math.max(...numbers.slice(0, -1), 0);
+
+  page("a block says who allocated, reallocated and freed it, and is an address", async (page, go) => {
+    const { allocations: blocks } = await data("allocations?count=1000&frames=none");
+    const block = blocks.find((one) => one.deallocation?.backtrace_id && one.chain_deallocation?.backtrace_id), address = "0x" + block.address_s.replace(/^0+/, "").toLowerCase();
+    const there = `address_min=${address}&address_max=${address}`, all = blocks.filter((one) => one.address === block.address);
+    await go(view("blocks", there + "&sort_by=timestamp&order=asc"));
+    const row = page.locator(".table tbody tr:not(.space)").nth(all.indexOf(block));
+    const place = `${block.position_in_chain + 1} of ${block.chain_length}`;
+    assert.deepEqual((await row.locator("td").allInnerTexts()).slice(5, 7), [place, "main heap"]);
+    await row.click();
+    await settled(page);
+    const said = await page.locator(".side").innerText();
+    for (const text of [address, `${block.usable_size.toLocaleString("en")} bytes usable`, `by thread ${block.thread}`, place, `freed by thread ${block.deallocation.thread}`, `freed by thread ${block.chain_deallocation.thread}`])
+      assert.ok(said.includes(text), `${text} in ${said}`);
+    const stacks = page.locator(".side .stack");
+    for (const [at, id] of [block.backtrace_id, block.deallocation.backtrace_id, block.chain_deallocation.backtrace_id].entries()) {
+      const frames = await data(`backtrace/${id}`);
+      assert.equal(await stacks.nth(at).locator("li").count(), (frames.frames ?? frames.backtrace ?? frames).length);
+    }
+    await page.reload();
+    await settled(page);
+    assert.equal(await page.locator(".side").innerText(), said);
+    assert.equal(await page.locator(".table tr.open").count(), 1);
+    await stacks.nth(1).getByRole("link", { name: "Its blocks" }).click();
+    await settled(page);
+    assert.equal(hash(page).get("deallocation_backtraces"), String(block.deallocation.backtrace_id));
+    const { total_count: total } = await data(`allocations?${there}&deallocation_backtraces=${block.deallocation.backtrace_id}&count=1`);
+    assert.match(await page.locator(".table .foot").innerText(), new RegExp(`of ${total}\\b`));
+    await page.goBack();
+    await settled(page);
+    await page.getByRole("link", { name: "Blocks at this address" }).click();
+    await settled(page);
+    assert.match(await page.locator(".table .foot").innerText(), new RegExp(`of ${all.length}\\b`));
+    assert.equal(await page.locator(".side").count(), 0);
+  }, { of: () => programs.random });
+
+  page("a stack says what it did in the whole recording, whatever is filtered", async (page, go) => {
+    await go(view("stacks", "size_min=100"));
+    await page.locator(".table tbody tr:not(.space)").first().click();
+    await settled(page);
+    const id = hash(page).get("ui.stack");
+    const { allocations: [{ all }] } = await data(`allocation_groups?backtraces=${id}&count=1&frames=none`), { end_size: sizes } = await data(`timeline?backtraces=${id}&width=120`);
+    const shown = await page.$eval(".whole-group", (one) => [Number(one.dataset.bytes), Number(one.dataset.count)]);
+    assert.deepEqual(shown, [all.size, all.allocated_count]);
+    assert.equal(Number(await page.getAttribute(".side .over-time", "data-most")), Math.max(...sizes));
+  }, { of: () => programs.random });
+
+  page("mapped and resident memory and holes over time are REST's", async (page, go) => {
+    const chart = async (name) => Number(await page.locator(".chart", { hasText: name }).getAttribute("data-most"));
+    for (const range of ["", "from=20%25&to=70%25"]) {
+      await go(view("timeline", range));
+      const { address_space: mapped, rss } = await data(`timeline_maps?width=600&${range}`);
+      assert.deepEqual([await chart("Mapped memory"), await chart("Resident memory")], [most(mapped), most(rss)]);
+    }
+    await page.getByText("Holes of the main heap").click();
+    await page.locator(".chart", { hasText: "Memory lost to holes" }).waitFor();
+    assert.equal(await chart("Memory lost to holes"), Math.max(...(await data("fragmentation_timeline")).fragmentation));
+  }, { of: () => programs.random });
+
+  page("mappings are chosen by what was resident of them", async (page, go) => {
+    await go(view("maps"));
+    const { maps } = await data("maps"), sizes = maps.map((one) => one.peak_rss).sort((a, b) => a - b), between = [sizes[2], sizes[sizes.length >> 1]];
+    const wanted = maps.filter((one) => one.peak_rss > between[0] && one.peak_rss < between[1]);
+    assert.ok(wanted.length > 0 && wanted.length < maps.length);
+    await page.getByLabel("resident more than").fill(`${between[0] / 1024}K`);
+    await page.getByLabel("less than").fill(String(between[1])); // this makes the first a part of the address
+    await page.getByLabel("less than").press("Enter");
+    await page.waitForFunction(() => /ui\.peak_rss_min=.*ui\.peak_rss_max=/.test(location.hash));
+    await settled(page);
+    assert.match(await page.locator(".table .foot").innerText(), new RegExp(`of ${wanted.length}\\b`));
+    await go(view("maps", "ui.peak_rss_min=nonsense"));
+    assert.match(await page.locator(".table [role=alert]").innerText(), /^peak_rss_min: 'nonsense' is not a whole number/);
+  }, { of: () => programs.random, refused: [400] });
+
+  page("the overview says how deep stacks are", async (page, go) => {
+    await go(view("overview"));
+    const [row] = await programs.random.json("/list");
+    await page.locator(".overview", { hasText: `at most ${row.maximum_backtrace_depth} frames deep` }).waitFor();
+  }, { of: () => programs.random });
+
+  page("every view is the same after Back, a reload and Forward", async (page, go) => {
+    const shown = async () => {
+      await settled(page);
+      return page.locator("main").innerText();
+    };
+    const texts = [];
+    await go(view("overview", "size_min=100"));
+    for (const name of programs.views) {
+      await page.locator(`.rail a[href^="${view(name)}?"]`).click();
+      texts.push(await shown());
+    }
+    assert.equal(new Set(texts).size, texts.length);
+    for (let i = texts.length - 2; i >= 0; i--) {
+      await page.goBack();
+      assert.equal(await shown(), texts[i], programs.views[i]);
+      await page.reload();
+      assert.equal(await shown(), texts[i], `${programs.views[i]}, read again`);
+    }
+    for (let i = 1; i < texts.length; i++) {
+      await page.goForward();
+      assert.equal(await shown(), texts[i], `${programs.views[i]}, forward`);
+    }
+  }, { of: () => programs.random });
+
+  for (const [screen, options] of Object.entries(SCREENS))
+    page(`every view fits (${screen})`, async (page, go) => {
+      for (const name of ["", ...programs.views.map((one) => view(one)), view("maps", "ui.map=0"), view("stacks", "ui.stack=1")]) {
+        await go(name);
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), name);
+        // Colours of the user take backgrounds away, which say what is chosen otherwise.
+        if (options.forcedColors && name)
+          assert.ok(await page.$$eval(".rail a[aria-current], .choice > [aria-current=true]", (all) => all.length > 0 && all.every((one) => parseFloat(getComputedStyle(one).borderTopWidth) >= 2)), name);
+      }
+    }, { of: () => programs.random, ...options });
+}
