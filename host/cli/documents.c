@@ -153,7 +153,8 @@ void hs_documents__variables(FILE *out)
     fputs("# Variables\n\n", out);
     wrap(out,
          "The recording library reads these environment variables. Every name also works with the prefix "
-         "`MEMORY_PROFILER_`; the one with `HEAPSONDE_` has precedence. An empty value counts as not set. `heapsonde "
+         "`MEMORY_PROFILER_`; if both are set, the one with `HEAPSONDE_` is used. An empty value counts as not set. "
+         "`heapsonde "
          "run` refuses other names and values. Without `run`, the library prints a message on standard error for a "
          "variable that it does not understand, and ignores it.",
          0, 0);

@@ -284,7 +284,7 @@ def mqtt_begins():
     with open(path, 'wb'):
         pass
     early = push(broker, path)
-    expect(early.finish() == 1 and 'has no whole header' in early.complaints(), early.complaints())
+    expect(early.finish() == 1 and 'has no complete header' in early.complaints(), early.complaints())
     pushed = push(broker, path, '--follow')
     while 'waiting for it' not in pushed.complaints():
         expect(pushed.process.poll() is None, pushed.complaints())

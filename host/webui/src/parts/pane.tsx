@@ -44,7 +44,7 @@ export function Pane<T>({ answer, path, children, empty }: {
   );
 }
 
-export const REPEATED = ". The page asks again by itself.";
+export const REPEATED = ". The page tries again automatically.";
 
 export function curl(path: string): string {
   return `curl --compressed -H "Authorization: Bearer $HEAPSONDE_TOKEN" '${location.origin}${path.replace(/'/g, "%27")}'`;
