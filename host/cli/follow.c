@@ -184,8 +184,8 @@ static void *follow(void *context)
         const int problem = errno;
         // One that was killed meanwhile may not be traced, either.
         if (wait_until_stopped(tracing->child))
-            tracing->failed = hs_error__set(tracing->error, problem, "a child of this command may not be traced (%s)",
-                                            strerror(problem));
+            tracing->failed =
+                hs_error__set(tracing->error, problem, "this command may not trace its child (%s)", strerror(problem));
         return NULL;
     }
     kill(tracing->child, SIGCONT);

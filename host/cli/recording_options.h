@@ -175,7 +175,7 @@ int hs_recording_options__check_output(const struct hs_command *command, const c
          .kind = HS_OPTION_CHOICE,                                                                                     \
          .argument = "LEVEL",                                                                                          \
          .variable = "LOG",                                                                                            \
-         .choices = "off error warn info debug",                                                                       \
+         .choices = "off error warn info debug trace",                                                                 \
          .help = "messages of the recorder"},                                                                          \
     {                                                                                                                  \
         .name = "log-file", .kind = HS_OPTION_FILE, .argument = "FILE", .variable = "LOGFILE",                         \

@@ -78,7 +78,7 @@ static int skip_value(struct read_dhat *reading)
     do {
         const char c = peek(scan);
         if (scan->at >= scan->end || (c == '"' && !take_raw(scan, &raw)))
-            return wrong(reading, "this is no JSON");
+            return wrong(reading, "this is not JSON");
         if (c == '"')
             continue;
         depth += c == '[' || c == '{';

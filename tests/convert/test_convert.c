@@ -99,7 +99,7 @@ START_TEST(test_heaptrack_damage)
                  {"v 10400 3\\ni 1000 0\\nt 1 5\\n", "a trace refers to something that does not exist"},
                  {"v 10400 3\\na 10 1\\n", "an allocation has a size and a trace"},
                  {"v 10400 3\\n+ 0\\n", "refers to an allocation that is not there"},
-                 {"v 10400 3\\nc zz\\n", "a time is no number"},
+                 {"v 10400 3\\nc zz\\n", "a time is not a number"},
                  {"v 10400 3\\na 7fffffffffffffff 0\\n+ 0\\na 1 0\\n+ 1\\n",
                   "line 5 of the heaptrack file: its blocks have 8 EiB"},
                  {"v 10400 3\\na ffffffffffffffff 0\\n+ 0\\n", "line 3 of the heaptrack file: its blocks have 8 EiB"},

@@ -137,7 +137,7 @@ class Ssh(Attached, Board):
 
     def test_refusals(self):
         os.rename(self.path("user.pub"), self.path("other.pub"))
-        self.assert_one_line(self.run_on(PLAIN), 255, "does not let this user in")
+        self.assert_one_line(self.run_on(PLAIN), 255, "refuses this user")
         shutil.copy(self.path("other.pub"), self.path("user.pub"))
         with open(self.path("user.pub"), encoding="ascii") as file:
             self.write("known_hosts", "[board]:2222 " + file.read())
