@@ -93,7 +93,7 @@ START_TEST(test_near_misses)
     expect_complaint(2, "run --ouput x -- true", "--ouput is not an option of this command", "did you mean --output?");
     expect_complaint(2, "report --fnction-regex=x y", "--fnction-regex=x", "did you mean --function-regex?");
     expect_complaint(2, "report --size_mni 1 y", "--size_mni", "did you mean --size-min?");
-    expect_complaint(2, "report --nonsense y", "--nonsense", "here; see 'heapsonde report --help'");
+    expect_complaint(2, "report --nonsense y", "--nonsense", "command; see 'heapsonde report --help'");
 }
 END_TEST
 
