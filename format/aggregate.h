@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The payload of a SUMS chunk (trace_format.h, docs/format.md, section 5.1): what changed per stack since the chunk
-// before, for traces that hold sums in place of events. Writer and bounded reader.
+// The payload of a SUMS chunk (trace_format.h, docs/format.md, section 5.1): the changes per stack since the previous
+// chunk, for traces with sums in place of events. Writer and bounded reader.
 #ifndef HEAPSONDE_FORMAT_AGGREGATE_H
 #define HEAPSONDE_FORMAT_AGGREGATE_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Usable bytes are told as slack: usable - requested.
+// Usable bytes are stored as slack: usable - requested.
 enum hs_sum {
     HS_SUM_ALLOCATED_COUNT = 0,
     HS_SUM_ALLOCATED_BYTES = 1,
@@ -32,7 +32,7 @@ struct hs_aggregate_head {
 };
 
 struct hs_aggregate_record {
-    uint32_t stack;                // 0: all that are not told apart
+    uint32_t stack;                // 0: all stacks that are folded together
     uint64_t change[HS_SUM_COUNT]; // modulo 2^64: may go down
 };
 
@@ -54,10 +54,10 @@ struct hs_aggregate_reader {
     uint32_t last_stack;
 };
 
-// False: no payload of a known version.
+// False: not a payload of a known version.
 bool hs_aggregate_open(struct hs_aggregate_reader *reader, const void *data, size_t length,
                        struct hs_aggregate_head *head);
-// 1 with the next record, 0 at the end, -1 where it makes no sense.
+// 1 with the next record, 0 at the end, -1 at an invalid record.
 int hs_aggregate_next(struct hs_aggregate_reader *reader, struct hs_aggregate_record *record);
 
 #endif

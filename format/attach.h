@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the recording library shows to a loader that puts it into a running process without the help of libc
+// The interface of the recording library for a loader that puts it into a running process without the help of libc
 // (host/inject). The library exports one table of this kind under the name `heapsonde_attach`.
 //
 // The loader relocates the library, fills `real`, `info`, `heap_info`, `is_glibcs` and `thread_word`, sets *resolved
@@ -55,10 +55,10 @@ struct hs_attach_table {
     char *info;              // HS_ATTACH_INFO bytes: value of the trace's info "attached"
     uintptr_t heap_info;     // set it to the allocator's function mallinfo2; 0: it has none
     uintptr_t number_at;     // offset of the owner's tid (32 bits) in a thread's record
-    void (*adopted)(void);   // what functions of further allocators jump to; NULL: not on this machine
+    void (*adopted)(void);   // functions of further allocators jump to it; NULL: not on this machine
     char *adopted_names;     // HS_ATTACH_NAMES bytes: value of the trace's info "allocators"
     intptr_t thread_self_at; // from the thread pointer to the variable, in the thread that called `begin`
-    intptr_t thread_word;    // the same for where it will be afterwards
+    intptr_t thread_word;    // the same for its place afterwards
     uintptr_t no_record;     // what the variable is in a thread that has no record: an address, or 0
     uint32_t is_glibcs;      // set it to 1 if the allocator is the one of glibc
 };

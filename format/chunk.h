@@ -17,12 +17,12 @@ static inline uint64_t hs_chunk_size(uint32_t stored_length)
 }
 
 // Fills magic, payload_crc and header_crc of `chunk`, whose other fields are set in this machine's order, and writes
-// the header's HS_CHUNK_HEADER_SIZE bytes to `to` (which may be `chunk` itself). `payload` is not looked at when
-// HS_CHUNK_LIVE is set.
+// the header's HS_CHUNK_HEADER_SIZE bytes to `to` (which may be `chunk` itself). `payload` is ignored if HS_CHUNK_LIVE
+// is set.
 void hs_chunk_seal(struct hs_chunk_header *chunk, const void *payload, void *to);
 
-// Reads a header into this machine's order. Returns 0, or -1 when it is no chunk header: wrong magic, wrong header_crc,
-// length above HS_CHUNK_MAX_LENGTH.
+// Reads a header into this machine's order. Returns 0, or -1 if it is not a chunk header: wrong magic, wrong
+// header_crc, length above HS_CHUNK_MAX_LENGTH.
 int hs_chunk_read(const void *from, struct hs_chunk_header *chunk);
 
 // The payload of a FOOTER chunk: one entry per chunk before it, in file order, without slots and pads; 64 bytes each:

@@ -8,8 +8,8 @@
 #include "format/entropy.h"
 
 // Reads all columns from [at, end) into `pool`: for each a varint count; unless it is 0, the width in bits and the
-// packed symbols, first symbol in the lowest bits (width 0: the one symbol that all are). Returns the end of what was
-// read, or NULL when it is no such thing or needs more than `pool_size` symbols.
+// packed symbols, first symbol in the lowest bits (width 0: the one symbol that all are). Returns the end of the
+// columns, or NULL if they are invalid or need more than `pool_size` symbols.
 const uint8_t *hs_columns_unpack(struct hs_entropy_symbols *columns, unsigned column_count, uint8_t *pool,
                                  size_t pool_size, const uint8_t *at, const uint8_t *end);
 

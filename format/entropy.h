@@ -71,7 +71,7 @@ struct hs_bit_reader {
     const uint8_t *at, *end;
     uint64_t bits;
     unsigned count;
-    unsigned missing; // bits delivered that were not there
+    unsigned missing; // bits that were read after the end
 };
 
 static inline void hs_bits_open(struct hs_bit_reader *reader, const uint8_t *at, const uint8_t *end)
@@ -101,8 +101,8 @@ static inline void hs_bits_refill_end(struct hs_bit_reader *reader, unsigned cou
     }
 }
 
-// At most 56 bits. While eight bytes are left the refill is without a condition on what is needed; bits above `count`
-// may already be in `bits`, and are put there again unchanged by the next refill.
+// At most 56 bits. While eight bytes are left, the refill does not depend on the needed number of bits; bits above
+// `count` may already be in `bits`, and are put there again unchanged by the next refill.
 static inline uint64_t hs_bits_get56(struct hs_bit_reader *reader, unsigned count)
 {
     if (reader->end - reader->at >= 8) {
@@ -154,13 +154,13 @@ struct hs_entropy_scratch {
     } code[256];
 };
 
-// Writes all columns to `output`: counts and frequencies, then the coded symbols. Returns the end, or NULL when it does
+// Writes all columns to `output`: counts and frequencies, then the coded symbols. Returns the end, or NULL if it does
 // not fit.
 uint8_t *hs_entropy_encode(const struct hs_entropy_symbols *columns, unsigned column_count,
                            struct hs_entropy_scratch *scratch, uint8_t *output, uint8_t *end);
 
-// Reads what hs_entropy_encode wrote from [at, end) into `pool` and sets the columns. Returns the end of what was read,
-// or NULL when it is no such thing or needs more than `pool_size` symbols.
+// Reads what hs_entropy_encode wrote from [at, end) into `pool` and sets the columns. Returns the end of the columns,
+// or NULL if they are invalid or need more than `pool_size` symbols.
 const uint8_t *hs_entropy_decode(struct hs_entropy_symbols *columns, unsigned column_count,
                                  struct hs_entropy_scratch *scratch, uint8_t *pool, size_t pool_size, const uint8_t *at,
                                  const uint8_t *end);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A decoded event: what one record of a slot says, with absolute times and full addresses.
+// A decoded event: the contents of one record of a slot, with absolute times and full addresses.
 #ifndef HEAPSONDE_FORMAT_EVENT_H
 #define HEAPSONDE_FORMAT_EVENT_H
 

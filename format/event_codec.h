@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Between the records of a slot and an EVENTS chunk's payload, and from either to events. docs/format.md specifies the
-// bytes. Compiled twice: for the target half (encoder: no libc, no allocation, no static writable data) and for the
-// host half. One encoded payload is decodable alone.
+// Converts between the records of a slot and the payload of an EVENTS chunk, and either of them into events.
+// docs/format.md specifies the bytes. Compiled twice: for the target half (encoder: no libc, no allocation, no static
+// writable data) and for the host half. One encoded payload is decodable alone.
 #ifndef HEAPSONDE_FORMAT_EVENT_CODEC_H
 #define HEAPSONDE_FORMAT_EVENT_CODEC_H
 
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What the codec must know about the target; the same values stand in the file header.
+// What the codec must know about the target; the file header contains the same values.
 struct hs_codec_target {
     uint8_t byte_order;    // HS_BYTE_ORDER_*: of raw records
     uint8_t pointer_size;  // 4 or 8
@@ -28,14 +28,14 @@ struct hs_codec_target {
 struct hs_encoded {
     uint32_t length;     // bytes written
     uint32_t count;      // events
-    uint32_t words;      // words of the slot that were understood; fewer than given: the rest made no sense
+    uint32_t words;      // valid words of the slot; fewer than given: the rest is invalid
     uint64_t first_time; // for the chunk header: begin of the first event (a realloc's begin time when earlier)
     uint64_t last_time;
 };
 
 // Encodes `words` 64-bit words of records in this machine's byte order. `output` holds HS_CODEC_MAX_OUTPUT bytes;
-// `words` is at most HS_SLOT_RECORDS_SIZE / 8 (more are not looked at). Stops at the end record or at the first record
-// that makes no sense. Never fails; a slot without events gives length 0.
+// `words` is at most HS_SLOT_RECORDS_SIZE / 8 (more are not looked at). Stops at the end record or at the first invalid
+// record. Never fails; a slot without events gives length 0.
 void hs_events_encode(const struct hs_codec_target *target, const uint64_t *records, size_t words, uint64_t base_time,
                       void *scratch, uint8_t *output, struct hs_encoded *result);
 
@@ -49,7 +49,7 @@ void hs_events_encode_fast(const struct hs_codec_target *target, const uint64_t 
 size_t hs_events_decode(const struct hs_codec_target *target, const uint8_t *payload, size_t length, void *scratch,
                         struct hs_event *events, size_t max, int *damaged);
 
-// What nearly all events are, in half a cache line.
+// The form of nearly all events, in half a cache line.
 struct hs_brief_event {
     uint64_t time, address;
     uint32_t size, usable;
@@ -79,8 +79,7 @@ size_t hs_events_decode_brief(const struct hs_codec_target *target, const uint8_
                               void *scratch, struct hs_brief_event *events, size_t max, struct hs_event *wide,
                               size_t *wides, int *damaged);
 
-// Decodes the raw records of a slot, in target->byte_order. Stops at the end record; *damaged: at a record that makes
-// no sense.
+// Decodes the raw records of a slot, in target->byte_order. Stops at the end record; *damaged: at an invalid record.
 size_t hs_records_decode(const struct hs_codec_target *target, const void *records, size_t words, uint64_t base_time,
                          struct hs_event *events, size_t max, int *damaged);
 

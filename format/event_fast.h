@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The fast encoding of EVENTS payloads (docs/format.md, 6.5): bytes, one event after another. An event contains only
-// what is not in small tables of addresses, allocations and stacks, with one entry for each hash. Encoder and decoder
-// update the tables in the same way, so the common part is here.
+// the data that is not in small tables of addresses, allocations and stacks, with one entry for each hash. Encoder and
+// decoder update the tables in the same way, so the common part is here.
 #ifndef HEAPSONDE_FORMAT_EVENT_FAST_H
 #define HEAPSONDE_FORMAT_EVENT_FAST_H
 
@@ -10,7 +10,7 @@
 
 #define HS_FAST_VERSION 2
 
-// In front of the events: version, 2 bytes number of events, 8 bytes base time.
+// Before the events: version, 2 bytes number of events, 8 bytes base time.
 #define HS_FAST_HEADER 11
 
 // An event's head, 16 bits: what it is, more of the time or of the entry, where the address is found.

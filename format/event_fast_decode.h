@@ -4,16 +4,16 @@
 
 #include "format/event_fast.h"
 
-// Reads payloads of the fast coding. What it holds is the caller's memory.
+// Reads payloads of the fast encoding, in memory of the caller.
 struct hs_fast_reader {
     struct hs_fast fast;
     const uint8_t *at, *end;
     const struct hs_codec_target *target;
-    int damaged; // something did not make sense: stop
+    int damaged; // the payload is invalid: stop
 };
 
-// Begins with the bytes behind a payload's version. Returns how many events there are; `damaged` is set
-// when that makes no sense.
+// Begins with the bytes after a payload's version. Returns how many events there are; `damaged` is set if that is
+// impossible.
 uint32_t hs_fast_reader__start(struct hs_fast_reader *reader, const struct hs_codec_target *target,
                                const uint8_t *payload, size_t length);
 

@@ -39,7 +39,7 @@ bool hs_meta_culled(struct hs_meta_writer *writer, uint32_t stack, uint64_t coun
 bool hs_meta_toggle(struct hs_meta_writer *writer, uint64_t time, bool on);
 bool hs_meta_mark(struct hs_meta_writer *writer, uint64_t time, uint32_t stream, uint64_t value, const char *text,
                   size_t text_length);
-// `words`: what follows number and time, put together by the caller.
+// `words`: the part after number and time, made by the caller.
 bool hs_meta_snapshot(struct hs_meta_writer *writer, uint32_t number, uint64_t time, const void *words, size_t length);
 
 struct hs_bytes {
@@ -84,11 +84,11 @@ struct hs_meta_reader {
 };
 
 void hs_meta_open(struct hs_meta_reader *reader, const void *data, size_t length);
-// Returns 1 with the next record of a known tag, 0 at the end, -1 at a record that makes no sense.
+// Returns 1 with the next record of a known tag, 0 at the end, -1 at an invalid record.
 int hs_meta_next(struct hs_meta_reader *reader, struct hs_meta_record *record);
 
-// Most records are nodes, one behind the other: reads up to `max` of them at once and returns how many, whose numbers
-// go on from *first. What it leaves, even a node, is for hs_meta_next.
+// Most records are nodes in succession: reads up to `max` of them at once and returns how many; their numbers count up
+// from *first. hs_meta_next reads the next record, even if it is a node.
 struct hs_meta_node {
     uint64_t pc;
     uint32_t parent;

@@ -14,7 +14,8 @@
 #define HS_META_PACK_MAX (32u << 10)
 
 // Packs `length` bytes of meta records up to their end (a zero tag or `length`). Returns the packed length, and the
-// length that was packed in *taken; 0 when it would not be shorter than *taken, does not fit, or is no record stream.
+// length that was packed in *taken; 0 if it would not be shorter than *taken, does not fit, or is not a stream of
+// records.
 size_t hs_meta_pack(const void *plain, size_t length, void *scratch, uint8_t *output, size_t capacity, size_t *taken);
 
 // Writes exactly plain_length bytes. Returns 0, or -1 when the bytes are not a packed payload of that length.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The records of a slot as encoders go through them, in this machine's byte order.
+// Reads the records of a slot for encoders, in this machine's byte order.
 #ifndef HEAPSONDE_FORMAT_RECORD_READ_H
 #define HEAPSONDE_FORMAT_RECORD_READ_H
 
@@ -32,9 +32,9 @@ struct hs_record_sink {
      (1u + (1u << HS_RECORD_USABLE)) *                                                                                 \
          (1u << HS_RECORD_MALLOC | 1u << HS_RECORD_CALLOC | 1u << HS_RECORD_ALIGNED | 1u << HS_RECORD_REALLOC))
 
-// Gives the records to `sink` up to the end record, the first that makes no sense, or the first for which there is no
-// room. A realloc of a block that no unit names is given as the wide record that says the same. Sets all of *result but
-// its length.
+// Gives the records to `sink` up to the end record, the first invalid one, or the first for which there is no room. A
+// realloc of a block that no unit names is given as the wide record that says the same. Sets all of *result but its
+// length.
 void hs_records_read(const struct hs_record_sink *sink, void *encoder, const struct hs_codec_target *target,
                      const uint64_t *word, size_t words, uint64_t time, struct hs_encoded *result);
 

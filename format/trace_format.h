@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The trace file: constants and layouts that both halves share. docs/format.md is the specification; this header is
-// its C form. Numbers in chunk headers and in encoded payloads are little-endian. The live part of the file header and
+// The trace file: constants and layouts that both halves share. docs/format.md is the specification; this header is the
+// same in C. Numbers in chunk headers and in encoded payloads are little-endian. The live part of the file header and
 // the records inside slots are written by the running program and are in its byte order (hs_file_header.byte_order).
 #ifndef HEAPSONDE_FORMAT_TRACE_FORMAT_H
 #define HEAPSONDE_FORMAT_TRACE_FORMAT_H
@@ -46,7 +46,7 @@ enum hs_drop {
     HS_DROP_STACK_TABLE = 4,   // event kept, stack lost: the stack table is full
     HS_DROP_SMALL_STACK = 5,   // a thread whose stack has no room for the recorder
     HS_DROP_LINK = 6,          // of a stream: the link was slower than the program
-    HS_DROP_BLOCK_TABLE = 7,   // sums: blocks that were counted when they came to be and then not followed: no room
+    HS_DROP_BLOCK_TABLE = 7,   // sums: no room to track these blocks: they count as allocated and immediately freed
     HS_DROP_SAMPLES = 8,       // samples that the kernel had no room for in its ring, or that could not be read
     HS_DROP_UNLOADING = 9,     // sample kept, stack lost: code was being unloaded
     HS_DROP_META = 10,         // of a stream: chunks that explain events (META, FILE) for which no room was left
@@ -222,7 +222,7 @@ enum {
         2, // weight: bytes that became resident, pages from that of `address` on, within `duration` ns up to then
     HS_SAMPLE_FAULT_STACK = 3, // weight: number of page faults that it stands for; all of them are FAULTs, too
     HS_SAMPLE_OFF_CPU = 4,     // the thread leaves the processor; weight: how many such times it stands for
-    HS_SAMPLE_ON_CPU = 5,      // the thread is back; tid 0: it is not known of any thread any more when it left
+    HS_SAMPLE_ON_CPU = 5,      // the thread is back; tid 0: records are missing, so any thread may be back
     HS_SAMPLE_CPU_CLOCK = 6,   // weight: nanoseconds of CPU time that the thread has used so far; two with the
                                // same address have no pause of the recording between them
     HS_SAMPLE_WITNESS = 7,     // the kernel's own stack; weight: the recorder's
@@ -262,14 +262,15 @@ enum hs_meta {
 };
 
 // Stack ids are node ids: a node is (parent, pc), 0 is the empty stack. Walking the parents from a stack id gives the
-// frames, innermost first. pc is a return address. A node without parent whose pc is below HS_CUT_LIMIT is no frame:
-// it marks the stacks below it as cut, pc being the reason (enum hs_end of unwind/walk.h).
+// frames, innermost first. pc is a return address. A node without parent whose pc is below HS_CUT_LIMIT is not a frame:
+// it marks the stacks below it as cut; pc is the reason (enum hs_end of unwind/walk.h).
 #define HS_CUT_LIMIT 16
 
-// A stack of a sample with this bit is no node: the rest is the number of a SNAPSHOT, which the host unwinds.
+// A stack of a sample with this bit is not a node: the rest is the number of a SNAPSHOT, which the host unwinds.
 #define HS_STACK_SNAPSHOT 0x80000000u
 
-// The pc of a node that is no frame either: the frame above it is the parent by a guess, which is probable, not proven.
+// The pc of a node that is not a frame either: the frame above it was guessed as the parent, which is probable, not
+// proven.
 #define HS_NODE_GUESSED 8
 
 #endif

@@ -18,7 +18,9 @@
     COMMAND("LIBRARY", "FILE", "the recording library that run preloads")                                              \
     COMMAND("SHIMS", "DIR", "the folder of the libraries for targets: ABI/libheapsonde-trace.so")                      \
     COMMAND("RUN_OPTIONS", "OPTIONS", "more options of run --wrapper, written as for a shell")                         \
-    COMMAND("TOKEN", "TEXT", "the token of server and ctl serve, if --token is not given")                             \
+    COMMAND("TOKEN", "TEXT",                                                                                           \
+            "the token of server, ctl serve and gather --metrics, if --token is not given; top "                       \
+            "sends it to the server")                                                                                  \
     COMMAND("BOARD_PATIENCE", "SECONDS",                                                                               \
             "with run --on, how long the machine may not answer before its connection counts as cut; default 15")      \
     COMMAND("ANNOUNCE_PORT", "N", "the port where gather listens for announcements of devices")                        \

@@ -2,7 +2,7 @@
 //
 // The wire between a recorded process and a host: constants, hellos, frames, announcements. docs/protocol.md is the
 // specification. Nothing here reads or writes a socket; both halves use it. All functions are async-signal-safe and use
-// no memory but what they are given.
+// no memory except their arguments.
 #ifndef HEAPSONDE_FORMAT_WIRE_H
 #define HEAPSONDE_FORMAT_WIRE_H
 
@@ -22,14 +22,14 @@
 #define HS_WIRE_KIND_SIZE       4
 #define HS_WIRE_PAYLOAD_MAX     16384
 #define HS_WIRE_FRAME_MAX       (HS_WIRE_LENGTH_SIZE + HS_WIRE_KIND_SIZE + HS_WIRE_PAYLOAD_MAX + HS_WIRE_TAG_SIZE)
-#define HS_WIRE_STREAM_MIN      32 // of the payload of STREAM: what stands before the pairs
+#define HS_WIRE_STREAM_MIN      32 // of the payload of STREAM: the part before the pairs
 #define HS_ANNOUNCE_MAGIC       "\x8fHSCALL\n"
 #define HS_ANNOUNCE_PORT        43513
 #define HS_ANNOUNCE_GROUP4      "239.255.72.83"
 #define HS_ANNOUNCE_GROUP6      "ff02::4853"
 #define HS_ANNOUNCE_MAX         1200
 #define HS_ANNOUNCE_HEADER_SIZE 24
-#define HS_ANNOUNCE_BODY_MIN    26 // what stands before the pairs
+#define HS_ANNOUNCE_BODY_MIN    26 // the part before the pairs
 
 enum { HS_WIRE_DEVICE = 1, HS_WIRE_HOST = 2 };
 enum { HS_WIRE_OPEN = 0, HS_WIRE_SHARED_KEY = 1 };
@@ -56,10 +56,10 @@ struct hs_wire_hello {
 };
 
 void hs_wire_hello__write(const struct hs_wire_hello *hello, uint8_t bytes[HS_WIRE_HELLO_SIZE]);
-// False: no hello, another version, or values that do not exist.
+// False: not a hello, another version, or unknown values.
 bool hs_wire_hello__read(const uint8_t bytes[HS_WIRE_HELLO_SIZE], struct hs_wire_hello *hello);
 
-// What one process writes at once into a pipe that several processes share. Numbers are little-endian.
+// The packet that one process writes at once into a pipe that several processes share. Numbers are little-endian.
 #define HS_WIRE_PACKET_MAX    4096 // PIPE_BUF
 #define HS_WIRE_PACKET_HEADER 64
 struct hs_wire_packet {
@@ -70,7 +70,7 @@ struct hs_wire_packet {
 };
 _Static_assert(offsetof(struct hs_wire_packet, data) == HS_WIRE_PACKET_HEADER, "the header has no gaps");
 
-// One direction of a connection. Zeroed: in the open.
+// One direction of a connection. Zeroed: not encrypted.
 struct hs_wire_direction {
     bool encrypted;
     uint8_t key[HS_WIRE_KEY_SIZE];
@@ -82,16 +82,16 @@ void hs_wire__derive(struct hs_wire_direction *from_device, struct hs_wire_direc
                      size_t shared_key_length, const uint8_t device_hello[HS_WIRE_HELLO_SIZE],
                      const uint8_t host_hello[HS_WIRE_HELLO_SIZE]);
 
-// A frame is built in place: the payload (`length` bytes, at most HS_WIRE_PAYLOAD_MAX) stands at
-// frame + HS_WIRE_LENGTH_SIZE + HS_WIRE_KIND_SIZE of a buffer with HS_WIRE_TAG_SIZE bytes of room behind it. Returns
-// the frame's whole size. One in the open has no tag.
+// A frame is built in place: the payload (`length` bytes, at most HS_WIRE_PAYLOAD_MAX) is at frame +
+// HS_WIRE_LENGTH_SIZE + HS_WIRE_KIND_SIZE of a buffer with HS_WIRE_TAG_SIZE bytes of room after it. Returns the size of
+// the whole frame. A frame without encryption has no tag.
 size_t hs_wire__seal(struct hs_wire_direction *direction, enum hs_wire_kind kind, uint8_t *frame, size_t length);
 
 // How many bytes the frame that begins with these four has in all; 0: no frame may have such a length.
 size_t hs_wire__frame_size(const struct hs_wire_direction *direction, const uint8_t length[HS_WIRE_LENGTH_SIZE]);
 
 // Opens a whole frame of `size` bytes in place. The payload is at frame + HS_WIRE_LENGTH_SIZE + HS_WIRE_KIND_SIZE.
-// False: it does not verify; the connection is to be closed.
+// False: it does not verify; close the connection.
 bool hs_wire__open(struct hs_wire_direction *direction, uint8_t *frame, size_t size, enum hs_wire_kind *kind,
                    size_t *payload_length);
 
@@ -101,10 +101,10 @@ bool hs_wire__open(struct hs_wire_direction *direction, uint8_t *frame, size_t s
 void hs_announce__derive(uint8_t key[HS_WIRE_KEY_SIZE], const void *shared_key, size_t shared_key_length);
 
 // `body_length` bytes of body, at least HS_ANNOUNCE_BODY_MIN, stand at datagram + HS_ANNOUNCE_HEADER_SIZE, with
-// HS_WIRE_TAG_SIZE bytes of room behind. `key` NULL: in the open. Returns the datagram's size.
+// HS_WIRE_TAG_SIZE bytes of room behind. `key` NULL: not encrypted. Returns the datagram's size.
 size_t hs_announce__seal(uint8_t *datagram, size_t body_length, const uint8_t *key, const uint8_t nonce[12]);
 // Opens in place. Returns the length of the body at datagram + HS_ANNOUNCE_HEADER_SIZE, or -1: not an announcement, or
-// not of somebody with this key (NULL: one in the open is expected).
+// not from a device with this key (NULL: it should not be encrypted).
 long hs_announce__open(uint8_t *datagram, size_t size, const uint8_t *key);
 
 // ---- pairs of strings, as in STREAM and in announcements ----

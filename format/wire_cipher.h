@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What format/wire_secure.c needs of a cipher: ChaCha20-Poly1305 (RFC 8439), in place. format/wire_cipher.c does it
-// with what every target has; a host may be linked with host/wire/wire_cipher_sodium.c instead.
+// The cipher that format/wire_secure.c needs: ChaCha20-Poly1305 (RFC 8439), in place. format/wire_cipher.c works on
+// every target; a host may be linked with host/wire/wire_cipher_sodium.c instead.
 #ifndef HEAPSONDE_FORMAT_WIRE_CIPHER_H
 #define HEAPSONDE_FORMAT_WIRE_CIPHER_H
 
@@ -14,7 +14,7 @@ struct hs_wire_sealed {
     const uint8_t *nonce; // 12 bytes
     const void *header;   // authenticated, not encrypted
     size_t header_length;
-    uint8_t *data; // the tag's 16 bytes stand behind it
+    uint8_t *data; // the tag's 16 bytes are after it
     size_t length; // without the tag
 };
 

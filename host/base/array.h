@@ -8,7 +8,7 @@
 
 enum { HS_ARRAY_FIRST_ROOM = 16 };
 
-// Whether an array with room for `room` elements has room for one behind the first `count`. A full array is moved to
+// Whether an array with room for `room` elements has room for one after the first `count`. A full array is moved to
 // twice the room; false: out of memory, and the array is as it was. An array with room 0 is NULL. The arguments are
 // evaluated more than once.
 #define HS_ARRAY_HAS_ROOM(array, count, room)                                                                          \

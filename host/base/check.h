@@ -3,12 +3,12 @@
 // Assertions of the host half. They state what our own code guarantees. Input is never checked with them: a damaged
 // trace or a wrong request is an error with a message, not a failed check.
 //
-//   HS_CHECK(EXPRESSION)       in every build. For what costs nothing beside the work around it.
+//   HS_CHECK(EXPRESSION)       in every build. For checks that cost nothing compared with the work around them.
 //   HS_CHECK_SLOW(EXPRESSION)  only in builds with HEAPSONDE_CHECKS (those with sanitizers). For inner loops. Elsewhere
 //                              EXPRESSION is parsed, but never evaluated.
 //
-// EXPRESSION may not have side effects. A false one writes where it stands to standard error and aborts. Any thread may
-// use them.
+// EXPRESSION may not have side effects. A false one writes its place in the sources to standard error and aborts. Any
+// thread may use them.
 #ifndef HEAPSONDE_BASE_CHECK_H
 #define HEAPSONDE_BASE_CHECK_H
 

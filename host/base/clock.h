@@ -29,7 +29,7 @@ static inline uint64_t hs_clock__realtime(void)
     return hs_clock__ns_of(CLOCK_REALTIME);
 }
 
-// Time on a processor that the calling thread has used.
+// CPU time that the calling thread has used.
 static inline uint64_t hs_clock__thread_cpu(void)
 {
     return hs_clock__ns_of(CLOCK_THREAD_CPUTIME_ID);

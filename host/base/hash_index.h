@@ -27,7 +27,7 @@ static inline uint64_t hs_hash__pair(uint64_t first, uint64_t second)
     return (first * 0x9e3779b97f4a7c15u ^ second) * 0xbf58476d1ce4e5b9u;
 }
 
-// Whether the element with this number is the one that is looked for.
+// Whether the element with this number is the searched one.
 typedef bool (*hs_hash_comparison)(const void *key, uint32_t number);
 
 // The number of the element, or HS_HASH_NONE.

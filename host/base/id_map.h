@@ -61,7 +61,7 @@ static inline int hs_id_map__set(struct hs_id_map *map, uint64_t id, uint32_t va
     return 0;
 }
 
-// Those that stand behind it because its place was taken move up.
+// Entries after it, which are there because its place was taken, move up.
 static inline void hs_id_map__remove(struct hs_id_map *map, uint64_t id)
 {
     size_t hole = map->slot_count ? hs_id_map__slot(map, id) : 0;

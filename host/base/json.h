@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Writes JSON as it goes: nothing is kept in memory. `key` is NULL inside arrays. Strings may hold any bytes: what is
-// not UTF-8 becomes U+FFFD.
+// Writes JSON as it goes: nothing is kept in memory. `key` is NULL inside arrays. Strings may contain any bytes: those
+// that are not UTF-8 become U+FFFD.
 #ifndef HEAPSONDE_BASE_JSON_H
 #define HEAPSONDE_BASE_JSON_H
 

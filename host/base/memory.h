@@ -27,7 +27,7 @@ uint64_t hs_memory__most(void);
 // that is small on any machine. If the user gave a limit, only that applies.
 uint64_t hs_memory__unpacked(uint64_t packed, unsigned times);
 
-// The same for texts, of which much is repeated: at least 16 MiB.
+// The same for texts, which repeat themselves more: at least 16 MiB.
 uint64_t hs_memory__unpacked_text(uint64_t packed, unsigned times);
 
 // The number of blocks that may be live at once in a recording of so many bytes. Each takes at most HS_MEMORY_BLOCK
@@ -38,8 +38,8 @@ uint64_t hs_memory__live_blocks(uint64_t packed);
 // Memory that a node of a trace's stacks takes at most, while it is imported. 40 were enough for 40 million.
 #define HS_MEMORY_NODE 64
 
-// How a message of a refusal ends: "--memory 1856M is enough" for a command that takes so many bytes beside the memory
-// that each command takes; "--memory SIZE allows more" for 0, when it is not known how much it takes.
+// The end of the message of a refusal: "--memory 1856M is enough" for a command that takes so many bytes in addition to
+// the memory that each command takes. 0, if that number is not known: "--memory SIZE allows more".
 struct hs_memory_advice {
     char text[48];
 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What is behind the last slash; "" if the path ends with one.
+// The part after the last slash; "" if the path ends with one.
 static inline const char *hs_path__name(const char *path)
 {
     const char *slash = strrchr(path, '/');

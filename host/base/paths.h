@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Paths from a root, as a tree: what passes through each node, and how nodes are linked. It is made in two steps.
-// First, nodes are added, and the value of a path is added to the node in which it ends. Then hs_paths__finish links
-// children and adds up values. What else belongs to a node is the caller's, in arrays by the numbers of nodes.
+// Paths from a root, as a tree: the value of the paths through each node, and the links between nodes. It is made in
+// two steps. First, nodes are added, and the value of a path is added to the node in which it ends. Then
+// hs_paths__finish links children and adds up values. The caller keeps all other data of nodes, in arrays by the
+// numbers of nodes.
 #ifndef HEAPSONDE_BASE_PATHS_H
 #define HEAPSONDE_BASE_PATHS_H
 
@@ -75,13 +76,13 @@ struct hs_value hs_paths__own(const struct hs_paths *paths, uint32_t node);
 // Sorts siblings. The comparison gets pointers to two numbers of nodes. 0 or -ENOMEM.
 int hs_paths__sort(struct hs_paths *paths, int (*compare)(const void *, const void *, void *), void *context);
 
-// Unlinks all but the largest nodes below the root, and sets how many were unlinked. Of nodes of equal size, those with
-// lower numbers stay, so that the nodes that stay are still one tree. The values of paths that end in a node are not
-// known afterwards. 0 or -ENOMEM.
+// Unlinks all but the largest nodes below the root, and sets how many were unlinked. Among nodes of equal size, those
+// with lower numbers stay, so that the remaining nodes are still one tree. Afterwards, the values of paths that end in
+// a node are not known. 0 or -ENOMEM.
 int hs_paths__prune(struct hs_paths *paths, size_t most, size_t *left_out);
 
-// Which of some sizes are the `most` largest. Of equal ones, the first. Returns memory of the caller's with 1 for
-// each that is; NULL: out of memory.
+// Which sizes are the `most` largest; among equal ones, the first. Returns an array, which the caller frees, with 1 for
+// each of these; NULL: out of memory.
 uint8_t *hs_largest__choose(const uint64_t *sizes, size_t count, size_t most);
 
 // Visits all linked nodes but the root, parents first, without recursion. `leave`, which may be NULL, is called after
@@ -98,8 +99,8 @@ struct hs_path_text {
     size_t room, depths; // private
 };
 
-// Sets where the path ends at `depth`, and returns where the name of the node belongs, `length` bytes, behind the path
-// of its parent. NULL: out of memory.
+// Sets where the path ends at `depth`. Returns the place for the name of the node, `length` bytes, after the path of
+// its parent. NULL: out of memory.
 char *hs_path_text__append(struct hs_path_text *path, unsigned depth, size_t length);
 void hs_path_text__free(struct hs_path_text *path);
 

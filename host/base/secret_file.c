@@ -15,7 +15,7 @@ static int check(const struct stat *status, const char *path, const char *what, 
     if (status->st_uid != geteuid() && status->st_uid != 0)
         return hs_error__set(error, EPERM, "the %s %s belongs to another user", what, path);
     if (status->st_mode & (S_IRWXG | S_IRWXO))
-        return hs_error__set(error, EPERM, "the %s %s can be used by others; 'chmod 600 %s' ends that", what, path,
+        return hs_error__set(error, EPERM, "other users have access to the %s %s; run 'chmod 600 %s'", what, path,
                              path);
     return 0;
 }

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 // Reads at most `size` bytes of a regular file that belongs to this user or root, and that nobody else can use; white
-// space at the end is left out, unless the file has `size` bytes or more. `what` is how messages call it, such as
+// space at the end is left out, unless the file has `size` bytes or more. `what` is its name in messages, such as
 // "key". The length, or a negative errno.
 ssize_t hs_secret_file__read(const char *path, const char *what, char *bytes, size_t size, struct hs_error *error);
 

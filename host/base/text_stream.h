@@ -23,7 +23,7 @@ struct hs_text_stream {
 // Returns the stream; NULL: out of memory.
 FILE *hs_text_stream__open(struct hs_text_stream *self);
 
-// Call it once after each open, also after one that failed. Returns the text with a NUL behind it, which the caller
+// Call it once after each open, also after one that failed. Returns the text with a NUL at its end, which the caller
 // frees. NULL: out of memory; a text is never incomplete.
 char *hs_text_stream__close(struct hs_text_stream *self);
 

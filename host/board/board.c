@@ -101,7 +101,7 @@ static void take_refused(struct hs_board *board, char *value)
                                              {"absent", "does not exist"},
                                              {"read-only", "is not writable"},
                                              {"full", "is full"},
-                                             {"unseen", "is not seen by the process, which has others"},
+                                             {"unseen", "is not visible to the process, which sees other folders"},
                                              {"noexec", "does not allow programs (noexec)"}};
     size_t used = strlen(board->refused), room = sizeof(board->refused) - used;
     char *to = board->refused + used, *why = strrchr(value, ' ');
@@ -227,8 +227,8 @@ static int refuse_state(const struct hs_board *board, const char *name, struct h
     const char *state = board->program_state, *where = board->address.text;
     if (strchr(name, '=')) {
         hs_error__set(error, EINVAL,
-                      "heapsonde cannot record %s: env, which starts it, takes a name with '=' for a variable; make a "
-                      "link to it that has another name",
+                      "heapsonde cannot record %s: env starts it, and reads a name with '=' as a variable; make a link "
+                      "to it with another name",
                       name);
         return EXIT_CANNOT_RUN;
     }
@@ -270,7 +270,7 @@ static int refuse_kind(const struct hs_board *board, const char *name, struct hs
     if (probe->kind == HS_PROBE_SCRIPT)
         return hs_error__set(error, ENOEXEC,
                              "%s on %s is a script, and so is the interpreter in its #! line; name the program that "
-                             "runs it before it",
+                             "runs it in front of it",
                              name, board->address.text);
     if (!hs_abi__of(probe))
         return hs_error__set(error, ENOEXEC,

@@ -264,7 +264,7 @@ const char *hs_board_address__advice(const struct hs_address_of_board *address, 
          "'ssh-keygen -R HOST', or -R '[HOST]:PORT' if its port is not 22"},
         {"", "Host key verification failed", "its host key is not known: connect once with ssh and check the key"},
         {"", "Permission denied",
-         "it does not let this user in: install a key there (ssh-copy-id), or run heapsonde at a terminal "
+         "it refuses this user: install a key there (ssh-copy-id), or run heapsonde at a terminal "
          "and type the password"},
         {"", "Could not resolve", "its name cannot be resolved: check the name"},
         {"", "Connection refused", "nothing listens there: check the port, and whether its ssh server runs"},

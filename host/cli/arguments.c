@@ -214,7 +214,7 @@ static void complain_option(const struct hs_command *command, int problem, const
 {
     const char *text = problem == ':'                  ? "needs a value"
                        : begins_options(command, word) ? "could be several options"
-                                                       : "is no option here";
+                                                       : "is not an option of this command";
     if (problem == '?' && optopt >= HELP_VALUE)
         text = "takes no value";
     char meant[96];

@@ -303,7 +303,7 @@ const struct hs_command hs_command_attach = {
         "puts the sampling library there, which is cheap enough for production. The process is stopped for about a "
         "millisecond. It is not restarted, and needs to see no file except the folder of the trace. Blocks that are "
         "older are not in the trace, but their frees are counted. If this command is killed, the process continues. "
-        "'heapsonde doctor PID' says beforehand whether attaching is allowed.",
+        "'heapsonde doctor PID' says whether attaching is allowed.",
     .operand = HS_OPERAND_PROCESS,
     .least_operands = 1,
     .most_operands = 1,

@@ -282,7 +282,8 @@ static int say_cut(const struct attach_on *on)
     const char *where = hs_arguments__text(on->arguments, "on", "");
     if (on->is_garbled)
         hs_complain(on->arguments->command,
-                    "what came from %s is no trace; something there writes into the connection, or it loses bytes",
+                    "the data from %s is not a trace; something there writes into the connection, or the connection "
+                    "loses bytes",
                     where);
     else
         hs_complain(on->arguments->command,

@@ -61,7 +61,7 @@ void hs_browser__open(const struct hs_command *command, const char *address)
     if (wanted && *wanted)
         snprintf(program, sizeof(program), "%.*s", (int)strcspn(wanted, ":"), wanted);
     if (!geteuid()) {
-        hs_complain(command, "as root no browser is started; open %s", address);
+        hs_complain(command, "no browser is started as root; open %s", address);
         return;
     }
     int problem = start_detached(program, address);

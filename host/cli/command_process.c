@@ -88,7 +88,7 @@ int hs_gathered_devices(void *context, const char *folder, const char *select, c
     struct hs_ctl_answer answer;
     char request[4000];
     if (select && (strlen(select) > 3900 || strpbrk(select, "\r\n")))
-        return hs_error__set(error, EINVAL, "select: this is no expression");
+        return hs_error__set(error, EINVAL, "select: this is not an expression");
     snprintf(request, sizeof(request), "devices%s%s", select ? " " : "", select ? select : "");
     int result = ask_folder(folder, request, &answer, error);
     if (result)
@@ -145,7 +145,7 @@ static int ask_address(const struct hs_address *address, const struct hs_shared_
     if (!result && answer.status)
         result = refuse(answer.text, answer.status, error);
     if (result == -ESRCH)
-        hs_error__set(error, ESRCH, "the process with this number writes another trace by now");
+        hs_error__set(error, ESRCH, "the process with this number now writes another trace");
     free(answer.body);
     if (result)
         free(answer.text);

@@ -196,8 +196,9 @@ static int rate(struct job *job)
     uint64_t bytes = 0;
     struct hs_ctl_answer answer;
     if (!job->operand || !hs_value__size(job->operand, &bytes) || bytes == 0) {
-        hs_complain(job->arguments->command, "rate needs the mean number of bytes between samples, such as 64K or 1; "
-                                             "'status' says what it is now");
+        hs_complain(
+            job->arguments->command,
+            "rate needs the mean number of bytes between samples, such as 64K or 1; 'status' shows the present one");
         return HS_EXIT_USAGE;
     }
     snprintf(request, sizeof(request), "rate %llu", (unsigned long long)bytes);
@@ -307,7 +308,7 @@ static int list(const struct hs_arguments *arguments)
     else if (count)
         hs_ctl_status__list(stdout, processes, count);
     else
-        fputs("no process of this user can be controlled; those can that have libheapsonde-prof.so and prof:true or "
+        fputs("no process of this user can be controlled; a process needs libheapsonde-prof.so, and prof:true or "
               "experimental_hs_control:true in MALLOC_CONF\n",
               stderr);
     free(processes);
@@ -342,7 +343,7 @@ static bool find_process(struct job *job, const char *number)
     struct hs_error error;
     const char *socket = hs_arguments__text(job->arguments, "socket", NULL);
     if (!hs_value__number(number, &pid) || pid == 0 || pid > MOST_PID) {
-        hs_complain(job->arguments->command, "'%s' is no process id; 'heapsonde ctl list' lists processes", number);
+        hs_complain(job->arguments->command, "'%s' is not a process id; 'heapsonde ctl list' lists processes", number);
         return false;
     }
     job->process = (struct hs_ctl_process){.pid = (pid_t)pid};
@@ -543,8 +544,8 @@ const struct hs_command hs_command_ctl = {
     .description =
         "Controls a process that runs with libheapsonde-prof.so; the program needs no code for it. start and stop "
         "switch sampling, even without prof:true. dump writes a heap dump and prints the name of the file. reset "
-        "discards all samples. rate changes the sampling rate and keeps the samples. Starting what is active, or "
-        "stopping what is not, changes nothing. The process has a control socket if it was started with prof:true or "
+        "discards all samples. rate changes the sampling rate and keeps the samples. To start active sampling, or to "
+        "stop inactive sampling, changes nothing. The process has a control socket if it was started with prof:true or "
         "experimental_hs_control:true in MALLOC_CONF; the same user and root may use it. The name that 'list' shows "
         "can replace the process id if it is unique. serve prints an address and answers there until it is "
         "interrupted: /pprof/heap for jeprof and pprof, /mtev/heap_profile and /mtev/memory.json as in libmtev. "

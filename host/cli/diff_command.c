@@ -351,7 +351,8 @@ static const struct hs_option options[] = {
     {.name = "at",
      .kind = HS_OPTION_TEXT,
      .argument = "TIME",
-     .help = "of a trace AFTER, compare what was live at this time, such as 12s, 50% or peak; default its end"},
+     .help = "if AFTER is a trace, compare the memory that was live at this time, such as 12s, 50% or peak; default "
+             "its end"},
     {.name = "base-at",
      .kind = HS_OPTION_TEXT,
      .argument = "TIME",
@@ -362,7 +363,7 @@ static const struct hs_option options[] = {
      .argument = "PERCENT",
      .help = "leave out branches of the tree below this share of all changes; default 0.1"},
     {.name = "full-stacks", .help = "show whole stacks instead of their first frames"},
-    HS_CONDITION_OPTIONS,
+    HS_CONDITION_OPTIONS_LIKE("'grown_bytes(function=~\"cache\") > 64K'"),
     HS_SUBJECT_OPTIONS,
     HS_MEMORY_OPTION,
     {0},
@@ -376,8 +377,8 @@ const struct hs_command hs_command_diff = {
                    "identified by its module (build id, or file name) and its offset in the module, not by its "
                    "address; in another build of a file, by the names of its function and of the file. For a trace, "
                    "memory in use is memory that is live at its end, or at the time that --at or "
-                   "--base-at gives. A folder of dumps of one process, a file of massif and one of DHAT have several "
-                   "instants, too.",
+                   "--base-at gives. A folder of dumps of one process, a file of massif and a file of DHAT have "
+                   "several instants, too.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 2,

@@ -153,7 +153,8 @@ void hs_documents__variables(FILE *out)
     fputs("# Variables\n\n", out);
     wrap(out,
          "The recording library reads these environment variables. Every name also works with the prefix "
-         "`MEMORY_PROFILER_`; the one with `HEAPSONDE_` has precedence. An empty value counts as not set. `heapsonde "
+         "`MEMORY_PROFILER_`; if both are set, the one with `HEAPSONDE_` is used. An empty value counts as not set. "
+         "`heapsonde "
          "run` refuses other names and values. Without `run`, the library prints a message on standard error for a "
          "variable that it does not understand, and ignores it.",
          0, 0);
@@ -277,18 +278,18 @@ void hs_documents__man(FILE *out)
         man_command(out, hs_commands[i]);
     man_filters(out);
     fputs(".SH EXIT STATUS\n"
-          "0 on success, 1 when something failed, 2 when the command line is wrong, 3 when a condition of\n"
+          "0 on success, 1 if something failed, 2 if the command line is wrong, 3 if a condition of\n"
           "\\fB\\-\\-fail\\-if\\fR holds or a call site exceeds \\fB\\-\\-baseline\\fR. \\fBheapsonde run\\fR ends "
           "with the\n"
-          "status of the program it ran (128 and the number of the signal when a signal ended it), with 126 when the\n"
-          "program cannot be run and with 127 when it is not found.\n"
+          "status of the program it ran (128 plus the number of the signal if a signal ended it), with 126 if the\n"
+          "program cannot be run, and with 127 if it is not found.\n"
           ".SH ENVIRONMENT\n.TP\n.B HEAPSONDE_LIBRARY\nThe recording library that \\fBheapsonde run\\fR preloads.\n"
           ".TP\n.B HEAPSONDE_SHIMS\nThe folder of the libraries for targets, with a folder for each ABI "
           "(\\fBheapsonde shims\\fR).\n"
-          ".TP\n.B HEAPSONDE_KEY_FILE\nThe key of \\fBgather\\fR and \\fBctl\\fR, if \\fB\\-\\-key\\-file\\fR is not "
-          "given.\n"
-          ".TP\n.B HEAPSONDE_TOKEN\nThe token of \\fBserver\\fR and \\fBctl serve\\fR, if \\fB\\-\\-token\\fR is not "
-          "given.\n"
+          ".TP\n.B HEAPSONDE_KEY_FILE\nThe shared key of \\fBgather\\fR, \\fBctl\\fR, \\fBpush\\fR, \\fBserver\\fR "
+          "and \\fBtop\\fR, if \\fB\\-\\-key\\-file\\fR is not given.\n"
+          ".TP\n.B HEAPSONDE_TOKEN\nThe token of \\fBserver\\fR, \\fBctl serve\\fR and "
+          "\\fBgather \\-\\-metrics\\fR, if \\fB\\-\\-token\\fR is not given; \\fBtop\\fR sends it to the server.\n"
           ".TP\n.B NO_COLOR\nWhen set, output has no colour.\n"
           ".TP\n.B DEBUGINFOD_URLS\nServers that are asked for debug information that is not on this machine.\n"
           ".PP\nAll others: \\fBheapsonde help variables\\fR.\n",

@@ -387,11 +387,11 @@ static const struct hs_option options[] = {
     {.name = "collapse-library",
      .kind = HS_OPTION_TEXT,
      .argument = "NAMES",
-     .help = "of successive calls within such a library, keep the outermost function only"},
+     .help = "if functions of such a library call each other, keep only the outermost one"},
     {.name = "collapse-recursion",
      .kind = HS_OPTION_FLAG,
-     .help = "where a function is called again within its own call, leave out everything between the two calls; with "
-             "this and the five options above, only formats without single blocks can be written"},
+     .help = "if a function is called again within its own call, leave out everything between the two calls; with this "
+             "and the five options above, only formats without single blocks can be written"},
     HS_SUBJECT_OPTIONS,
     HS_MEMORY_OPTION,
     {0},

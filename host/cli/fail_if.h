@@ -25,12 +25,12 @@ void hs_fail_if__free(struct hs_fail_if *fail_if);
 int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_arguments *arguments, struct hs_opened *opened,
                       struct hs_verdicts *verdicts);
 
-#define HS_CONDITION_OPTIONS                                                                                           \
+// `example` is a string literal.
+#define HS_CONDITION_OPTIONS_LIKE(example)                                                                             \
     {.name = "fail-if",                                                                                                \
      .kind = HS_OPTION_TEXT,                                                                                           \
      .argument = "CONDITION",                                                                                          \
-     .help = "end with status 3 and a message if this condition holds, such as 'live_bytes(function=~\"cache\") > "    \
-             "10M or peak_count >= 1000'; see docs/filters.md",                                                        \
+     .help = "end with status 3 and a message if this condition holds, such as " example "; see docs/filters.md",      \
      .repeatable = true},                                                                                              \
         HS_VERDICT_OPTIONS,                                                                                            \
     {                                                                                                                  \
@@ -39,6 +39,7 @@ int hs_fail_if__check(const struct hs_fail_if *fail_if, const struct hs_argument
                 "it as 0; default fail"                                                                                \
     }
 
-#define HS_FAIL_IF_OPTIONS HS_CONDITION_OPTIONS, HS_SUPPRESSIONS_OPTION
+#define HS_FAIL_IF_OPTIONS                                                                                             \
+    HS_CONDITION_OPTIONS_LIKE("'live_bytes(function=~\"cache\") > 10M or peak_count >= 1000'"), HS_SUPPRESSIONS_OPTION
 
 #endif

@@ -637,8 +637,8 @@ const struct hs_command hs_command_fleet = {
         "in standard deviations. sessions lists the recorded processes of devices, firmwares the percentiles of "
         "each firmware, stacks what is in use now, and stack NUMBER the devices that have a stack. flame writes "
         "what is in use now as a flame graph or in another format. sql QUESTION prints the statement of a question. "
-        "--app, --firmware and --device narrow a question. So do the filters below, "
-        "which sums of stacks can answer; others are refused with the reason.",
+        "--app, --firmware and --device narrow a question. The filters below, which sums of stacks can answer, narrow "
+        "it, too; others are refused with the reason.",
     .operand = HS_OPERAND_ACTION,
     .least_operands = 2,
     .most_operands = -1,

@@ -124,7 +124,8 @@ static void take_program(struct tracing *tracing, pid_t pid)
     if (ptrace(PTRACE_GETEVENTMSG, pid, 0, &unused))
         return; // it was killed meanwhile, so that it has no file any more
     if (program == HS_INJECT_PROGRAM_TRACES) {
-        tell(tracing, pid, "may trace programs itself (ptrace), so that neither it nor what it starts is followed");
+        tell(tracing, pid,
+             "may trace programs itself (ptrace), so it is not followed, nor are the programs that it starts");
         ptrace(PTRACE_DETACH, pid, 0, 0);
     } else if (program == HS_INJECT_PROGRAM_OTHER) {
         tell(tracing, pid, "is not recorded: it is for another machine, or its file cannot be read");
@@ -183,8 +184,8 @@ static void *follow(void *context)
         const int problem = errno;
         // One that was killed meanwhile may not be traced, either.
         if (wait_until_stopped(tracing->child))
-            tracing->failed = hs_error__set(tracing->error, problem, "a child of this command may not be traced (%s)",
-                                            strerror(problem));
+            tracing->failed =
+                hs_error__set(tracing->error, problem, "this command may not trace its child (%s)", strerror(problem));
         return NULL;
     }
     kill(tracing->child, SIGCONT);

@@ -123,7 +123,7 @@ static const struct hs_option options[] = {
     {.name = "quota-remove-oldest", .help = "remove the oldest ended traces instead of refusing"},
     {.name = "once",
      .letter = '1',
-     .help = "exit when every stream that began has ended, and every HOST:PORT has had one"},
+     .help = "exit when every stream that began has ended, and each HOST:PORT has had a stream"},
     {.name = "patience",
      .only_with = "once",
      .kind = HS_OPTION_DURATION,

@@ -20,8 +20,8 @@ static int import(const struct hs_arguments *arguments)
     enum hs_foreign kind = hs_foreign__recognise(input);
     if (!kind) {
         hs_complain(arguments->command,
-                    "%s is no recording of heaptrack, memory-profiler or bytehound; heap dumps need no import: "
-                    "report, export and diff take them as they are",
+                    "%s is not a recording of heaptrack, memory-profiler or bytehound; heap dumps need no import: "
+                    "report, export and diff read them directly",
                     input);
         return HS_EXIT_FAILURE;
     }

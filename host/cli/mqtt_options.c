@@ -51,9 +51,9 @@ int hs_mqtt_options__read(const struct hs_arguments *arguments, const struct hs_
     if (is_right(topic, filter))
         return check_address(arguments, key, options->url);
     hs_complain(arguments->command,
-                filter ? "--topic %s is no topic; it has at most 512 bytes, + stands for one level and # for all that "
-                         "follow; shared subscriptions are not possible, because each gatherer needs every message"
-                       : "--topic %s is no topic to publish to; it has at most 512 bytes, and neither + nor #",
+                filter ? "--topic %s is not a topic; it has at most 512 bytes, + stands for one level and # for all "
+                         "that follow; shared subscriptions are not possible, because each gatherer needs every message"
+                       : "--topic %s is not a topic to publish to; it has at most 512 bytes, and neither + nor #",
                 topic);
     return HS_EXIT_USAGE;
 }

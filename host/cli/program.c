@@ -442,11 +442,10 @@ int hs_program__prepare(struct hs_program *program, char **argv, const char *lib
         .words = argv, .wrapped = wrapped.program, .sysroots = sysroots, .is_followed = is_followed};
     int result = prepare(program, argv + wrapped.program, wrapped.elsewhere, library, error);
     if (!result && wrapped.program && strchr(argv[wrapped.program], '=')) {
-        hs_error__set(
-            error, EINVAL,
-            "heapsonde cannot record %s behind %s: env, which starts it, takes a name with '=' for a variable; "
-            "make a link to it that has another name",
-            argv[wrapped.program], argv[0]);
+        hs_error__set(error, EINVAL,
+                      "heapsonde cannot record %s behind %s: env starts it, and reads a name with '=' as a variable; "
+                      "make a link to it with another name",
+                      argv[wrapped.program], argv[0]);
         result = HS_EXIT_CANNOT_RUN;
     }
     if (!result && wrapped.program)

@@ -420,8 +420,9 @@ static int push(const struct hs_arguments *arguments)
     bool mqtt = hs_arguments__given(arguments, "mqtt");
     bool profile = hs_arguments__given(arguments, "pyroscope") || hs_arguments__given(arguments, "otlp");
     if (mqtt == profile) {
-        hs_complain(arguments->command, mqtt ? "--mqtt sends the trace, and the others a profile: one at a time"
-                                             : "needs --pyroscope URL, --otlp URL or --mqtt URL");
+        hs_complain(arguments->command,
+                    mqtt ? "--mqtt sends the trace, --pyroscope and --otlp a profile; give only one of both kinds"
+                         : "needs --pyroscope URL, --otlp URL or --mqtt URL");
         return HS_EXIT_USAGE;
     }
     if (mqtt && is_filtered(arguments)) {

@@ -368,7 +368,7 @@ static int prepare(struct push_mqtt *push, struct hs_broker_options *options)
         return 0;
     failed = add(push, path, true);
     if (failed == -ENODATA && push->follow) {
-        hs_complain(push->arguments->command, "%s has no whole header yet; waiting for it", path);
+        hs_complain(push->arguments->command, "%s has no complete header yet; waiting for it", path);
         push->awaited = true;
         return 0;
     }

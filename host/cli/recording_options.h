@@ -62,7 +62,7 @@ int hs_recording_options__check_output(const struct hs_command *command, const c
          .kind = HS_OPTION_NUMBER,                                                                                     \
          .argument = "MS",                                                                                             \
          .variable = "TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD",                                                        \
-         .help = "keep only sums of blocks that live shorter than this many milliseconds, for long runs; a killed "    \
+         .help = "keep only sums of blocks that live for less than this many milliseconds, for long runs; a killed "   \
                  "process "                                                                                            \
                  "loses the sums of its last ten seconds"},                                                            \
         {.name = "cull-pending",                                                                                       \
@@ -126,7 +126,7 @@ int hs_recording_options__check_output(const struct hs_command *command, const c
         {.name = "announce",                                                                                           \
          .variable = "ENABLE_BROADCAST",                                                                               \
          .flag_value = "1",                                                                                            \
-         .help = "with --listen, announce this in the network every second"},                                          \
+         .help = "with --listen, announce this process in the network every second"},                                  \
         {.name = "key-file",                                                                                           \
          .kind = HS_OPTION_FILE,                                                                                       \
          .argument = "FILE",                                                                                           \
@@ -179,7 +179,7 @@ int hs_recording_options__check_output(const struct hs_command *command, const c
          .kind = HS_OPTION_CHOICE,                                                                                     \
          .argument = "LEVEL",                                                                                          \
          .variable = "LOG",                                                                                            \
-         .choices = "off error warn info debug",                                                                       \
+         .choices = "off error warn info debug trace",                                                                 \
          .help = "messages of the recorder"},                                                                          \
     {                                                                                                                  \
         .name = "log-file", .kind = HS_OPTION_FILE, .argument = "FILE", .variable = "LOGFILE",                         \

@@ -257,13 +257,12 @@ static const struct hs_option options[] = {
      .argument = "PERCENT",
      .help = "leave out branches of the tree below this share; default 1"},
     {.name = "findings",
-     .help = "say in sentences what looks wrong: memory that keeps growing, waste, holes, and gaps"},
+     .help = "say in sentences what looks wrong: memory that keeps growing, waste, holes, and missing data"},
     {.name = "growth", .help = "list the call sites whose memory still grows, the fastest first"},
     {.name = "html", .help = "write a page that is one file, for a browser without a server; at most 5 MiB"},
     {.name = "threads",
-     .help =
-         "list the threads with what they allocated, by the cost of --sort; what another thread freed counts for the "
-         "one that allocated it"},
+     .help = "list the threads with the memory that they allocated, by the cost of --sort; a block counts for the "
+             "thread that allocated it, also if another one frees it"},
     {.name = "modules",
      .help =
          "list the modules in the stacks, the source of their symbols, and the files that would provide missing ones"},
@@ -283,8 +282,8 @@ const struct hs_command hs_command_report = {
                    "out; the first frame is the code that requested the memory. The imported trace is kept in the "
                    "folder FILE.store, which can be deleted.\n\nAlso reads heap dumps of samplers: jemalloc's heap_v2, "
                    "with or without names, the older 'heap profile:' of gperftools, pprof's profile.proto, "
-                   "and collapsed stacks. Samples are scaled as jeprof and pprof do it. Of Valgrind's massif it shows "
-                   "the snapshot of the peak, of DHAT the end.",
+                   "and collapsed stacks. Samples are scaled as in jeprof and pprof. For a file of Valgrind's massif, "
+                   "it shows the snapshot of the peak; for a file of DHAT, the end.",
     .operand = HS_OPERAND_TRACE,
     .least_operands = 1,
     .most_operands = 1,

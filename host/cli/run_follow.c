@@ -36,7 +36,7 @@ bool hs_run_follow__is_possible(const struct hs_arguments *arguments)
     else if (hs_arguments__flag(arguments, "on"))
         problem = "works on this machine only, without --on";
     else if (hs_arguments__flag(arguments, "allocator-symbols") || hs_arguments__flag(arguments, "allocator-at"))
-        problem = "cannot be combined with --allocator-symbols and --allocator-at, which are for one program";
+        problem = "cannot be combined with --allocator-symbols and --allocator-at, which apply to one program";
     if (problem)
         hs_complain(arguments->command, "--follow-children=trace %s; use --follow-children", problem);
     return !problem;

@@ -299,7 +299,8 @@ static int say_how_it_ended(const struct run_on_run *run, const struct hs_error 
         return 0;
     if (run->is_garbled) {
         hs_complain(command,
-                    "what came from %s is no trace; something there writes into the connection, or it loses bytes",
+                    "the data from %s is not a trace; something there writes into the connection, or the connection "
+                    "loses bytes",
                     where);
         return HS_EXIT_NO_CONNECTION;
     }

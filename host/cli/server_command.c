@@ -159,12 +159,12 @@ const struct hs_command hs_command_server = {
     .name = "server",
     .synopsis = "[OPTIONS] [FILE...]",
     .summary = "answer questions about traces over HTTP",
-    .description = "Opens traces, heap dumps and recordings of heaptrack, prints an address and answers there until it "
-                   "is interrupted. A folder "
-                   "of heap dumps is one series, and so is a file of massif or DHAT. Of a folder into which 'heapsonde "
-                   "gather' receives, all traces are "
-                   "shown as they come. With --fleet, /fleet/... asks a database of many devices. "
-                   "Browsers get a page that shows them. For programs, /list lists the traces and "
+    .description = "Opens traces, heap dumps and recordings of other tools, prints an address and answers there until "
+                   "it is interrupted. A folder "
+                   "of heap dumps is one series, and so is a file of massif or DHAT. If a folder is one into which "
+                   "'heapsonde gather' receives, all its traces are shown, also new ones. With --fleet, /fleet/... "
+                   "asks a database of many devices. "
+                   "Browsers get a page. For programs, /list lists the traces and "
                    "/data/ID/... queries one of them, "
                    "where 'last' is the last on the command line. / lists the endpoints and /openapi.json describes "
                    "them. Without a token, only requests from this machine are answered.",

@@ -54,7 +54,7 @@ static void take(void *context, const struct hs_watched_dump *dump)
     hs_dump_file__name(dump, name);
     extraction->whole++;
     if (!faccessat(extraction->to, name, F_OK, AT_SYMLINK_NOFOLLOW)) {
-        complain_of(extraction, name, "is there already, and stays");
+        complain_of(extraction, name, "exists already, and is kept");
         return;
     }
     switch (hs_dump_file__write(extraction->to, extraction->from, dump)) {

@@ -29,7 +29,8 @@ static int symbolize(const struct hs_arguments *arguments)
     }
     if (hs_is_trace(input)) {
         hs_complain(arguments->command,
-                    "%s is a trace; 'heapsonde export --format symbolized' makes a heap dump with names of it", input);
+                    "%s is a trace; 'heapsonde export --format symbolized' converts it into a heap dump with names",
+                    input);
         return HS_EXIT_FAILURE;
     }
     int status = hs_opened__open_given(&opened, arguments);

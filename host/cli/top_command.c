@@ -479,7 +479,7 @@ static const struct hs_option options[] = {
     {.name = "device",
      .kind = HS_OPTION_TEXT,
      .argument = "NAME",
-     .help = "of a folder or a server, show only traces of this device, program or process id"},
+     .help = "with a folder or a server: show only traces of this device, program or process id"},
     {.name = "gather",
      .letter = 'g',
      .help = "ADDRESS is HOST:PORT of a process that listens (HEAPSONDE_ENABLE_SERVER=1): gather its trace into a "

@@ -41,10 +41,9 @@ const struct hs_variable hs_variables[] = {
          "the path of the trace; %p is the process id, %e the program's name, %t the time in seconds, %n a counter, %% "
          "a percent sign; fd:N is an open descriptor; empty means no file; default memory-profiling_%e_%t_%p.dat"),
     TEXT("INCLUDE_FILE", "FILE", "put this file into the trace, or all files that match a pattern with * at its end"),
-    SWITCH(
-        "WRITE_BINARIES_TO_OUTPUT",
-        "put the program and its libraries into the trace, except files of more than 64 MiB and what exceeds 256 KiB "
-        "of paths (about 4000 files); the report counts those"),
+    SWITCH("WRITE_BINARIES_TO_OUTPUT",
+           "put the program and its libraries into the trace, except files of more than 64 MiB, and files beyond 256 "
+           "KiB of paths (about 4000 files); the report counts those"),
     NUMBER("CHOWN_OUTPUT_TO", "UID", "give the trace to this user"),
     SWITCH("DISABLE_BY_DEFAULT", "record nothing until a signal or the program starts it"),
     SWITCH("REGISTER_SIGUSR1",
@@ -58,18 +57,18 @@ const struct hs_variable hs_variables[] = {
     SWITCH("GATHER_MAPS", "record mmap, munmap, mremap and brk; 0 leaves them out"),
     SWITCH("GATHER_MMAP_CALLS", "another name of GATHER_MAPS"),
     NUMBER("MEMORY", "BYTES",
-           "memory for the recorder's tables, beside the buffers of threads: an eighth for stacks (one that left this "
-           "memory is written to the trace again when it comes back), an eighth for modules (functions in those that "
-           "have no room get no names; the report counts them), the rest for culling (what has no room stays in the "
-           "trace); at least 65536, default 8 MiB, with pointers of 32 bits 3 MiB; also limits the "
+           "memory for the recorder's tables, beside the buffers of threads: an eighth for stacks (a stack that was "
+           "removed is written to the trace again when it occurs again), an eighth for modules (functions of modules "
+           "without room get no names; the report counts these modules), the rest for culling (blocks without room "
+           "stay in the trace); at least 65536, default 8 MiB, with pointers of 32 bits 3 MiB; also limits the "
            "sampler (docs/malloc_conf.md)"),
     BETWEEN("MAX_DEPTH", HS_LIMITS_OF_MAX_DEPTH, "N",
             "keep at most this many frames of a stack, the innermost; default 4096"),
     SWITCH("CULL_TEMPORARY_ALLOCATIONS", "keep only sums of short-lived blocks"),
     NUMBER("TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD", "MS",
-           "blocks that live shorter than this are short-lived; default 10000"),
+           "blocks that live for less time than this are short-lived; default 10000"),
     NUMBER("TEMPORARY_ALLOCATION_PENDING_THRESHOLD", "N",
-           "hold back at most this many allocations for that; default 1048576"),
+           "while culling, hold back at most this many allocations; default 1048576"),
     CHOICE("MODE", "events aggregate",
            "aggregate: sums per stack in place of events, a few kilobytes per minute, for weeks (docs/aggregate.md)"),
     BETWEEN("AGGREGATE_INTERVAL", HS_LIMITS_OF_AGGREGATE_INTERVAL, "SECONDS",
@@ -99,7 +98,8 @@ const struct hs_variable hs_variables[] = {
            "inline: no writer thread; each thread writes its own full buffers, for programs that must stay "
            "single-threaded"),
     CHOICE("LOG", "off error warn info debug trace",
-           "messages of the recorder; by default one line if it cannot record, or not what was requested"),
+           "messages of the recorder; by default one line if nothing is recorded, or if something that was requested "
+           "is not"),
     TEXT("LOGFILE", "FILE", "file for these messages, with %p, %e, %t and %n; default standard error"),
     NUMBER("LOGFILE_ROTATE_WHEN_BIGGER_THAN", "BYTES", "start another file of messages beyond this size"),
     {"CONNECT", HS_READER_RECORDER, HS_VARIABLE_ADDRESS, NULL, "ADDRESS:PORT",
@@ -108,8 +108,8 @@ const struct hs_variable hs_variables[] = {
      0, 0},
     SWITCH("ENABLE_SERVER", "let hosts connect and receive the trace while the program runs"),
     {"BASE_SERVER_PORT", HS_READER_RECORDER, HS_VARIABLE_PORT, NULL, "N",
-     "the first port to try for that; default 8100", 0, 0},
-    SWITCH("ENABLE_BROADCAST", "announce this in the network every second"),
+     "with ENABLE_SERVER, the first port to try; default 8100", 0, 0},
+    SWITCH("ENABLE_BROADCAST", "announce this process in the network every second"),
     TEXT("KEY_FILE", "FILE", "the shared key; needed beyond loopback and between users. The command reads it, too"),
     SWITCH("INSECURE", "without a key allow more than loopback, and hosts of other users: anyone who can reach the "
                        "network can read and command everything"),

@@ -320,7 +320,7 @@ static int set_time(struct heaptrack_reading *reading, const char *text)
 {
     uint64_t ms;
     if (numbers(text, &ms, 1) != 1 || ms > UINT64_MAX / 4000000)
-        return wrong(reading, "a time is no number");
+        return wrong(reading, "a time is not a number");
     reading->time = ms * 1000000;
     return 0;
 }

@@ -715,7 +715,7 @@ int hs_convert__recorder(const char *path, FILE *in, FILE *out, struct hs_error 
     if (!result && reading.in.is_refused)
         return refuse_packed(&reading, error);
     if (within || reading.in.cut)
-        hs_trace_file__incomplete(&reading.file, "the recording cannot be read on before its end");
+        hs_trace_file__incomplete(&reading.file, "the rest of the recording cannot be read");
     if (!result)
         result = hs_trace_file__finish(&reading.file, reading.end_ns);
     free_reading(&reading);

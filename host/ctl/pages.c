@@ -121,9 +121,9 @@ static void mtev_heap_profile(void *context, const struct hs_http_request *reque
     const char *active = hs_http_request__parameter(request, "active");
     const char *dump = hs_http_request__parameter(request, "trigger_dump");
     if (active && !request->may_change)
-        hs_http_answer__text(page, 403,
-                             "this browser does not say whose page asks; curl switches, and so does a "
-                             "browser with the server's --token\n");
+        hs_http_answer__text(
+            page, 403,
+            "this browser does not say which page sends the request; use curl, or give the server a --token\n");
     else if (active)
         switch_active(context, !strcmp(active, "true"), page);
     else if (dump && !strcmp(dump, "true"))

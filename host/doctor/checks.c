@@ -5,7 +5,7 @@ const struct hs_doctor_check hs_doctor_checks[] = {
     {"kernel", "the kernel, or what emulates it", true, hs_doctor__look_kernel},
     {"library", "the recording library", true, hs_doctor__look_library},
     {"output", "the folder for traces", true, hs_doctor__look_output},
-    {"mapping", "shared mappings of files, with which a trace survives kill -9", true, hs_doctor__look_mapping},
+    {"mapping", "shared mappings of files, which make a trace survive kill -9", true, hs_doctor__look_mapping},
     {"proc", "/proc/self/maps, the list of mappings", true, hs_doctor__look_proc},
     {"recording", "a trial recording of a program", true, hs_doctor__look_recording},
     {"clock", "the clock of events", false, hs_doctor__look_clock},

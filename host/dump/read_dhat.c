@@ -39,8 +39,8 @@ static int wrong(struct read_dhat *reading, const char *what)
 {
     struct hs_dump_scan *scan = reading->scan;
     if (scan->at >= scan->end)
-        return hs_error__set(scan->error, EINVAL, "%s: the file ends too early; a DHAT file is of use only as a whole",
-                             scan->name);
+        return hs_error__set(scan->error, EINVAL,
+                             "%s: the file ends too early; a DHAT file can be read only as a whole", scan->name);
     return hs_dump_scan__wrong(scan, scan->at, "%s", what);
 }
 
@@ -78,12 +78,12 @@ static int skip_value(struct read_dhat *reading)
     do {
         const char c = peek(scan);
         if (scan->at >= scan->end || (c == '"' && !take_raw(scan, &raw)))
-            return wrong(reading, "this is no JSON");
+            return wrong(reading, "this is not JSON");
         if (c == '"')
             continue;
         depth += c == '[' || c == '{';
         if (depth > DEEPEST || (!depth && (c == ',' || c == ':' || c == ']' || c == '}')))
-            return wrong(reading, "this is no JSON of DHAT");
+            return wrong(reading, "this is not JSON of DHAT");
         depth -= c == ']' || c == '}';
         scan->at++;
         const bool is_word = !strchr("[]{},:", c);

@@ -351,7 +351,7 @@ static void describe(struct hs_dump_series *series)
     else if (last->sampling == HS_SAMPLING_POISSON && last->period > 1)
         snprintf(series->estimate, sizeof(series->estimate), "estimated from %s, one every %s on average%s",
                  hs_text__samples((uint64_t)samples).text, hs_text__bytes(last->period).text,
-                 samples < 100 ? "; that is so few that a share may be off by more than a tenth" : "");
+                 samples < 100 ? "; with so few samples, a share may be wrong by more than a tenth" : "");
 }
 
 static int make_sums(void *context, const struct hs_dump_view *view, struct hs_store_tables *tables)

@@ -112,7 +112,8 @@ enum hs_parameter_kind {
     X(POSITION_IN_CHAIN_MAX, "position_in_chain_max", "position-in-chain-max", 0, NUMBER, "N", 0, false,               \
       "only blocks at this position of their realloc chain or earlier")                                                \
     X(ALIVE_AT, "alive_at", "alive-at", 0, TIME, "TIME", 0, false, "only blocks that were live at this time")          \
-    X(ALIVE_AT_2, "alive_at_2", "alive-at-2", 0, TIME, "TIME", 0, false, "and at this time")                           \
+    X(ALIVE_AT_2, "alive_at_2", "alive-at-2", 0, TIME, "TIME", 0, false,                                               \
+      "only blocks that were also live at this time")                                                                  \
     X(FROM_MAP, "from_map", "from-map", 0, NUMBER_64, "ID", 0, false,                                                  \
       "only blocks within the mapping with this number while it existed")                                              \
     X(WHERE, "where", "where", 0, EXPRESSION, "EXPRESSION", 0, false,                                                  \
@@ -120,7 +121,7 @@ enum hs_parameter_kind {
     X(CUSTOM_FILTER, "custom_filter", "custom-filter", 0, TEXT, "SCRIPT", 0, false,                                    \
       "a script of other recorders; heapsonde accepts only an empty one")                                              \
     X(ERA, "era", "era", 0, CHOICE, "VERSION", "0.1 0.7", false,                                                       \
-      "interpret the filter as this version of the original recorder did; default 0.7")                                \
+      "interpret the filter as this version of memory-profiler does; default 0.7")                                     \
     X(TIME_UNIT, "time_unit", "time-unit", 0, CHOICE, "UNIT", "auto s ms start", false,                                \
       "unit of times without a unit: seconds or milliseconds since 1970, or seconds since the start; auto chooses "    \
       "between seconds and milliseconds by the time of the recording")

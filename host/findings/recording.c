@@ -63,12 +63,13 @@ static const struct drop_meaning {
       [HS_DROP_NO_ROOM] = {"incomplete", "Their call sites are not known.",
                            "Give these threads (pthread_attr_setstacksize(3)) or their signal handlers "
                            "(sigaltstack(2)) larger stacks."},
-      [HS_DROP_CHILDREN] = {"missing in the recording", "What they allocated is in no trace.",
+      [HS_DROP_CHILDREN] = {"missing in the recording", "Their allocations are in no trace.",
                             "Choose a place where the child processes may write, too, as an absolute path "
                             "(--output)."},
       [HS_DROP_MODULES] = {"missing in the recording", "Stacks through this code lack names.",
                            "Record again with more memory for modules (HEAPSONDE_MEMORY)."},
-      [HS_DROP_FILES] = {"missing in the recording", "Functions in them lack names where these files are not at hand.",
+      [HS_DROP_FILES] = {"missing in the recording",
+                         "Functions in these files lack names on machines that do not have the files.",
                          "Keep copies of these files, and name their folder with --sysroot."},
 };
 
@@ -123,11 +124,11 @@ static int add_sums_only(struct hs_findings_scene *scene)
         return 0;
     if (hs_store__info(scene->store, "dumps"))
         return add_note(scene, hs_finding__text("Heap dumps contain sums instead of single blocks."),
-                        hs_finding__text("What was allocated and freed between two dumps is in none of them."),
+                        hs_finding__text("Blocks that were allocated and freed between two dumps are in none of them."),
                         "Record the program with 'heapsonde run' if single blocks matter.", 0,
                         scene->summary->allocations, true);
     return add_note(scene, hs_finding__text("This recording contains sums instead of single blocks."),
-                    hs_finding__text("Which memory grows, is freed at once or lies in holes cannot be told from it."),
+                    hs_finding__text("It does not show which memory grows, is freed at once or lies in holes."),
                     "Record again without --aggregate (HEAPSONDE_MODE) if this matters.", 0,
                     scene->summary->allocations, true);
 }

@@ -50,7 +50,7 @@ static int add_other(struct hs_findings_scene *scene, const struct hs_budget *bu
                                  hs_text__bytes(budget->resident).text, hs_text__bytes(mapped).text,
                                  hs_text__bytes(code).text, budget->has_stacks ? "stacks" : "the main stack",
                                  hs_text__bytes(rest).text, budget->has_stacks ? "" : ", such as stacks of threads"),
-            .reason = hs_finding__text("When most was resident, after %s, the heap had %s of it.",
+            .reason = hs_finding__text("At the peak of resident memory, after %s, the heap had %s of it.",
                                        hs_text__time(budget->time).text, hs_text__bytes(budget->resident - other).text),
             .bytes = other,
             .whole_bytes = budget->resident,

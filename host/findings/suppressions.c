@@ -22,7 +22,7 @@ static int take_line(struct hs_suppressions *all, const char *line, size_t lengt
         return hs_error__set(error, EINVAL, "%s:%zu: '%s' is neither 'leak' nor a kind of finding", name, number, type);
     const size_t pattern_length = length - type_length - 1;
     if (!pattern_length)
-        return hs_error__set(error, EINVAL, "%s:%zu: the pattern behind '%s:' is missing", name, number, type);
+        return hs_error__set(error, EINVAL, "%s:%zu: the pattern after '%s:' is missing", name, number, type);
     if (memchr(colon, 0, pattern_length + 1))
         return hs_error__set(error, EINVAL, "%s:%zu: the line contains a NUL character", name, number);
     struct hs_suppression *more = reallocarray(all->at, all->count + 1, sizeof(*more));

@@ -39,14 +39,14 @@ static const char *reason_of(const struct hs_given_parameter *given)
                "at a "
                "time";
     case HS_PARAMETER_LIFETIME:
-        return "the database has what is in use, and not what became of single blocks; give one of: all only_leaked "
+        return "the database has the memory in use, but not the ends of single blocks; give one of: all only_leaked "
                "only_whole_group_leaked";
     case HS_PARAMETER_SIZE_MIN:
     case HS_PARAMETER_SIZE_MAX:
-        return "the database has sums of stacks, and not the sizes of single blocks";
+        return "the database has sums of stacks, but not the sizes of single blocks";
     case HS_PARAMETER_LIFETIME_MIN:
     case HS_PARAMETER_LIFETIME_MAX:
-        return "the database has sums of stacks, and not how long single blocks lived";
+        return "the database has sums of stacks, but not the lifetimes of single blocks";
     case HS_PARAMETER_BACKTRACES:
         return "this is the number of a stack in one trace; 'heapsonde fleet stack' takes the numbers of the database";
     case HS_PARAMETER_DEALLOCATION_BACKTRACES:
@@ -57,7 +57,7 @@ static const char *reason_of(const struct hs_given_parameter *given)
     case HS_PARAMETER_MMAPED:
     case HS_PARAMETER_ARENA:
     case HS_PARAMETER_JEMALLOC:
-        return "the database has sums of stacks, and not where single blocks are";
+        return "the database has sums of stacks, but not the addresses of single blocks";
     case HS_PARAMETER_THREAD:
         return "the database has the sums of all threads together";
     case HS_PARAMETER_MARKER:
@@ -66,11 +66,11 @@ static const char *reason_of(const struct hs_given_parameter *given)
     case HS_PARAMETER_GROUP_INTERVAL_MAX:
     case HS_PARAMETER_GROUP_MAX_TOTAL_USAGE_FIRST_SEEN_MIN:
     case HS_PARAMETER_GROUP_MAX_TOTAL_USAGE_FIRST_SEEN_MAX:
-        return "the database has what was in use now and then, and not the times of single allocations";
+        return "the database has the memory in use at each tick, but not the times of single allocations";
     case HS_PARAMETER_ALIVE_AT_2:
         return "sums of two times do not say which blocks are the same";
     default:
-        return "the database has sums of stacks, and no realloc chains";
+        return "the database has sums of stacks, but no realloc chains";
     }
 }
 

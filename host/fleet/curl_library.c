@@ -32,6 +32,6 @@ const struct hs_curl_library *hs_curl_library__get(struct hs_error *error)
     pthread_once(&once, load);
     if (loaded)
         return &library;
-    hs_error__set(error, ENOENT, "libcurl.so.4 is needed for this and is not there; Debian's package is libcurl4");
+    hs_error__set(error, ENOENT, "libcurl.so.4 is needed for this, but is not installed; Debian's package is libcurl4");
     return NULL;
 }

@@ -659,9 +659,9 @@ static int read_header(struct hs_follow *follow, struct hs_error *error)
         return hs_error__set(error, got ? -got : EAGAIN, "%s: %s", follow->path,
                              got ? strerror(-got) : "its header is not there yet");
     if (hs_file_header_read(bytes, &follow->header) != HS_HEADER_GOOD)
-        return hs_error__set(error, EBADMSG, "%s: no trace that this heapsonde reads", follow->path);
+        return hs_error__set(error, EBADMSG, "%s: not a trace that this version of heapsonde can read", follow->path);
     if (follow->header.content != HS_CONTENT_EVENTS)
-        return hs_error__set(error, ENOTSUP, "%s: a stream of dumps; 'heapsonde extract' makes files of them",
+        return hs_error__set(error, ENOTSUP, "%s: a stream of dumps; 'heapsonde extract' writes them into files",
                              follow->path);
     follow->live = follow->header.live;
     follow->offset = follow->header.header_size;

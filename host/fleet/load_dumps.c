@@ -147,10 +147,9 @@ static int note(struct hs_fleet_dump_files *files, const struct hs_dump *dump, c
                 const char *path, struct hs_error *error)
 {
     if (dump->lacks_live)
-        return hs_error__set(error, ENOTSUP, "%s: does not say what is in use", path);
+        return hs_error__set(error, ENOTSUP, "%s: does not contain the memory in use", path);
     if (!has_places(dump))
-        return hs_error__set(error, ENOTSUP, "%s: has no addresses in files, which stacks of a fleet are known by",
-                             path);
+        return hs_error__set(error, ENOTSUP, "%s: has no addresses in files, by which a fleet identifies stacks", path);
     struct dump_file file = {.path = strdup(path), .device = device};
     if (!file.path)
         return hs_error__set(error, ENOMEM, "%s: out of memory", path);

@@ -370,8 +370,7 @@ int hs_fleet_schema__check(struct hs_database *database, struct hs_error *error)
     if (failed || version == HS_FLEET_SCHEMA)
         return failed;
     if (!version)
-        return hs_error__set(error, ENOENT,
-                             "%s: there are no tables of heapsonde; 'heapsonde fleet init %s' makes them",
+        return hs_error__set(error, ENOENT, "%s: it has no tables of heapsonde; 'heapsonde fleet init %s' makes them",
                              hs_database__address(database), hs_database__address(database));
     if (version < HS_FLEET_SCHEMA)
         return hs_error__set(error, EEXIST,

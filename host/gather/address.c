@@ -45,7 +45,7 @@ int hs_address__resolve(const char *text, struct hs_address *addresses, int most
     struct addrinfo *found = NULL;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     if (!split(text, host, sizeof(host), &port))
-        return hs_error__set(error, EINVAL, "'%s' is no address; give HOST:PORT, or [ADDRESS]:PORT for IPv6", text);
+        return hs_error__set(error, EINVAL, "'%s' is not an address; give HOST:PORT, or [ADDRESS]:PORT for IPv6", text);
     int problem = getaddrinfo(host, port, &hints, &found);
     if (problem)
         return hs_error__set(error, EHOSTUNREACH, "%s: %s", text, gai_strerror(problem));

@@ -250,7 +250,7 @@ static void *serve(void *context)
     else if (!strncmp(line, "ask ", 4))
         ask(guest, line + 4);
     else
-        refuse(guest->socket, "request", "this is no request");
+        refuse(guest->socket, "request", "this is not a request");
     shutdown(guest->socket, SHUT_WR);
     atomic_store(&guest->over, true);
     eventfd_write(guest->owner->wake, 1);

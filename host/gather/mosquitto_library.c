@@ -29,6 +29,6 @@ const struct hs_mosquitto_library *hs_mosquitto_library__get(struct hs_error *er
     if (loaded)
         return &library;
     hs_error__set(error, ENOENT,
-                  "libmosquitto.so.1 is needed for this and is not there; Debian's package is libmosquitto1");
+                  "libmosquitto.so.1 is needed for this, but is not installed; Debian's package is libmosquitto1");
     return NULL;
 }

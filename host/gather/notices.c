@@ -221,7 +221,7 @@ static void refused_line(struct hs_notices *notices, enum hs_refusal refusal, co
         fputs(": ", out);
         hs_text__print(out, detail, strlen(detail));
     }
-    fputs(notices->lines[refusal] == MOST_LINES ? "; what else is refused for this is only counted\n" : "\n", out);
+    fputs(notices->lines[refusal] == MOST_LINES ? "; further refusals for this reason are only counted\n" : "\n", out);
     fflush(out);
 }
 

@@ -115,7 +115,7 @@ static void parse_key(struct parser *parser, struct hs_select *node)
     size_t length = word_length(place);
     if (!length) {
         fail(parser, place,
-             *place ? "'%.1s' is no key; keys are name, device, pid, address and labels.WORD"
+             *place ? "'%.1s' is not a key; keys are name, device, pid, address and labels.WORD"
                     : "a comparison is missing%.0s",
              place);
         return;

@@ -118,12 +118,12 @@ static int open_file(struct hs_sent_trace *trace, const char *path, struct hs_fi
     if (trace->outbox.fd < 0)
         return hs_error__set(error, errno, "%s: %s", path, strerror(errno));
     if (fstat(trace->outbox.fd, &status) || !S_ISREG(status.st_mode))
-        return hs_error__set(error, EBADMSG, "%s is no trace", path);
+        return hs_error__set(error, EBADMSG, "%s is not a trace", path);
     if (status.st_size < HS_FILE_HEADER_SIZE)
-        return hs_error__set(error, ENODATA, "%s is no trace yet: it has no whole header", path);
+        return hs_error__set(error, ENODATA, "%s is not a trace yet: it has no complete header", path);
     if (pread(trace->outbox.fd, bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes) ||
         hs_file_header_read(bytes, header) != HS_HEADER_GOOD)
-        return hs_error__set(error, EBADMSG, "%s is no trace", path);
+        return hs_error__set(error, EBADMSG, "%s is not a trace", path);
     memcpy(trace->outbox.trace_id, bytes + offsetof(struct hs_file_header, trace_id), HS_TRACE_ID_SIZE);
     return 0;
 }

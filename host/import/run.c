@@ -243,7 +243,7 @@ static int say_what_is_missing(struct import *import)
     char text[160];
     if (here >= written || hs_import_tables__info(&import->tables, "incomplete"))
         return 0;
-    snprintf(text, sizeof text, "the file was cut off or is damaged: %" PRIu64 " of %" PRIu64 " events are in it", here,
+    snprintf(text, sizeof text, "the file is truncated or damaged: %" PRIu64 " of %" PRIu64 " events are in it", here,
              written);
     return hs_import_tables__add_info(&import->tables, "incomplete", text);
 }

@@ -120,7 +120,7 @@ int hs_place__map(struct hs_inject_target *target, uint64_t near, uint64_t size,
 {
     uint64_t cave = find_cave(target, near);
     if (!cave)
-        return hs_error__set(error, ENOTSUP, "process %d has no unused bytes of code", (int)target->pid);
+        return hs_error__set(error, ENOTSUP, "process %d has no unused bytes in its code", (int)target->pid);
     int failed = hs_inject_target__stop_one(target, error);
     if (!failed)
         failed = map(target, near, size, cave, at, error);

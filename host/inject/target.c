@@ -637,8 +637,8 @@ static int seize_child(pid_t pid, struct hs_error *error)
     if (has_ended(pid, WNOHANG))
         return hs_error__set(error, ESRCH, "process %d has ended", (int)pid);
     return hs_error__set(error, problem,
-                         "a child of this command may not be traced (%s): programs without a dynamic "
-                         "linker, and allocators within programs, are recorded that way",
+                         "this command may not trace its child (%s); programs without a dynamic linker, and allocators "
+                         "within programs, can only be recorded that way",
                          strerror(problem));
 }
 
@@ -769,8 +769,7 @@ int hs_inject_target__step(struct hs_inject_target *target, struct hs_error *err
     do {
         const bool has_failed = ptrace(PTRACE_SINGLESTEP, thread->tid, 0, (void *)(intptr_t)signal_number);
         if (has_failed && errno != ESRCH)
-            return hs_error__set(error, ENOTSUP,
-                                 "this machine's kernel cannot have a process carry out a single instruction");
+            return hs_error__set(error, ENOTSUP, "this machine's kernel cannot single-step a process");
         if (has_failed || !next_status(target, thread, &status) || !WIFSTOPPED(status))
             return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
         signal_number = status >> 16 ? 0 : WSTOPSIG(status);

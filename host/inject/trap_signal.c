@@ -45,7 +45,7 @@ static int ignore(struct hs_inject_target *target, struct hs_error *error)
     uint64_t cave = target->arch->look(target->pid, &pc, &sp, &pointer) ? 0 : hs_cave__find(target, pc);
     const uint64_t at = (sp - BELOW_STACK) & ~(uint64_t)15;
     if (!cave)
-        return hs_error__set(error, ENOTSUP, "process %d has no unused bytes of code", (int)target->pid);
+        return hs_error__set(error, ENOTSUP, "process %d has no unused bytes in its code", (int)target->pid);
     failed = hs_inject_target__write(target, at, action, sizeof action);
     if (failed)
         return hs_inject_target__not_written(target, failed, error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The rows of one packed block, column by column. A column is unpacked when it is first asked for.
+// The rows of one packed block, column by column. A column is unpacked when it is first needed.
 #ifndef HEAPSONDE_QUERY_BLOCK_H
 #define HEAPSONDE_QUERY_BLOCK_H
 

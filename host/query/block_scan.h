@@ -6,8 +6,8 @@
 
 #include "host/query/match.h"
 
-// Called with each block that has rows that match (hs_matcher__match), on thread `worker`. Not 0 stops everything and
-// is returned.
+// Called with each block that has rows that match (hs_matcher__match), on thread `worker`. A nonzero result stops
+// everything and is returned.
 typedef int (*hs_block_work)(void *context, unsigned worker, struct hs_matcher *matcher);
 
 struct hs_block_scan {

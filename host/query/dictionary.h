@@ -21,7 +21,7 @@ struct hs_dictionary {
     struct hs_code *code;
     size_t count;
     bool by_stacks;          // whether codes have stacks; else the stack of all codes is 0
-    struct hs_packed of_row; // the code of each row, in a temporary file that nobody else sees
+    struct hs_packed of_row; // the code of each row, in a temporary file that is not visible to others
 };
 
 // Takes about a second for twenty million rows, on one thread. -E2BIG: there are too many codes.

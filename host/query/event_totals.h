@@ -6,12 +6,13 @@
 
 #include "host/query/samples.h"
 
-// Sums by stack; what they are in struct hs_total:
-//   samples: allocated_bytes is their weight (ns, faults), allocated_count their number. Of the filter its times,
-//   stacks
-//     and threads mean something. Samples without a stack are those of stack 0.
-//   touched: *_bytes is what was touched, *_usable what was asked for, *_count blocks; of all matching blocks
-//     (allocated_*) and of those that are live at the end (live_*). What is left of a mapping counts as live only.
+// Sums by stack. Their meaning in struct hs_total:
+//
+//   samples: allocated_bytes is their weight (ns, faults), allocated_count their number. Only the times, stacks and
+//     threads of the filter apply. Samples without a stack have stack 0.
+//
+//   touched: *_bytes are touched bytes, *_usable requested bytes, *_count blocks; of all matching blocks (allocated_*)
+//     and of those that are live at the end (live_*). The rest of a partially unmapped mapping counts only as live.
 int hs_query__event_totals(const struct hs_store *store, enum hs_events events, const struct hs_filter *filter,
                            const struct hs_query_control *control, struct hs_totals *totals, struct hs_error *error);
 

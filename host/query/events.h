@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The matching rows as a history: allocations and frees in the order of time. Memory does not grow with the trace: what
-// is still to be freed waits in a queue that moves to temporary files when it becomes long.
+// The matching rows as a history: allocations and frees in the order of time. Memory does not grow with the trace:
+// blocks that are not freed yet wait in a queue, which moves to temporary files when it becomes long.
 #ifndef HEAPSONDE_QUERY_EVENTS_H
 #define HEAPSONDE_QUERY_EVENTS_H
 
@@ -11,7 +11,7 @@ struct hs_row_event {
     uint64_t row;
     uint64_t time;
     bool is_free;
-    uint32_t tag; // 0 at an allocation; what the visitor leaves there comes back with the row's free
+    uint32_t tag; // 0 at an allocation; the value that the visitor sets there comes back with the row's free
 };
 
 // A value other than 0 stops and is returned.

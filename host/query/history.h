@@ -10,7 +10,7 @@
 struct hs_history {
     struct hs_timeline *timeline; // its points are filled in
     uint64_t to;
-    struct hs_live_total start; // what is live when the timeline begins; usable is not known
+    struct hs_live_total start; // live memory when the timeline begins; usable is not known
     uint64_t peak_bytes;        // the most that was live after an allocation
     uint64_t peak_row;          // the first allocation after which this much was live; UINT64_MAX: none
 };

@@ -10,8 +10,8 @@
 #include "host/query/rollups.h"
 #include "host/query/sorted_index.h"
 
-// NULL: not available (yet). Each is set in one piece, and stays until the stop. Others than the maker read them with
-// hs_index__load.
+// NULL: not available (yet). Each is set in one piece, and stays until the stop. All threads except the one that makes
+// them read them with hs_index__load.
 struct hs_indexes {
     const struct hs_store *store;
     struct hs_rollups *rollups;
@@ -36,8 +36,8 @@ struct hs_indexes_progress {
 };
 struct hs_indexes_progress hs_indexes__progress(const struct hs_indexes *indexes);
 
-// No index is begun while those of other stores take more than this, or while this many are being made: it waits until
-// some are stopped or done. Tests change it.
+// Limits for indexes of other stores: while these take more memory, or while so many are being made, no further index
+// is begun. Tests change it.
 struct hs_indexes_limits {
     uint64_t bytes;
     unsigned at_once;

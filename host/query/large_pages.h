@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Memory for much that is written at once: large pages spare most of the faults.
+// Memory for large amounts of data that are written at once: with large pages, most page faults do not happen.
 #ifndef HEAPSONDE_QUERY_LARGE_PAGES_H
 #define HEAPSONDE_QUERY_LARGE_PAGES_H
 
@@ -15,7 +15,7 @@
 // Uninitialised; the caller's to free().
 static inline void *hs_large_pages__get(size_t size)
 {
-    if (size <= HS_LARGE_PAGE) // a little of it must not take a whole page
+    if (size <= HS_LARGE_PAGE) // a small part must not take a whole page
         return malloc(size ? size : 1);
     size = (size + HS_LARGE_PAGE) & ~(HS_LARGE_PAGE - 1);
     void *room = aligned_alloc(HS_LARGE_PAGE, size);
@@ -24,7 +24,8 @@ static inline void *hs_large_pages__get(size_t size)
     return room;
 }
 
-// Gives back what is not used of it; to be kept instead of `room`. A small part of a large page would hold all of it.
+// Returns the unused part to the system. Use the result in place of `room`. Otherwise a small part of a large page
+// would keep the whole page.
 static inline void *hs_large_pages__fit(void *room, size_t used)
 {
     void *fitting = malloc_usable_size(room) < used + HS_LARGE_PAGE / 8 ? NULL

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Which rows of a packed block match a filter. The conditions run over whole columns one after another; a block that a
-// column rules out, or lets through as a whole, is known from how the column is packed and not unpacked for it.
-// hs_filter__matches says the same of one row.
+// Which rows of a packed block match a filter. The conditions run over whole columns one after another; if the packing
+// of a column shows that none or all of its values match, the block is not unpacked. hs_filter__matches gives the same
+// result for one row.
 #ifndef HEAPSONDE_QUERY_MATCH_H
 #define HEAPSONDE_QUERY_MATCH_H
 
@@ -13,7 +13,7 @@ struct hs_bounds {
     uint64_t least, most;
 };
 
-// One for each worker: what it worked out of the filter, and the block that it looks at.
+// One for each worker: data that was computed from the filter, and the current block.
 struct hs_matcher {
     const struct hs_store *store;
     const struct hs_filter *filter;
@@ -22,7 +22,7 @@ struct hs_matcher {
     uint16_t place[HS_PACKED_BLOCK]; // of each of them in the block, in order
     bool all;                        // every row of the block matches
     bool all_places;                 // `place` is that of a whole block
-    uint8_t keep[HS_PACKED_BLOCK];   // 1: it matches so far; unless all do
+    uint8_t keep[HS_PACKED_BLOCK];   // 1: it matches so far; not set if all rows do
     // From the filter:
     struct hs_bounds time, free_time;
     uint64_t end_time;
@@ -36,9 +36,9 @@ struct hs_matcher {
 struct hs_matcher *hs_matcher__create(const struct hs_store *store, const struct hs_filter *filter);
 void hs_matcher__destroy(struct hs_matcher *matcher);
 
-// Looks at a block: returns how many rows match, and sets `count` and `place`.
+// Tests a block: returns how many rows match, and sets `count` and `place`.
 size_t hs_matcher__match(struct hs_matcher *matcher, uint64_t block);
-// The same, but says only how many.
+// The same, but returns only their number.
 size_t hs_matcher__count(struct hs_matcher *matcher, uint64_t block);
 
 // The i-th row that matches.

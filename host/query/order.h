@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What rows are ordered by.
+// The keys by which rows are sorted.
 #ifndef HEAPSONDE_QUERY_ORDER_H
 #define HEAPSONDE_QUERY_ORDER_H
 

@@ -6,7 +6,7 @@
 
 #include "host/query/query.h"
 
-// A block whose pages come and go with it, as far as its address and its size tell.
+// Whether the pages of a block come and go with it, as far as its address and its size show.
 bool hs_row__has_own_mapping(const struct hs_store *store, uint64_t row);
 uint64_t hs_store__page_size(const struct hs_store *store);
 // The same of a block of this kind and size at this address, with pages of this size.

@@ -10,7 +10,7 @@
 struct hs_page_scan {
     const struct hs_store *store;
     const struct hs_filter *filter;
-    const struct hs_row_set *set;             // of what matches the filter; NULL: not made
+    const struct hs_row_set *set;             // of the rows that match the filter; NULL: not made
     const struct hs_rank_counts *rank_counts; // of the sorted index, whose dictionary knows the filter; NULL: none
     uint64_t total;                           // of the rows that match
     bool descending;

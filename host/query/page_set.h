@@ -21,7 +21,7 @@ struct hs_page_set {
 // one after the last.
 bool hs_page_set__add(struct hs_page_set *set, uint64_t first, uint64_t end); // false: out of memory
 void hs_page_set__remove(struct hs_page_set *set, uint64_t first, uint64_t end);
-// What another set has of [first, end).
+// The members of another set in [first, end).
 bool hs_page_set__add_members(struct hs_page_set *set, const struct hs_page_set *from, uint64_t first, uint64_t end);
 uint64_t hs_page_set__count(const struct hs_page_set *set, uint64_t first, uint64_t end);
 bool hs_page_set__has(const struct hs_page_set *set, uint64_t page);

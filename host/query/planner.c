@@ -26,7 +26,7 @@ static const struct {
     [HS_BY_EVENT_LOG] = {"event_log", "codes of allocations and frees are read in the order of time"},
     [HS_BY_SORTED_INDEX] = {"sorted_index", "a sorted index is read at one place"},
     [HS_BY_PAGE_SCAN] = {"page_scan", "blocks are tested in order until the page is full"},
-    [HS_BY_RANK_COUNTS] = {"rank_counts", "rank counts tell where in the sorted index the page is"},
+    [HS_BY_RANK_COUNTS] = {"rank_counts", "rank counts give the position of the page in the sorted index"},
     [HS_BY_SORTED_ROWS] = {"sorted_rows", "the few matching blocks are sorted and kept"},
     [HS_BY_ROW_SET] = {"row_set", "the set of all matching blocks is computed and kept"},
     [HS_BY_SAMPLES] = {"samples", "the samples are read"},

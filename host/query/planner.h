@@ -40,7 +40,7 @@ enum hs_answered_by {
 const char *hs_answered_by__name(enum hs_answered_by by);
 const char *hs_answered_by__meaning(enum hs_answered_by by);
 
-// What the answer is read from: only what `by` names is set, and for a page what may be used of its index.
+// The source of the answer: only the field that `by` names is set, and for a page the usable parts of its index.
 struct hs_plan {
     enum hs_answered_by by;
     const struct hs_packed *stack_totals;
@@ -73,7 +73,7 @@ struct hs_explanation {
     size_t count;
     uint64_t more; // parts that found no room
 };
-// Adds a part; an explanation that is NULL takes nothing. The name ends at the first character that is no letter.
+// Adds a part, unless the explanation is NULL. The name ends at the first character that is not a letter.
 void hs_explanation__add(struct hs_explanation *explanation, const char *asked, enum hs_answered_by by);
 // The same for a control that may be NULL.
 void hs_query__explain(const struct hs_query_control *control, enum hs_asked asked, enum hs_answered_by by);

@@ -27,8 +27,8 @@ struct hs_time_range {
 
 struct hs_filter;
 
-// Filters joined by AND, OR and NOT. Nodes come after those that they are made of; the last one is all of it. Filters
-// of nodes are asked of all domains.
+// Filters joined by AND, OR and NOT. A node comes after its operands; the last node is the whole expression. Filters of
+// nodes apply to all domains.
 enum hs_filter_join { HS_FILTER_IS, HS_FILTER_NOT, HS_FILTER_AND, HS_FILTER_OR };
 struct hs_filter_node {
     enum hs_filter_join join;
@@ -36,9 +36,9 @@ struct hs_filter_node {
     const struct hs_filter *filter; // IS
 };
 
-// Conditions combine with AND. All ranges include both ends; a range that is not wanted spans everything.
-// Initialise with hs_filter__init, which matches every row of the heap domain, then narrow. A question asked without a
-// filter (NULL) is asked of the heap domain.
+// Conditions combine with AND. All ranges include both ends; an unused range spans everything.
+// Initialise it with hs_filter__init, which matches every row of the heap domain, then narrow it. A question without a
+// filter (NULL) is about the heap domain.
 struct hs_filter {
     uint64_t time_min, time_max; // allocated within
     uint64_t free_min, free_max; // freed within (never freed = HS_NEVER)
@@ -58,7 +58,7 @@ struct hs_filter {
     bool chain_never_freed_only;                // the last block of its chain was never freed
     bool not_own_thread_only;                   // freed by another thread than the one that allocated
     struct hs_set stacks, free_stacks, streams; // words == NULL: any
-    const uint32_t *tids;                       // with streams: threads of samples that are no streams
+    const uint32_t *tids;                       // with streams: threads of samples that are not streams
     size_t tid_count;
     uint32_t chain_length_min, chain_length_max; // a block in no chain has length 1
     uint32_t position_min, position_max;
@@ -126,16 +126,16 @@ struct hs_totals {
     size_t count;
 };
 
-// Allocations that the recorder culled are part of the totals as long as the filter asks about nothing but stacks:
-// their times, sizes and threads are not known one by one. A trace of sums (hs_summary.is_aggregate) consists of such
-// alone: it has totals, a peak and the timeline of the whole heap, and refuses every other question with -ENOTSUP.
+// Allocations that the recorder culled are part of the totals if the filter tests only stacks: their single times,
+// sizes and threads are not known. A trace of sums (hs_summary.is_aggregate) has only such allocations: it has totals,
+// a peak and the timeline of the whole heap, and refuses every other question with -ENOTSUP.
 int hs_query__totals(const struct hs_store *store, const struct hs_filter *filter,
                      const struct hs_query_control *control, struct hs_totals *totals, struct hs_error *error);
 void hs_totals__free(struct hs_totals *totals);
 
 // Adds a total to another one, except the stack.
 void hs_total__add(struct hs_total *to, const struct hs_total *from);
-// What was live at one instant, as what matches: the allocated and the peak numbers become the live ones.
+// Makes totals of an instant: the allocated and the peak numbers become the live ones.
 void hs_total__take_live(struct hs_total *total);
 enum hs_total_key {
     HS_TOTAL_LIVE_BYTES,
@@ -179,7 +179,7 @@ int hs_query__each(const struct hs_store *store, const struct hs_filter *filter,
 
 // `points` equal intervals of [from, to]; point i covers from + i * width .. The maxima are exact.
 // Without a filter (NULL) and with a coarse enough width the store's pyramid answers at once: then the width is rounded
-// up, and the begin of a long part is rounded down, by at most an eighth of the width.
+// up, and the beginning of a long part is rounded down by at most an eighth of the width.
 struct hs_timeline {
     uint64_t from;
     uint64_t width;
@@ -196,11 +196,11 @@ void hs_timeline__free(struct hs_timeline *timeline);
 int hs_query__peak(const struct hs_store *store, const struct hs_filter *filter, const struct hs_query_control *control,
                    struct hs_live_total *peak, uint64_t *time, struct hs_error *error);
 
-// The most requested bytes that the heap blocks of each stack had at once, and when that was first so.
+// The maximum of the live requested bytes of each stack's heap blocks, and when it was first reached.
 struct hs_stack_peak {
     uint64_t bytes, time;
 };
-// 0 at 0 when it has no heap rows. A trace of sums does not know it.
+// 0 at 0 if it has no heap rows. A trace of sums does not have it.
 struct hs_stack_peak hs_query__stack_peak(const struct hs_store *store, uint32_t stack);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Rank counts: the number of rows of each code in each stretch of a sorted index. They tell where a page of the rows
-// that match a filter begins, without reading the rows before it.
+// Rank counts: the number of rows of each code in each stretch of a sorted index. They give the beginning of a page of
+// matching rows without reading the rows before it.
 #ifndef HEAPSONDE_QUERY_RANK_COUNTS_H
 #define HEAPSONDE_QUERY_RANK_COUNTS_H
 

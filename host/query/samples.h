@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Questions about what the kernel sampled, and what can be added up by stack besides allocations.
+// Questions about samples of the kernel, and about other events than allocations that can be added up by stack.
 #ifndef HEAPSONDE_QUERY_SAMPLES_H
 #define HEAPSONDE_QUERY_SAMPLES_H
 
@@ -13,7 +13,7 @@ enum hs_events {
     HS_EVENTS_CPU,              // samples of CPU time
     HS_EVENTS_OFF_CPU,          // time that threads were off the processor
     HS_EVENTS_FAULTS,           // page faults that have a stack
-    HS_EVENTS_TOUCHED,          // blocks of the heap, by what was touched of them
+    HS_EVENTS_TOUCHED,          // blocks of the heap, by their touched bytes
     HS_EVENTS_TOUCHED_MAPPINGS, // the same of mappings
     HS_EVENTS_COUNT
 };
@@ -34,7 +34,7 @@ static inline bool hs_events__are_times(enum hs_events events)
 
 // Whether there are any in the trace.
 bool hs_events__are_in(enum hs_events events, const struct hs_store *store);
-// Whether the recorder looked for them, so that there were none. Known of CPU time alone.
+// Whether the recorder sampled them, so that a trace without them had none. Known only for CPU time.
 bool hs_events__were_looked_for(enum hs_events events, const struct hs_store *store);
 
 // The filter with the domain that these events are of.
@@ -67,9 +67,9 @@ const struct hs_thread *hs_sample_threads__find(const struct hs_sample_threads *
 
 // ---- touched -------------------------------------------------------------------------------------------------------
 
-// What was touched of single blocks: their bytes on pages that a page fault made resident while they were there; pages
-// that were so before count, too, but for a block that has a mapping of its own, unless they came with it: a mapping
-// that grew, moved or is what is left of another. NULL: out of memory.
+// The touched bytes of single blocks: those on pages that a page fault made resident while the block was live. Pages
+// that were resident before count, too. For a block with a mapping of its own, they count only if they came with it: if
+// the mapping grew, moved, or is the rest of another one. NULL: out of memory.
 struct hs_touching;
 struct hs_touching *hs_touching__create(const struct hs_store *store);
 void hs_touching__destroy(struct hs_touching *touching);

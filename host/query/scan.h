@@ -6,7 +6,8 @@
 
 #include "host/query/query.h"
 
-// Called with a run of rows of one zone, on thread `worker` of `workers`. Not 0 stops everything and is returned.
+// Called with a run of rows of one zone, on thread `worker` of `workers`. A nonzero result stops everything and is
+// returned.
 typedef int (*hs_scan_work)(void *context, unsigned worker, uint64_t first, uint64_t end);
 
 struct hs_scan {
@@ -16,14 +17,14 @@ struct hs_scan {
     unsigned workers; // from hs_scan__workers
     hs_scan_work work;
     void *context;
-    bool may_wait;   // the work may wait for something: it takes no turns
+    bool may_wait;   // the work may wait for something, so the scan scheduler does not schedule it
     unsigned behind; // number of later scans of this kind for the same question
 };
 
 unsigned hs_scan__workers(const struct hs_store *store, const struct hs_query_control *control);
 int hs_scan__run(const struct hs_scan *scan, struct hs_error *error);
 
-// For readers of the columns that have reached this zone: drops pages well before it, if the control says so.
+// For readers of the columns that have reached this zone: drops pages long before it, if the control asks for it.
 void hs_scan__drop_pages_behind(const struct hs_store *store, const struct hs_query_control *control, uint64_t zone);
 
 // A filter that is not given means the heap.

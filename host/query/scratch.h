@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A directory for temporary files that are mapped: it and they are gone again as soon as they are open.
+// A directory for temporary files that are mapped: it and the files are removed as soon as they are open.
 #ifndef HEAPSONDE_QUERY_SCRATCH_H
 #define HEAPSONDE_QUERY_SCRATCH_H
 

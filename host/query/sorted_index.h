@@ -22,7 +22,7 @@ uint64_t hs_sorted_index__bytes(const struct hs_sorted_index *sorted_index); // 
 void hs_sorted_index__drop_pages(const struct hs_sorted_index *sorted_index);
 
 enum hs_row_key hs_sorted_index__by(const struct hs_sorted_index *sorted_index);
-// Whether the filter's notion of lifetime is that of the index, for all rows.
+// Whether lifetimes of the filter have the same meaning as in the index, for all rows.
 bool hs_sorted_index__has_lifetimes(const struct hs_sorted_index *sorted_index);
 // How many rows have a key within the bounds.
 uint64_t hs_sorted_index__within(const struct hs_sorted_index *sorted_index, struct hs_bounds keys);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The sums of rows by stack: in one pass over the columns, in as little memory as there are stacks for.
+// The sums of rows by stack, in one pass over the columns. The memory depends on the number of stacks that occur.
 #ifndef HEAPSONDE_QUERY_STACK_SUMS_H
 #define HEAPSONDE_QUERY_STACK_SUMS_H
 
@@ -35,7 +35,7 @@ void hs_stack_sums__add(struct hs_stack_sums *sums, struct hs_matcher *matcher);
 int hs_stack_sums__create(struct hs_stack_sums *sums, const struct hs_store *store, uint64_t first, uint64_t end);
 void hs_stack_sums__free(struct hs_stack_sums *sums);
 
-// For the totals of a stack that are asked for soon.
+// Prefetches the totals of a stack.
 static inline void hs_stack_sums__fetch(const struct hs_stack_sums *sums, size_t stack)
 {
     const char *sum = (const char *)&sums->sum[sums->place[stack]];

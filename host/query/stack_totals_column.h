@@ -39,8 +39,8 @@ bool hs_stack_totals_column__find(const struct hs_packed *table, uint32_t stack,
 typedef int (*hs_total_visitor)(void *context, const struct hs_total *total);
 int hs_stack_totals_column__each_total(const struct hs_packed *table, const struct hs_set *stacks,
                                        hs_total_visitor visit, void *context);
-// Two numbers of each total of the stacks of a set (without words: of all), in the order of stacks. Not 0 of `visit`
-// ends it and is returned.
+// Two numbers of each total of the stacks of a set (without words: of all), in the order of stacks. A nonzero result of
+// `visit` ends it and is returned.
 typedef int (*hs_stack_value_visitor)(void *context, uint32_t stack, uint64_t bytes, uint64_t count);
 int hs_stack_totals_column__each(const struct hs_packed *table, const struct hs_set *stacks, enum hs_total_key bytes,
                                  enum hs_total_key count, hs_stack_value_visitor visit, void *context);

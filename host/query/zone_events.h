@@ -50,7 +50,7 @@ struct hs_zone_times {
     struct hs_time_index *index;
 };
 
-// Rows of a worker that end in later zones, by these.
+// Rows of a worker that end in later zones, by zone.
 struct hs_later_rows {
     uint32_t *row;
     size_t count, capacity;
@@ -65,25 +65,25 @@ struct hs_free {
     uint32_t zone_event; // it comes right before this one
 };
 
-// What begins in a zone, and what ends in it. One for each worker.
+// The rows that begin or end in a zone. One for each worker.
 struct hs_zone_events {
     size_t count;
     uint64_t time[HS_ZONE_ROWS + HS_TIMES_AT_ONCE];
     uint64_t size[HS_ZONE_ROWS];
     uint32_t row[HS_ZONE_ROWS];
-    bool ends_at_once[HS_ZONE_ROWS]; // it is freed right after its allocation, and there is no free of it
+    bool ends_at_once[HS_ZONE_ROWS]; // it is freed directly after its allocation, and there is no free event for it
     struct hs_free *free;            // in no order
     uint64_t *free_time;
     size_t frees, room;
     struct hs_time_index index;
 };
 
-// What both scans share.
+// The data that both scans share.
 struct hs_zone_event_scan {
     const struct hs_store *store;
     const struct hs_columns *columns;
     const struct hs_filter *filter;
-    uint64_t from, to; // what begins or ends outside of it is no zone event
+    uint64_t from, to; // allocations and frees outside of it are not zone events
     unsigned workers;
     struct hs_zone_times times;
     struct hs_matcher **matchers;
@@ -107,7 +107,7 @@ static inline int hs_zone_event_scan__note(struct hs_zone_event_scan *event_scan
     return later < event_scan->times.count ? hs_later__add(&event_scan->later[worker].zone[later], row) : 0;
 }
 
-// Second scan: what happened in the zone.
+// Second scan: the events of the zone.
 int hs_zone_event_scan__read(struct hs_zone_event_scan *event_scan, unsigned worker, size_t zone);
 
 #endif

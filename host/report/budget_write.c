@@ -8,9 +8,10 @@ static const struct hs_budget_words {
     const char *id, *name, *meaning;
 } words[HS_BUDGET_PARTS] = {
     [HS_BUDGET_TOUCHED] = {"live_touched", "live blocks, touched",
-                           "what the program requested, has not freed, and has used"},
-    [HS_BUDGET_ADDED] = {"allocator", "added to live blocks",
-                         "what the allocator adds to these blocks: sizes rounded up, and a head in front of each"},
+                           "the requested bytes of live blocks, as far as they were used"},
+    [HS_BUDGET_ADDED] =
+        {"allocator", "added to live blocks",
+         "bytes that the allocator adds to these blocks: sizes rounded up, and a header in front of each"},
     [HS_BUDGET_FREED] = {"freed", "freed, still resident",
                          "pages of the heap that no live block fills: freed blocks, holes, and space at its end"},
     [HS_BUDGET_MAPPED] = {"mapped", "mapped by the program",

@@ -43,7 +43,7 @@ const char *hs_events__absence(enum hs_events events, const struct hs_store *sto
     if (hs_events__are_in(events, store))
         return NULL;
     if (hs_events__were_looked_for(events, store))
-        snprintf(text, size, "has no sample of %s: the program used less than a period of it", kind->words);
+        snprintf(text, size, "has no sample of %s: the program used less than one sampling period", kind->words);
     else
         snprintf(text, size, "has no %s; record with --events heap,%s", kind->words, kind->needs);
     return text;

@@ -107,10 +107,10 @@ static void print_early_ending(const struct report_summary_writer *to, const str
     if (summary->stop_errno == EBADF)
         reason = "the program closed the trace's descriptor and was not allowed to open the file again";
     if (summary->stop_errno && summary->stop_errno != EBADF)
-        row(to, "ending", "recording ended early because %s (%s); what came later is missing", reason,
+        row(to, "ending", "recording ended early because %s (%s); later events are missing", reason,
             strerror((int)summary->stop_errno));
     else
-        row(to, "ending", "recording ended early because %s; what came later is missing", reason);
+        row(to, "ending", "recording ended early because %s; later events are missing", reason);
 }
 
 static void print_ending(const struct report_summary_writer *to, const struct hs_summary *summary)
@@ -229,7 +229,7 @@ static void print_losses(const struct report_summary_writer *to, const struct hs
             hs_text__blocks(summary->missed_frees).text);
     if (summary->capped_numbers)
         row(to, "capped",
-            "%s numbers of the trace, sizes of blocks or the like, are too large to add up: they count for less",
+            "%s numbers of the trace, such as sizes of blocks, are too large to add up: they count for less",
             hs_text__count(summary->capped_numbers).text);
     print_damage(to, summary);
 }

@@ -202,7 +202,7 @@ int hs_report__threads(FILE *out, const struct hs_subject *subject, const struct
         fputs("  not known by thread\n", out);
     }
     if (!totals->are_known)
-        fputs("The trace contains sums per stack, and not what each thread allocated.\n", out);
+        fputs("The trace contains sums per stack, but not the allocations of each thread.\n", out);
     hs_top__free(&top);
     return 0;
 }

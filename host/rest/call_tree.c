@@ -75,7 +75,7 @@ const struct hs_rest_parameter hs_sandwich_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = "function library source",
      .default_value = "function",
-     .help = "what is in the middle: one function, a whole library or a whole file; a library or file is named by its "
+     .help = "the kind of the middle: one function, a whole library or a whole file; a library or file is named by its "
              "path or by its name without folders"},
     {.name = "declared",
      .kind = HS_REST_TEXT,

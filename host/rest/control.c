@@ -174,8 +174,8 @@ int hs_prepare__command(struct hs_question *question)
         return -ENOMEM;
     if (!question->may_change)
         return hs_error__set(&question->error, EPERM,
-                             "this browser does not say whose page asks; start the server with --token, and send the "
-                             "token with the command");
+                             "this browser does not say which page sends the request; start the server with --token, "
+                             "and send the token with the command");
     // Nothing that can fail follows the command: an error says that it was not carried out, or that nobody knows.
     int result = write_request(question, action, request, sizeof(request));
     if (!result)

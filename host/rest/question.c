@@ -186,7 +186,8 @@ static int check_real(struct hs_question *question, const struct hs_rest_paramet
     size_t all = whole + (value[whole] == '.' ? 1 + strspn(value + whole + 1, "0123456789") : 0);
     if (whole && !value[all] && strlen(value) < 32)
         return 0;
-    return hs_error__set(&question->error, EINVAL, "%s: '%s' is no number such as 0, 0.5 or 2", parameter->name, value);
+    return hs_error__set(&question->error, EINVAL, "%s: '%s' is not a number such as 0, 0.5 or 2", parameter->name,
+                         value);
 }
 
 static int check_choices(struct hs_question *question, const struct hs_rest_parameter *parameter, const char *value)

@@ -16,9 +16,9 @@ const struct hs_rest_parameter hs_totals_parameters[] = {
      .kind = HS_REST_CHOICE,
      .choices = HS_SUM_BY_CHOICES,
      .default_value = "function",
-     .help =
-         "the kind of rows; a site is the line that requested the memory, as in reports; a requester is the innermost "
-         "function that is not of an allocator or of the standard library; sizes and lifetimes are powers of two"},
+     .help = "the kind of rows; a site is the line that requested the memory, as in reports; a requester is the "
+             "innermost function that belongs to neither an allocator nor the standard library; sizes and lifetimes "
+             "are powers of two"},
     {.name = "file", .kind = HS_REST_TEXT, .help = "only rows whose field source is this file; its whole name"},
     {.name = "contains", .kind = HS_REST_TEXT, .help = "only rows whose name contains this, in upper or lower case"},
     HS_SUM_COST_PARAMETER,

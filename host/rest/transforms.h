@@ -26,11 +26,11 @@
          .help = "leave out what the functions that match this regular expression call; it counts for them"},          \
         {.name = "collapse_library",                                                                                   \
          .kind = HS_REST_TEXT,                                                                                         \
-         .help = "of successive calls within such a library, keep the outermost function only; names as for "          \
+         .help = "if functions of such a library call each other, keep only the outermost one; names as for "          \
                  "merge_library"},                                                                                     \
     {                                                                                                                  \
         .name = "collapse_recursion", .kind = HS_REST_FLAG,                                                            \
-        .help = "where a function is called again within its own call, leave out everything between the two calls"     \
+        .help = "if a function is called again within its own call, leave out everything between the two calls"        \
     }
 
 struct hs_transforms {

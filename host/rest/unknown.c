@@ -35,5 +35,5 @@ int hs_unknown__check(const struct hs_endpoint *endpoint, const char *name, stru
     offer_all(&nearest, endpoint);
     if (!nearest.found || !nearest.distance || is_known(name))
         return 0;
-    return hs_error__set(error, EINVAL, "%s: is no parameter; did you mean %s?", name, nearest.found);
+    return hs_error__set(error, EINVAL, "%s: is not a parameter; did you mean %s?", name, nearest.found);
 }

@@ -648,7 +648,7 @@ int hs_http__start(struct hs_http_server **server, const struct hs_http_options 
     *server = NULL;
     if (!parse_address(options->listen, &address))
         return hs_error__set(error, EINVAL,
-                             "%s is no address; give one such as 127.0.0.1:8080, [::1]:8080 or 127.0.0.1:0",
+                             "%s is not an address; give one such as 127.0.0.1:8080, [::1]:8080 or 127.0.0.1:0",
                              options->listen);
     if (!is_loopback(&address) && !(options->token && *options->token))
         return hs_error__set(error, EACCES,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the importer adds to a store that it has opened.
+// Data that the importer adds to a store that it has opened.
 #ifndef HEAPSONDE_STORE_ATTACH_H
 #define HEAPSONDE_STORE_ATTACH_H
 
@@ -20,7 +20,7 @@ void hs_store__remove(const char *directory);
 // Like hs_store__open(), for a store that has no seal yet.
 int hs_store__open_unsealed(const char *directory, struct hs_store **store, struct hs_error *error);
 
-// Reads the head of a store. -EBADMSG: no store of this version.
+// Reads the head of a store. -EBADMSG: not a store of this version.
 int hs_store__read_head(const char *directory, struct hs_store_head *head);
 
 #endif

@@ -12,8 +12,8 @@ struct hs_clock_points {
     uint64_t start_realtime_ns; // before the first of them
 };
 
-// What the clock shows at a time of the store, and in which interval of such times it is not set: from *from until
-// *until.
+// The clock's time at a time of the store, and the interval around it in which the clock is not set: from *from to
+// before *until.
 uint64_t hs_clock_points__at(const struct hs_clock_points *points, uint64_t time, uint64_t *from, uint64_t *until);
 // The first time at which the clock shows `realtime_ns` or more; UINT64_MAX: never.
 uint64_t hs_clock_points__time_of(const struct hs_clock_points *points, uint64_t realtime_ns);

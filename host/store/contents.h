@@ -323,12 +323,12 @@ struct hs_summary {
     // A trace with sums per stack in place of events has no rows. Live memory is known at each tick; `peak` is the
     // highest tick. Times, sizes, lifetimes and threads of single blocks are not known.
     bool is_aggregate;
-    bool ends_with_events; // nothing says how long the process lived after its last event: killed, without a writer's
-                           // thread
+    bool ends_with_events; // how long the process lived after its last event is not known: it was killed, and had no
+                           // writer thread
     uint64_t aggregate_interval_ns;
     uint64_t aggregate_ticks, aggregate_until; // number of ticks; time of the last one
-    uint64_t untold_events; // events that are known to have been recorded after the last tick and are in no sum
-    uint64_t folded_stacks; // stacks that were folded into stack 0
+    uint64_t untold_events;                    // events that were recorded after the last tick and are in no sum
+    uint64_t folded_stacks;                    // stacks that were folded into stack 0
 };
 
 // One interval of the timeline of the heap domain. Bytes are requested bytes.

@@ -46,7 +46,7 @@ int hs_folder__open(const char *path, mode_t mode)
 
 const char *hs_folder__problem(int failed)
 {
-    return failed == -ELOOP ? "a link that another user made, which is not followed" : strerror(-failed);
+    return failed == -ELOOP ? "a link of another user, which is not followed" : strerror(-failed);
 }
 
 int hs_special_file__open(const char *path)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The file `seal` of a store contains the lengths and checksums of the other files. A store without a seal is
-// incomplete. A store that does not match its seal was damaged, or had not completely reached the disk when the machine
-// stopped.
+// incomplete. A store that does not match its seal was damaged, or was not completely on disk when the machine stopped.
 #ifndef HEAPSONDE_STORE_SEAL_H
 #define HEAPSONDE_STORE_SEAL_H
 

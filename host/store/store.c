@@ -215,7 +215,7 @@ static int open_store(const char *directory, bool sealed, struct hs_store **resu
     if (failed) {
         hs_store__close(store);
         return hs_error__set(error, -failed, "%s: %s", directory,
-                             failed == -EBADMSG  ? "not a whole store of this version of heapsonde"
+                             failed == -EBADMSG  ? "not a complete store of this version of heapsonde"
                              : failed == -ENOENT ? "not a store"
                                                  : strerror(-failed));
     }

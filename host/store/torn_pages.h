@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Mapped files can be truncated by others, and reading after the new end raises SIGBUS. This module then replaces the
-// page by zeros, so that the reader continues. Afterwards hs_store__is_whole or hs_torn_pages__found tells that the
-// answer is worthless.
+// page by zeros, so that the reader continues. Afterwards hs_store__is_whole or hs_torn_pages__found shows that the
+// answer is invalid.
 #ifndef HEAPSONDE_STORE_TORN_PAGES_H
 #define HEAPSONDE_STORE_TORN_PAGES_H
 

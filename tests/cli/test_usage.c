@@ -32,7 +32,8 @@ START_TEST(test_usage)
     expect_complaint(2, "report", "trace file", "heapsonde report [OPTIONS] FILE");
     expect_complaint(2, "report one two", "'two'", "usage");
     expect_complaint(2, "diff one", "needs two files", "heapsonde diff [OPTIONS] BEFORE AFTER");
-    expect_complaint(2, "report --nonsense x", "--nonsense is no option here; ", "heapsonde report --help");
+    expect_complaint(2, "report --nonsense x", "--nonsense is not an option of this command; ",
+                     "heapsonde report --help");
     expect_complaint(2, "report --size x", "--size could be several options; ", "heapsonde report --help");
     expect_complaint(2, "report --size_m=1 x", "--size_m=1 could be several options; ", "heapsonde report --help");
     expect_complaint(2, "report -Z x", "-Z", "heapsonde report --help");
@@ -89,10 +90,10 @@ START_TEST(test_near_misses)
     expect_complaint(2, "help exprot", "'exprot'", "did you mean 'export'?");
     expect_complaint(2, "frobnicate", "'frobnicate'", "'frobnicate'; 'heapsonde --help' lists them");
     expect_complaint(2, "xx", "'xx'", "'xx'; 'heapsonde --help' lists them");
-    expect_complaint(2, "run --ouput x -- true", "--ouput is no option here", "did you mean --output?");
+    expect_complaint(2, "run --ouput x -- true", "--ouput is not an option of this command", "did you mean --output?");
     expect_complaint(2, "report --fnction-regex=x y", "--fnction-regex=x", "did you mean --function-regex?");
     expect_complaint(2, "report --size_mni 1 y", "--size_mni", "did you mean --size-min?");
-    expect_complaint(2, "report --nonsense y", "--nonsense", "here; see 'heapsonde report --help'");
+    expect_complaint(2, "report --nonsense y", "--nonsense", "command; see 'heapsonde report --help'");
 }
 END_TEST
 

@@ -164,7 +164,8 @@ START_TEST(test_keys_that_cannot_be_used_are_refused)
 {
     static const char *const cases[][2] = {
         {"rm -f key", "cannot be read"},
-        {"head -c 32 /dev/zero | tr '\\0' x >key && chmod 644 key", "can be used by others; 'chmod 600 key'"},
+        {"head -c 32 /dev/zero | tr '\\0' x >key && chmod 644 key",
+         "other users have access to the key key; run 'chmod 600 key'"},
         {"rm -f key && printf short >key && chmod 600 key", "key"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -99,7 +99,7 @@ START_TEST(test_heaptrack_damage)
                  {"v 10400 3\\ni 1000 0\\nt 1 5\\n", "a trace refers to something that does not exist"},
                  {"v 10400 3\\na 10 1\\n", "an allocation has a size and a trace"},
                  {"v 10400 3\\n+ 0\\n", "refers to an allocation that is not there"},
-                 {"v 10400 3\\nc zz\\n", "a time is no number"},
+                 {"v 10400 3\\nc zz\\n", "a time is not a number"},
                  {"v 10400 3\\na 7fffffffffffffff 0\\n+ 0\\na 1 0\\n+ 1\\n",
                   "line 5 of the heaptrack file: its blocks have 8 EiB"},
                  {"v 10400 3\\na ffffffffffffffff 0\\n+ 0\\n", "line 3 of the heaptrack file: its blocks have 8 EiB"},
@@ -275,12 +275,12 @@ START_TEST(test_recording_damage)
           "head -c $cut plain.dat >cut.dat; $HEAPSONDE report cut.dat >out 2>&1; status=$?; test $status -le 1 || exit "
           "1; "
           "test $cut -lt 5000 || test $status -eq 0 || exit 1; done");
-    expect_incomplete("cut.dat", "before its end");
-    expect_incomplete("plain.dat", "before its end");
+    expect_incomplete("cut.dat", "the rest of the recording cannot be read");
+    expect_incomplete("plain.dat", "the rest of the recording cannot be read");
     expect_incomplete("packed.dat", NULL);
     struct outcome outcome = run("printf 'nothing of the kind' >none && $HEAPSONDE import none -o made.dat");
     ck_assert_int_eq(outcome.status, 1);
-    ck_assert_ptr_nonnull(strstr(outcome.errors, "no recording of heaptrack"));
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "not a recording of heaptrack"));
     free_outcome(&outcome);
     make_recording("bomb");
     outcome = run("test $(stat -c %%s bomb.dat) -lt 200000 && $HEAPSONDE report bomb.dat");
@@ -328,7 +328,7 @@ END_TEST
 
 // ---- links ---------------------------------------------------------------------------------------------------------
 
-#define OF_OTHERS "a link that another user made, which is not followed"
+#define OF_OTHERS "a link of another user, which is not followed"
 
 static void expect_refusal(const char *command, const char *words)
 {

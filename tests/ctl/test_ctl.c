@@ -277,7 +277,7 @@ START_TEST(test_usage)
     expect("$HEAPSONDE ctl 1 status --all", 2, "", "status does not take --all");
     expect("$HEAPSONDE ctl list 1", 2, "", "list takes no arguments");
     expect("$HEAPSONDE ctl x serve", 2, "", "serve is for a sampled process on this machine");
-    expect("$HEAPSONDE ctl 99999999 status", 1, "", "is no process id");
+    expect("$HEAPSONDE ctl 99999999 status", 1, "", "is not a process id");
     expect("$HEAPSONDE ctl 1 status --socket missing", 1, "", "missing: No such file");
     expect("$HEAPSONDE ctl 1 dump -f gif", 2, "", "'gif'");
 }
@@ -541,8 +541,8 @@ START_TEST(test_token)
     expect("$HEAPSONDE ctl serve $PID --listen 0.0.0.0:0", 1, "", "needs a --token");
     expect("$HEAPSONDE ctl serve $PID --listen [::]:0", 1, "", "needs a --token");
     expect("HEAPSONDE_TOKEN= $HEAPSONDE ctl serve $PID --listen 0.0.0.0:0", 1, "", "needs a --token");
-    expect("$HEAPSONDE ctl serve $PID --listen nowhere", 1, "", "nowhere is no address");
-    expect("$HEAPSONDE ctl serve $PID --listen 127.0.0.1:70000", 1, "", "is no address");
+    expect("$HEAPSONDE ctl serve $PID --listen nowhere", 1, "", "nowhere is not an address");
+    expect("$HEAPSONDE ctl serve $PID --listen 127.0.0.1:70000", 1, "", "is not an address");
     struct outcome outcome =
         run_served("--listen 0.0.0.0:0 --token secret",
                    "for i in '' ?token=secre ?token=secret2 ?token=; do "

@@ -160,7 +160,7 @@ START_TEST(test_errors)
     expect_error(JSON "{\"eb\":1}", "the file ends too early");
     expect_error(JSON "nothing" TABLE, "x:1: an object should be here");
     expect_error("{\"dhatFileVersion\":2,\"x\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
-                 "x:1: this is no JSON of DHAT");
+                 "x:1: this is not JSON of DHAT");
 }
 END_TEST
 

@@ -355,7 +355,7 @@ START_TEST(wrong_lines_are_named)
     } cases[] = {
         {"leak:a\nfoo\n", "f:2: 'foo' has no ':'; a line is leak:PATTERN or KIND:PATTERN"},
         {"race:a\n", "f:1: 'race' is neither 'leak' nor a kind of finding"},
-        {"#\n\nholes:\n", "f:3: the pattern behind 'holes:' is missing"},
+        {"#\n\nholes:\n", "f:3: the pattern after 'holes:' is missing"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct hs_error error = {.message = ""};

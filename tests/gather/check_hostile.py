@@ -643,7 +643,7 @@ def usage():
     status, text = complain('--select', 'name ==')
     expect(status == 1 and 'at character 8: a value has to follow' in text, text)
     status, text = complain('--listen', 'nonsense')
-    expect(status == 1 and 'is no address' in text, text)
+    expect(status == 1 and 'is not an address' in text, text)
     key = make_key()
     status, text = complain('--insecure', '--key-file', key, '--listen', '127.0.0.1:0')
     expect(status == 2 and 'exclude' in text, text)

@@ -284,7 +284,7 @@ def mqtt_begins():
     with open(path, 'wb'):
         pass
     early = push(broker, path)
-    expect(early.finish() == 1 and 'has no whole header' in early.complaints(), early.complaints())
+    expect(early.finish() == 1 and 'has no complete header' in early.complaints(), early.complaints())
     pushed = push(broker, path, '--follow')
     while 'waiting for it' not in pushed.complaints():
         expect(pushed.process.poll() is None, pushed.complaints())
@@ -455,13 +455,13 @@ def mqtt_usage():
             fails(2, 'is no broker', *command, '--mqtt', url, '--key-file', key)
         fails(1, 'beyond this machine', *command, '--mqtt', 'tcp://192.0.2.1:1883')
         fails(1, 'mqtts', *command, '--mqtt', 'tcp://127.0.0.1:1883', '--mqtt-ca', TRACE)
-        fails(2, 'is no topic', *command, '--mqtt', 'tcp://127.0.0.1:1883', '--topic', 'a/#/b')
-        fails(2, 'is no topic', *command, '--mqtt', 'tcp://127.0.0.1:1883', '--topic', '')
-        fails(2, 'is no topic', *command, '--mqtt', 'tcp://127.0.0.1:1883', '--topic', 'x' * 600)
-    fails(2, 'is no topic', 'gather', '--mqtt', 'tcp://127.0.0.1:1883', '--topic', '$share/group/a')
-    fails(2, 'is no topic', 'push', TRACE, '--mqtt', 'tcp://127.0.0.1:1883', '--topic', 'a/+')
-    fails(2, 'one at a time', 'push', TRACE, '--mqtt', 'tcp://127.0.0.1:1883', '--otlp', 'http://127.0.0.1')
-    fails(1, 'is no trace', 'push', key, '--mqtt', 'tcp://127.0.0.1:1883')
+        fails(2, 'is not a topic', *command, '--mqtt', 'tcp://127.0.0.1:1883', '--topic', 'a/#/b')
+        fails(2, 'is not a topic', *command, '--mqtt', 'tcp://127.0.0.1:1883', '--topic', '')
+        fails(2, 'is not a topic', *command, '--mqtt', 'tcp://127.0.0.1:1883', '--topic', 'x' * 600)
+    fails(2, 'is not a topic', 'gather', '--mqtt', 'tcp://127.0.0.1:1883', '--topic', '$share/group/a')
+    fails(2, 'is not a topic', 'push', TRACE, '--mqtt', 'tcp://127.0.0.1:1883', '--topic', 'a/+')
+    fails(2, 'give only one of both kinds', 'push', TRACE, '--mqtt', 'tcp://127.0.0.1:1883', '--otlp', 'http://127.0.0.1')
+    fails(1, 'is not a trace', 'push', key, '--mqtt', 'tcp://127.0.0.1:1883')
 
 
 main({name: case for name, case in list(globals().items()) if name.startswith('mqtt_')})

@@ -126,7 +126,7 @@ def untraceable(program, folder):
     """Where a child may not be traced, the program runs on; what was asked for is refused."""
     for options, expected in (([], 3), (['--allocator-symbols', 'toy_'], 126)):
         trace, counts, message = run(program, folder, *options, expected=expected, preexec_fn=forbid_tracing)
-        assert 'may not be traced' in message and ('which is not recorded' in message) != bool(options), message
+        assert 'may not trace its child' in message and ('which is not recorded' in message) != bool(options), message
         if not options:
             check(trace, counts, set(counts) - {'round_libc'})
 

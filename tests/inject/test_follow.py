@@ -203,7 +203,7 @@ def killed(program, folder):
 
 def refused(program, folder):
     """With a sentence."""
-    for options, said in ((['--on', 'exec:sh -c {}'], 'without --on'), (['--allocator-symbols', 'je_'], 'for one program')):
+    for options, said in ((['--on', 'exec:sh -c {}'], 'without --on'), (['--allocator-symbols', 'je_'], 'apply to one program')):
         done = subprocess.run([COMMAND, 'run', '--follow-children=trace', *options, '-o', '%p.dat', '--', program], text=True, check=False,
                               stderr=subprocess.PIPE, cwd=folder)
         assert done.returncode == 2 and said in done.stderr, done

@@ -166,7 +166,7 @@ def refused():
     # ExportProfilesPartialSuccess: 3 left out, and why.
     fails(Server(200, b'\x0a\x08\x08\x03\x12\x04full'), 'only a part', 'full', option='--otlp')
     server, token = Server(200, b'\x0a\x00'), f'{work}/token'
-    for mode, text, words, status in ((0o640, 'secret', 'can be used by others', 1), (0o600, 'two secrets', 'one line', 1),
+    for mode, text, words, status in ((0o640, 'secret', 'other users have access', 1), (0o600, 'two secrets', 'one line', 1),
                                       (0o600, 'secret', 'exclude each other', 2), (0o600, '', 'one line', 1),
                                       (0o600, 'secret' * 2000, 'one line', 1)):
         with open(token, 'w', encoding='ascii') as file:

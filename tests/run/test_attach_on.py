@@ -167,7 +167,7 @@ class Here(Attached, Board):
         # What others have there goes, too.
         self.wait_until(lambda: not [name for name in os.listdir('/var/tmp') if name.startswith('heapsonde-') and len(name) == 42 and name not in there_before])
         done = self.command('attach', '--on', self.way, '--board-folder', self.there, str(with_own_tmp.pid))
-        self.assert_one_line(done, 1, f'{self.there} is not seen by the process')
+        self.assert_one_line(done, 1, f'{self.there} is not visible to the process')
         self.assert_nothing_left()
         with_own_tmp.leave()
 

@@ -311,7 +311,7 @@ class Here(Board):
             way = "exec:case {} in *'cat pid'*) " + f"exec sh -c \"echo ready; echo 1; {junk}\" ;; *) exec sh -c {{}} ;; esac"
             done = self.run_on(PLAIN, way=way)
             self.assertEqual(done.returncode, 255, done.stderr)
-            self.assertIn("is no trace", done.stderr)
+            self.assertIn("is not a trace", done.stderr)
             self.assertEqual(self.traces(), [])
             self.assert_nothing_left()
 

@@ -144,7 +144,7 @@ class Ssh(Attached, Board):
 
     def test_refusals(self):
         os.rename(self.path("user.pub"), self.path("other.pub"))
-        self.assert_one_line(self.run_on(PLAIN), 255, "does not let this user in")
+        self.assert_one_line(self.run_on(PLAIN), 255, "refuses this user")
         self.configure_server("PasswordAuthentication yes\nPubkeyAuthentication no")
         self.assert_one_line(self.run_on(PLAIN), 255, "run heapsonde at a terminal and type the password")
         shutil.copy(self.path("other.pub"), self.path("user.pub"))

@@ -91,7 +91,7 @@ class Clients(TestCase):
                                    ("mallopts", "strip_template_arg", "strip_template_args")):
             status, _, body = self.server.ask(f"/data/last/{what}", **{typed: "1"})
             self.assertEqual(status, 400, typed)
-            self.assertIn(f"{typed}: is no parameter; did you mean {meant}?", body.decode())
+            self.assertIn(f"{typed}: is not a parameter; did you mean {meant}?", body.decode())
         # What others take is left alone, as is what is like nothing.
         for what, name in (("peak", "width"), ("timeline", "depth"), ("mallopts", "size_min"), ("list", "colour"),
                            ("peak", "x"), ("allocations", "callback"), ("allocations", "token")):

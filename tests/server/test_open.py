@@ -70,7 +70,7 @@ class Open(TestCase):
         address = process.stdout.readline().strip()
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=PATIENCE)
-        self.assertIn(f"as root no browser is started; open {address}/", errors)
+        self.assertIn(f"no browser is started as root; open {address}/", errors)
         self.assertEqual(process.returncode, 0)
 
     @unittest.skipUnless(SHIM, "nothing is recorded in this build")

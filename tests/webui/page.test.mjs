@@ -414,7 +414,7 @@ page("a library and a file stand between callers and callees", async (page, go) 
     await go(view("functions", `cost=allocated&by=${by}`, trace));
     const { rows: [first] } = await programs.server.json(`/data/${trace}/totals?by=${by}&sort_by=self.allocated.bytes&order=dsc&count=1`);
     await page.locator(".table tbody tr:not(.space)").first().click({ button: "right" });
-    await page.getByText("What calls it, and what it calls").click();
+    await page.getByText("Its callers and callees").click();
     await page.waitForSelector(".sandwich canvas[data-ready]");
     const sandwich = await programs.server.json(`/data/${trace}/sandwich?by=${by}&function=${encodeURIComponent(first.key)}&cost=allocated`);
     assert.equal(Number(await page.getAttribute(".sandwich", "data-bytes")), sandwich.callees.size);

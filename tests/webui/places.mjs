@@ -248,7 +248,7 @@ export function places({ page, view, programs, inFolder, browser, record }) {
     };
     await go(cpp("maps", "lifetime=only_leaked"));
     await page.getByRole("slider", { name: "Instant" }).fill("20");
-    for (const [step, button] of [[20, "The next step"], [21, "The next step"], [22, "The step before"], [21, undefined]]) {
+    for (const [step, button] of [[20, "The next step"], [21, "The next step"], [22, "The previous step"], [21, undefined]]) {
       const at = Math.round(step * end / 40);
       await page.waitForFunction((wanted) => new URLSearchParams(location.hash.split("?")[1]).get("at") === wanted, instant(step));
       await settled(page);

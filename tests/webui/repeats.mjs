@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { drawn, settled } from "./browser.mjs";
 
 const REPEATS = 5, LONGEST = 8000;
-const ALERT = "main [role=alert]", SAID = /does not respond.*The page asks again by itself/s;
+const ALERT = "main [role=alert]", SAID = /does not respond.*The page tries again automatically/s;
 // A part of the page with its own request, and a table, whose rows come in pages.
 const PARTS = { call_tree: ["flame", ".flame canvas[data-ready]"], allocations: ["blocks", ".view-blocks .table tbody tr:not(.space) td.number"] };
 
@@ -30,7 +30,7 @@ export function repeats({ page, view, programs }) {
       await page.route(isIt, (route) => (asked++, fails ? route.abort() : route.continue()));
       await page.goto(of().address + "/" + view(name, "", programs.randomId));
       await page.locator(ALERT, { hasText: SAID }).waitFor();
-      const last = page.locator(ALERT, { hasText: /does not respond/, hasNotText: "by itself" });
+      const last = page.locator(ALERT, { hasText: /does not respond/, hasNotText: "automatically" });
       for (let retries; !await last.count(); assert.equal(retries, 1)) {
         retries = await page.locator(ALERT).getByRole("button", { name: "Retry" }).count();
         await page.clock.fastForward(LONGEST);

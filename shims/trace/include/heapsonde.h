@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Talking to the recorder from inside the recorded program. Nothing has to be linked: without the shim every call is a
-// test of a null pointer. Compile as position-independent code (the default of today's compilers), so that the weak
-// references are left to the dynamic linker.
+// Controls the recorder from inside the recorded program. Nothing has to be linked: without the shim, every call is a
+// test of a null pointer. Compile as position-independent code (the default of present compilers), so that the dynamic
+// linker resolves the weak references.
 //
 // Any thread may call any function. None changes errno.
 #ifndef HEAPSONDE_H
@@ -37,29 +37,31 @@ static inline void heapsonde_start(void)
         heapsonde_api_start();
 }
 
-// Pauses recording. Frees are still recorded, so that what was live stays right. Not async-signal-safe.
+// Pauses recording. Frees are still recorded, so that live memory stays right. Not async-signal-safe.
 static inline void heapsonde_stop(void)
 {
     if (heapsonde_api_stop)
         heapsonde_api_stop();
 }
 
-// Waits until what this thread has recorded so far is in the trace file. Returns 1 when it is, 0 when there is no
-// recorder or it cannot write (the events are then still in the mapped file where there is one).
+// Waits until what this thread has recorded so far is in the trace file. Returns 1 if it is; 0 if there is no recorder
+// or it cannot write (then the events are still in the mapped file, if there is one).
 static inline int heapsonde_sync(void)
 {
     return heapsonde_api_sync ? heapsonde_api_sync() : 0;
 }
 
-// Puts a mark into the trace's timeline: a number of yours and a text (NULL for none; 1,000 bytes at most are kept).
+// Puts a mark into the trace's timeline: a number and a text of the program (NULL: no text; at most 1,000 bytes are
+// kept).
 static inline void heapsonde_mark(uint64_t value, const char *text)
 {
     if (heapsonde_api_mark)
         heapsonde_api_mark(value, text);
 }
 
-// Blocks of a custom allocator. `pool` tells pools apart (an address of yours will do); a pool's blocks are counted
-// apart from the heap that the pool itself lives in. Call alloc after the block exists and free before it is gone.
+// Blocks of a custom allocator. `pool` identifies the pool, for example by an address in it. Blocks of pools are
+// counted separately from the heap that contains the pool. Call alloc after the block exists and free before it is
+// gone.
 static inline void heapsonde_pool_alloc(uint64_t pool, const void *block, size_t size)
 {
     if (heapsonde_api_pool_alloc)

@@ -4,8 +4,8 @@
 //
 // How it works. A code address is looked up in a cache of unwind rules that all threads share; a rule that is missing
 // is read from the module's .eh_frame, from frames registered with hs_register_frames(), or from the .debug_frame of
-// the module's file. Each thread keeps its last stack; a new walk goes on only until it meets that stack and then
-// proves, by re-reading the words that the earlier walk depended on, that the rest is unchanged. Nothing is written
+// the module's file. Each thread keeps its last stack; a new walk continues only until it meets that stack. It then
+// proves that the rest is unchanged: it re-reads the words that the earlier walk depended on. Nothing is written
 // outside of the library's own memory, so exceptions, longjmp, coroutines, fork and other unwinders are unaffected.
 //
 // These rules hold for every function, unless stated otherwise:
@@ -28,7 +28,7 @@ extern "C" {
 // Why a stack ends where it ends. New values may be added.
 enum hs_backtrace_end {
     HS_BACKTRACE_COMPLETE = 0,  // at the outermost frame
-    HS_BACKTRACE_NO_RULE = 1,   // nothing tells how to unwind the last frame
+    HS_BACKTRACE_NO_RULE = 1,   // there is no unwind information for the last frame
     HS_BACKTRACE_BAD_RULE = 2,  // the unwind information of the last frame is damaged or not supported
     HS_BACKTRACE_BAD_STACK = 3, // the last frame's stack does not make sense: it shrinks or cannot be read
     HS_BACKTRACE_TOO_DEEP = 4,  // there are more frames than the array holds
@@ -36,38 +36,39 @@ enum hs_backtrace_end {
 
 struct hs_backtrace_info {
     int end;     // enum hs_backtrace_end
-    int guessed; // 1: at least one frame was found by a frame pointer chain that no table vouches for
+    int guessed; // 1: at least one frame was found by a chain of frame pointers, without a table that confirms it
 };
 
 // Stores the return addresses of the calling thread's stack into pcs[0, max), the innermost first: pcs[0] is in the
-// caller of hs_backtrace(). When there are more than `max`, the innermost are stored. Returns the number stored; 0 when
-// max <= 0. To look up the calling instruction, subtract 1 from an address.
+// caller of hs_backtrace(). If there are more than `max`, the innermost are stored. Returns the number of stored
+// addresses; 0 if max <= 0. To look up the calling instruction, subtract 1 from an address.
 //
-// The first call of a thread maps about 64 KiB, of which only what the depth of the stacks needs is touched; when that
-// fails the function works without, slower. The memory of a thread that has ended is given to a new thread. A page
-// of the stack that is seen for the first time, and a code address in a module that the loader does not know, may cost
-// system calls; otherwise there are none.
+// The first call of a thread maps about 64 KiB. Only the part that the depth of the stacks needs is touched. If the
+// mapping fails, the function works without it, but slower. The memory of a thread that has ended is given to a new
+// thread. A page of the stack that is seen for the first time, and a code address in a module that the loader does not
+// know, may cost system calls; otherwise there are none.
 HS_API int hs_backtrace(void **pcs, int max);
 
-// Like hs_backtrace(), and stores in *info how the stack ended. `info` may be NULL.
+// Like hs_backtrace(); also stores in *info how the stack ended. `info` may be NULL.
 HS_API int hs_backtrace_reason(void **pcs, int max, struct hs_backtrace_info *info);
 
 // The stack that a signal interrupted: `context` is the third argument of a SA_SIGINFO handler (a ucontext_t).
-// pcs[0] is the interrupted instruction itself, not a return address. Only inside of that handler, on its thread.
+// pcs[0] is the interrupted instruction itself, not a return address. To be called only in that handler, on its thread.
 HS_API int hs_backtrace_context(void **pcs, int max, const void *context, struct hs_backtrace_info *info);
 
-// Tells the library that code was unloaded or replaced: every cached rule is dropped and every kept stack starts
-// afresh. Call it before and after each dlclose(), and after code that was generated at run time is replaced.
+// Tells the library that code was unloaded or replaced: every cached rule and every kept stack is dropped. Call it
+// before and after each dlclose(), and after code that was generated at run time is replaced.
 HS_API void hs_unwind_forget_rules(void);
 
-// Announces call frame information made at run time: `eh_frame` is the start of an .eh_frame section that ends with a
-// zero word, as for __register_frame() of libgcc. The memory stays the caller's; it must stay readable and unchanged
-// until hs_deregister_frames(). Returns 0, or -1 when the section is damaged or the table (4,096 sections) is full.
+// Announces call frame information that was made at run time: `eh_frame` is the start of an .eh_frame section that ends
+// with a zero word, as for __register_frame() of libgcc. The memory belongs to the caller; it must stay readable and
+// unchanged until hs_deregister_frames(). Returns 0, or -1 if the section is damaged or the table (4,096 sections) is
+// full.
 HS_API int hs_register_frames(const void *eh_frame);
 
-// Takes `eh_frame` back and forgets the rules that came from it. Returns 0 when no other thread reads it any more, -1
-// when it is not registered. It may wait for other threads' readers, a few microseconds at most in practice; not to be
-// called from a signal handler.
+// Removes `eh_frame` and the rules that came from it. Returns 0 when no other thread reads it any more, -1 if it is not
+// registered. It may wait for readers in other threads, in practice at most a few microseconds. It must not be called
+// from a signal handler.
 HS_API int hs_deregister_frames(const void *eh_frame);
 
 #ifdef __cplusplus

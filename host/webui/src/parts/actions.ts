@@ -17,7 +17,7 @@ export function functionActions(route: Route, name: string): MenuItem[] {
 export function partActions(route: Route, by: string, name: string): MenuItem[] {
   const filter = (negative: string): Record<string, string> => by === "library" ? { [negative + "library"]: name } : { [negative + "source_regex"]: exactly(name) };
   return [
-    { name: "What calls it, and what it calls", run: () => go(toView(route, "functions", { by, function: name })) },
+    { name: "Its callers and callees", run: () => go(toView(route, "functions", { by, function: name })) },
     ...(by === "source" ? linesOf(route, { file: name }) : []),
     { name: "Only stacks through it", group: "Filter", run: () => go(changed(route, filter(""))) },
     { name: "Without stacks through it", group: "Filter", run: () => go(changed(route, filter("negative_"))) },

@@ -8,10 +8,10 @@ import { exactBytes, plain } from "../text/format";
 type Action = "start" | "stop" | "mark" | "flush" | "dump" | "rate";
 
 const DONE: Record<Action, string> = {
-  start: "The process is recorded again", stop: "Recording is stopped; the process goes on", mark: "The trace is marked", flush: "What was recorded is written",
+  start: "The process is recorded again", stop: "Recording is stopped; the process continues", mark: "The trace is marked", flush: "What was recorded is written",
   dump: "A dump is written", rate: "The rate is set; earlier samples keep theirs",
 };
-const DONE_WITH_SAMPLES: Partial<Record<Action, string>> = { start: "The process is sampled", stop: "No samples are taken; those that there are stay" };
+const DONE_WITH_SAMPLES: Partial<Record<Action, string>> = { start: "The process is sampled", stop: "No samples are taken; existing samples are kept" };
 
 // `path` makes the address of a question about the process.
 export function Control({ path, of }: { path: (own?: Record<string, string>) => string; of?: string }) {
@@ -60,7 +60,7 @@ export function Control({ path, of }: { path: (own?: Record<string, string>) => 
       <form class="control" aria-label={name} aria-busy={!!busy} data-answered={answered} onSubmit={(event) => (event.preventDefault(), void send("rate"))}>
         <button type="button" disabled={!!busy} onClick={() => void send("dump")} title="write what is sampled now as a heap dump">Dump</button>
         <button type="button" disabled={!!busy} onClick={() => void send(now.recording ? "stop" : "start")}
-          title={now.recording ? "take no more samples; the process goes on" : "take samples of what the process allocates"}>{now.recording ? "Stop sampling" : "Start sampling"}</button>
+          title={now.recording ? "take no more samples; the process continues" : "take samples of the allocations of the process"}>{now.recording ? "Stop sampling" : "Start sampling"}</button>
         <input type="number" min="1" step="1" max={2 ** 48} required placeholder={String(now.sample_bytes)} aria-label="Mean number of bytes between two samples" value={rate}
           onInput={(event) => setRate(event.currentTarget.value)} />
         <button type="submit" disabled={!!busy} title={`one sample in so many bytes; now ${exactBytes(now.sample_bytes!)}`}>Set rate</button>
@@ -72,8 +72,8 @@ export function Control({ path, of }: { path: (own?: Record<string, string>) => 
       <input type="text" placeholder="What happens now" aria-label="Text of the mark" maxLength={100} required value={text} onInput={(event) => setText(event.currentTarget.value)} />
       <button type="submit" disabled={!!busy} title="write this text into the trace, at this instant">Mark</button>
       <button type="button" disabled={!!busy} onClick={() => void send(now.recording ? "stop" : "start")}
-        title={now.recording ? "the process goes on without being recorded" : "record the process again"}>{now.recording ? "Stop recording" : "Start recording"}</button>
-      <button type="button" disabled={!!busy} onClick={() => void send("flush")} title="write what the recorder still holds back">Flush</button>
+        title={now.recording ? "the process continues without being recorded" : "record the process again"}>{now.recording ? "Stop recording" : "Start recording"}</button>
+      <button type="button" disabled={!!busy} onClick={() => void send("flush")} title="write the events that the recorder still holds in its buffers">Flush</button>
       {words}
     </form>
   );

@@ -75,7 +75,7 @@ export function StackSwitches({ route, summary, threads = true }: { route: Route
       {threads && (summary.thread_list.length > 1 || route.parameters.has("split")) && events.name === "heap" && summary.holds !== "sums" &&
         <Choice label="Threads" now={route.parameters.get("split") === "thread" ? "thread" : "none"}
           to={(value) => address(changed(route, { split: value === "thread" ? value : undefined, ...ANOTHER_TREE }))}
-          choices={[{ value: "none", name: "Threads together" }, { value: "thread", name: "By thread", title: "a part of its own for each thread that allocated" }]} />}
+          choices={[{ value: "none", name: "Threads together" }, { value: "thread", name: "By thread", title: "a separate part for each thread that allocated" }]} />}
     </>
   );
 }

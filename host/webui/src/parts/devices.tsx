@@ -33,7 +33,7 @@ function columns(command: ((row: Row) => void) | undefined): PlainColumn<Row>[] 
       {command && row.state === "running" && <> <button type="button" onClick={() => command(row)}>Commands</button></>}</> },
     { name: "Last data", of: (row) => row.heard_ns ?? 0, cell: (row) => row.heard_ns ? new Date(row.heard_ns / 1e6).toLocaleTimeString() : "\u2013" },
     { name: "Received", number: true, of: (row) => row.size, cell: (row) => <span title={exactBytes(row.size)}>{bytes(row.size)}</span> },
-    { name: "Events", number: true, title: "of a process that is sampled: dumps", of: (row) => row.events ?? -1,
+    { name: "Events", number: true, title: "for a sampled process: dumps", of: (row) => row.events ?? -1,
       cell: (row) => row.events === null ? "?" : row.samples ? `${count(row.events)} dumps` : count(row.events) },
     { name: "Dropped", number: true, title: "events that the device had no room for", of: (row) => row.dropped ?? -1, cell: (row) => row.dropped === null ? "?" : count(row.dropped) },
   ];

@@ -24,7 +24,7 @@ export function Rows<Row>({ route, what, own = {}, label, id, columns, keyOf, da
     <Pane answer={answer} path={path}>
       {(page) => <>
         {above?.(page)}
-        {!page.rows.length ? <p class="empty">{skip ? <>There are no more rows. <a href={to(0)}>To the first ones</a></> : empty}</p>
+        {!page.rows.length ? <p class="empty">{skip ? <>There are no more rows. <a href={to(0)}>To the first rows</a></> : empty}</p>
           : <PlainTable<Row> route={route} label={label} id={id} rows={page.rows.slice()} fixed={skip > 0 || page.next_skip !== null} keyOf={keyOf} columns={columns} {...data && { data }} />}
         {(skip > 0 || page.next_skip !== null) && <p class="pages">
           {skip > 0 && <a class="button" href={to(skip - ROWS)}>Previous rows</a>} rows {count(skip + 1)} to {count(skip + page.rows.length)}{" "}
@@ -81,7 +81,7 @@ export function devicesText(some: number, all: number): string {
 }
 
 export function Estimated({ devices }: { devices: number }) {
-  return devices ? <span class="tag" title={`of ${counted(devices, "devices")} the numbers are estimated from samples`}>estimated</span> : null;
+  return devices ? <span class="tag" title={`the numbers of ${counted(devices, "devices")} are estimated from samples`}>estimated</span> : null;
 }
 
 // The firmwares of the fleet, the newest names last, and how the database was asked for them.

@@ -43,12 +43,14 @@ export function Pane<T>({ answer, path, children, empty }: {
   );
 }
 
+export const REPEATED = ". The page tries again automatically.";
+
 // Why a part of the page has no answer.
 export function Problem({ problem, retry, children }: { problem: Refusal; retry: () => void; children?: ComponentChildren }) {
   const place = useRef<HTMLDivElement>(null), says = useSays(problem, place);
   return (
     <div ref={place} class={says ? "problem" : "faint refused"} role={says ? "alert" : undefined}>
-      {says ? <><p>{problem.message}{problem.repeats && ". The page asks again by itself."}</p>
+      {says ? <><p>{problem.message}{problem.repeats && REPEATED}</p>
         {!report && <button type="button" onClick={retry}>Retry</button>}{children}</> : "Not shown, for the reason above."}
     </div>
   );

@@ -39,7 +39,7 @@ export function Player({ route, summary, busy }: { route: Route; summary: Summar
   return (
     <div class="player" role="group" aria-label="Time" data-playing={playing}>
       <button type="button" onClick={() => playing ? play(false) : (step >= STEPS && time !== undefined && to(0), play(true))}>{playing ? "Pause" : "Play"}</button>
-      <button type="button" aria-label="The step before" disabled={step <= 0} onClick={() => (play(false), to(Math.ceil(step) - 1))}>{"\u2039"}</button>
+      <button type="button" aria-label="The previous step" disabled={step <= 0} onClick={() => (play(false), to(Math.ceil(step) - 1))}>{"\u2039"}</button>
       <input type="range" aria-label="Instant" aria-valuetext={time === undefined ? "the end" : duration(time)} min={0} max={STEPS} step="any" value={step}
         onInput={(event) => (play(false), to(Math.round(Number(event.currentTarget.value))))} />
       <button type="button" aria-label="The next step" disabled={time === undefined || step >= STEPS} onClick={() => (play(false), to(Math.floor(step) + 1))}>{"\u203a"}</button>

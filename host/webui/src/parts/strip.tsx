@@ -172,7 +172,7 @@ function Instants({ route, summary }: { route: Route; summary: Summary }) {
     <a href={to("live")} title="blocks that were not freed by the end of the recording">{bytes(summary.live_bytes)} at the end</a>
     {usage.problem && <span role="alert">resident memory: {usage.problem.message} <button type="button" onClick={usage.retry}>Retry</button></span>}
     {marks > 0 && <span>{counted(marks, "marks")}</span>}
-    {pauses.length > 0 && <span class="pauses" title="shaded: recording was switched off, so what was allocated then is not in the trace"
+    {pauses.length > 0 && <span class="pauses" title="shaded: recording was switched off, so blocks that were allocated then are not in the trace"
       data-pauses={pauses.map(({ from, to }) => `${from}-${to}`).join()}>{counted(pauses.length, "pauses")} of the recording, {duration(pauses.reduce((sum, { from, to }) => sum + to - from, 0))}</span>}
   </span>;
 }

@@ -20,7 +20,7 @@ await table(live.group_by_backtrace().sort_by_size().take(10));
 await graph().add("All", allocations()).add("Still live at the end", live).save();
 `;
 const METHODS = "allocations(), maps(), graph(), data(), table(rows), println(...), ask(question, parameters); lists have only_live(), only_temporary(), only_alive_at(time), only_larger(size), only_passing_through_function(regex), "
-  + "only(parameter, value) for every filter, plus(list), minus(list), and(list), group_by_backtrace(), len(), rows(count); times are s(1), ms(5) or \"10%\", sizes kb(4), mb(1). What asks needs await.";
+  + "only(parameter, value) for every filter, plus(list), minus(list), and(list), group_by_backtrace(), len(), rows(count); times are s(1), ms(5) or \"10%\", sizes kb(4), mb(1). Calls that ask a question need await.";
 
 type Entry = { kind: "line"; text: string } | { kind: "table"; columns: string[]; rows: string[][] } | { kind: "chart"; lines: ChartLine[] };
 
@@ -81,7 +81,7 @@ function start(code: string, route: Route, told: Told): Run {
   let isReady = false, over = false, timer: ReturnType<typeof setTimeout> | undefined, since = 0, used = 0, open = 0;
   const compute = (): void => {
     since = performance.now();
-    timer = setTimeout(() => stop(`A script has ${budget / 1000} s besides its questions. It was stopped`), budget - used);
+    timer = setTimeout(() => stop(`A script has ${budget / 1000} s, without the time of its questions. It was stopped`), budget - used);
   };
   const pause = (): void => {
     clearTimeout(timer);

@@ -19,7 +19,7 @@ import type { ViewProps } from "./view";
 
 const NODES = 5000, ROWS = 1000, OPENED = 0.05;
 const SHAPES = [
-  { value: "flame", name: "Flame graph", title: "one picture: a box is as wide as what changed in it" },
+  { value: "flame", name: "Flame graph", title: "one picture: the width of a box is the change in it" },
   { value: "tree", name: "Tree", title: "from callers down to callees" },
   { value: "functions", name: "Functions", title: "the functions that allocate, with their callers below" },
   { value: "libraries", name: "Libraries", title: "from libraries that call down to those that are called" },
@@ -46,7 +46,7 @@ export function DiffView({ route, summary }: ViewProps) {
         {shape !== "flame" && <button type="button" title="the rows that are shown" onClick={() => table.current && saveTable(table.current, "differences.csv")}>Save CSV</button>}
         <Signs /></div>
       <div class="scroll" tabIndex={0} role="region" aria-label="What differs">
-        {shape !== "flame" && <p class="faint">A number with a minus sign says how much less is live after than before, one with a plus sign how much more.</p>}
+        {shape !== "flame" && <p class="faint">A minus sign means that less is live after than before, a plus sign that more is live.</p>}
         {shape === "stacks" ? <Stacks route={route} table={table} /> : <Tree route={route} summary={summary} shape={shape} table={table} />}
       </div>
     </>

@@ -2,7 +2,7 @@
 import type { FleetDevice } from "../data/types";
 import { rateColumn, Rows, sizeColumn, textColumn, timeColumn } from "../parts/fleet";
 import { changed, type Route, toView } from "../state/route";
-import { count, MINUS } from "../text/format";
+import { count, counted, MINUS } from "../text/format";
 
 const FAR = 3;
 
@@ -19,7 +19,7 @@ export function DevicesView({ route }: { route: Route }) {
       textColumn("Firmware", (row) => row.firmware, (row) => changed(route, { firmware: row.firmware, "ui.skip": undefined })),
       textColumn("Program", (row) => row.app, (row) => changed(route, { app: row.app, "ui.skip": undefined })),
       { name: "Sessions", number: true, title: "recorded processes", of: (row) => row.sessions,
-        cell: (row) => <>{count(row.sessions)}{row.estimated_sessions ? <span class="tag" title={`of ${row.estimated_sessions} the numbers are estimated from samples`}>estimated</span> : null}</> },
+        cell: (row) => <>{count(row.sessions)}{row.estimated_sessions ? <span class="tag" title={`the numbers of ${counted(row.estimated_sessions, "sessions")} are estimated from samples`}>estimated</span> : null}</> },
       timeColumn("Last seen", (row) => row.last_seen),
     ]} /></div>;
 }

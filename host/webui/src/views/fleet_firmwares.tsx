@@ -12,9 +12,9 @@ export function FirmwaresView({ route }: { route: Route }) {
       textColumn("Firmware", (row) => row.firmware, (row) => toView(route, "growth", only(row))),
       textColumn("Program", (row) => row.app),
       { name: "Devices", number: true, of: (row) => row.devices, cell: (row) => <><a href={address(toView(route, "devices", only(row)))}>{count(row.devices)}</a> <Estimated devices={row.estimated_devices} /></> },
-      sizeColumn("Median", (row) => row.median_bytes, "half of the processes have at most so much in use"),
-      sizeColumn("95 %", (row) => row.p95_bytes, "95 of 100 processes have at most so much in use"),
-      sizeColumn("99 %", (row) => row.p99_bytes, "99 of 100 processes have at most so much in use"),
+      sizeColumn("Median", (row) => row.median_bytes, "half of the processes have at most this much in use"),
+      sizeColumn("95 %", (row) => row.p95_bytes, "95 of 100 processes have at most this much in use"),
+      sizeColumn("99 %", (row) => row.p99_bytes, "99 of 100 processes have at most this much in use"),
       rateColumn((row) => row.bytes_per_hour),
       { name: "Look at", of: () => "", cell: (row) => <span class="links"><a href={address(toView(route, "flame", only(row)))}>Flame graph</a> <a href={address(toView(route, "stacks", only(row)))}>Stacks</a>{row.firmware && <> <a href={address(toView(route, "diff", only(row)))}>Difference</a></>}</span> },
     ]} /></div>;

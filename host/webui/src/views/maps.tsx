@@ -63,7 +63,7 @@ export function MapsView({ route, summary }: ViewProps) {
           }}
           onSort={(sort_by, next) => go(changed(route, { sort_by, order: next }))}
           onOpen={(row) => go(changed(route, { "ui.map": String(row.id) }))} isOpen={(row) => String(row.id) === chosen}
-          empty={filtered ? "No mapping matches the filter. Remove a part of it." : "No mapping: the program made none while it was recorded, or it was recorded with --no-maps."} />
+          empty={filtered ? "No mapping matches the filter. Remove a part of it." : "There is no mapping: the program made none while it was recorded, or it was recorded with --no-maps."} />
         {chosen && /^\d+$/.test(chosen) && <aside class="side" aria-label="One mapping"><a class="close" href={address(changed(route, { "ui.map": undefined }))} aria-label="Close the mapping">{"\u2715"}</a>
           <MapDetails route={route} id={Number(chosen)} /></aside>}
       </div>

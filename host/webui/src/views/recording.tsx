@@ -13,7 +13,7 @@ const OPTIONS: Record<string, string> = { below_sysroot: "--sysroot", below_debu
 
 // Why the outer frames of a stack are missing.
 const CUTS: Record<string, string> = {
-  no_rule: "a function has no unwind information", bad_rule: "unwind information is damaged", bad_stack: "the stack is not as the unwind information says",
+  no_rule: "a function has no unwind information", bad_rule: "unwind information is damaged", bad_stack: "the stack does not agree with the unwind information",
   too_deep: "deeper than the limit", cut_copy: "the kernel copied only a part of the stack of a sample",
 };
 

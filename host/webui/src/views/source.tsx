@@ -45,8 +45,8 @@ function useAmounts<Row extends { self: TotalsRow["self"]; total: TotalsRow["tot
   };
   return [
     { name: "Itself", sort: `self.${cost}.${speech.unit}`, number: true, title: "allocated there", cell: of("self") },
-    { name: "With callees", sort: `total.${cost}.${speech.unit}`, number: true, title: "allocated there and in what is called there", cell: of("total") },
-    { name: "Share", number: true, title: "of all matching blocks, with callees; the dark part of the bar is what was allocated there itself", cell: (row) => pick(row.total[cost]) ? <span class="gutter">{share(pick(row.total[cost]), whole)}
+    { name: "With callees", sort: `total.${cost}.${speech.unit}`, number: true, title: "allocated there and in the functions that are called there", cell: of("total") },
+    { name: "Share", number: true, title: "of all matching blocks, with callees; the dark part of the bar is memory that the line itself allocated", cell: (row) => pick(row.total[cost]) ? <span class="gutter">{share(pick(row.total[cost]), whole)}
       <svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect class="with" width={100 * pick(row.total[cost]) / (whole || 1)} height="10" /><rect width={100 * pick(row.self[cost]) / (whole || 1)} height="10" /></svg></span> : "" },
   ];
 }
@@ -79,7 +79,7 @@ function Files(props: ViewProps) {
           return { rows: totals.rows, total: totals.total_count };
         }}
         onOpen={(row) => go(toLines(route, { file: row.key }))} onMenu={(row, x, y) => setMenu({ row, x, y })}
-        empty={contains ? `No file name contains \u201c${plain(contains)}\u201d.` : "No source file is known for what matches. The view Recording names the files with debug information that are missing."} />
+        empty={contains ? `No file name contains \u201c${plain(contains)}\u201d.` : "No source file is known for the matching blocks. The view Recording names the files with debug information that are missing."} />
       {menu && <Menu x={menu.x} y={menu.y} title={menu.row.key} items={partActions(route, "source", menu.row.key)} close={() => setMenu(undefined)} />}
     </>
   );
@@ -118,7 +118,7 @@ function Lines(props: ViewProps) {
       <FileSum route={route} summary={summary} file={file} />
       {known?.absence && <p class="note source-note">The text is not shown: {known.absence}.</p>}
       {known && known.modified_ns !== null && summary.start_realtime_ns > 0 && known.modified_ns > summary.start_realtime_ns &&
-        <p class="note source-note">The file was changed after the program was started. Costs may be beside other lines than those that allocated.</p>}
+        <p class="note source-note">The file was changed after the program was started. Costs may be beside the wrong lines.</p>}
       {known && marked && marked.line === line && marked.text !== null && <p class="marked-line">{line}: <code>{textOfLine(marked).trim()}</code></p>}
       <div class="lines-of-file"><Table<SourceLine> label={`Lines of ${plain(baseName(file))}`} columns={columns} sort={sort} order={order} onSort={onSort}
         ask={(skip, pageCount) => sourceQuestion(route, summary, { skip, count: pageCount })}
