@@ -35,6 +35,11 @@ static const char *program_path(void)
     return chosen == BUILD_RENAMED ? "/opt/newer/renamed" : "/opt/program";
 }
 
+static unsigned code_offset(void)
+{
+    return chosen >= BUILD_SECOND ? 0x1010 : 0x1000;
+}
+
 // ---- events --------------------------------------------------------------------------------------------------------
 
 static struct hs_event *add(uint64_t time, unsigned kind)
@@ -283,7 +288,7 @@ static void write_meta(struct trace_writer *writer, bool marks, bool attached)
     hs_meta_begin(&meta, bytes, sizeof(bytes));
     hs_meta_clock(&meta, 0, 1000000000, 1700000000000000000);
     const uint8_t build_id[4] = {0xb1, 0, 0, (uint8_t)chosen};
-    const uint64_t code = PROGRAM + 0x1000 + 16 * (chosen / 2);
+    const uint64_t code = PROGRAM + code_offset();
     hs_meta_info(&meta, "executable", 10, program_path(), strlen(program_path()));
     if (attached)
         hs_meta_info(&meta, "attached", 8, "3000000000", 10);
@@ -355,6 +360,6 @@ void planted__build(const char *folder)
     const char *id = chosen ? text("0xb10000%02x", chosen) : "none";
     shell("mkdir -p $(dirname %s%s)", folder, program_path());
     write_file(text("%s/program.S", folder), source, sizeof(source) - 1);
-    shell("gcc -shared -nostdlib -Wl,--build-id=%s -Wl,-Ttext=%#x %s/program.S -o %s%s", id, 0x1000 + 16 * (chosen / 2),
+    shell("gcc -shared -nostdlib -Wl,--build-id=%s -Wl,-Ttext=%#x %s/program.S -o %s%s", id, code_offset(),
           folder, folder, program_path());
 }
