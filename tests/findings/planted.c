@@ -87,10 +87,15 @@ static uint64_t round_time(unsigned round)
 
 // ---- what is planted -----------------------------------------------------------------------------------------------
 
+static void plant_growing(unsigned rounds, unsigned more)
+{
+    for (unsigned i = 0; i < rounds; i++)
+        allocate(round_time(i) + 1, 1000 * more, PLANTED);
+}
+
 static void plant_leak(unsigned more)
 {
-    for (unsigned i = 0; i < ROUNDS; i++)
-        allocate(round_time(i) + 1, 1000 * more, PLANTED);
+    plant_growing(ROUNDS, more);
 }
 
 static void plant_cache(unsigned more)
@@ -249,6 +254,8 @@ static void plant_it(enum plant plant, unsigned more)
     if (plant == PLANT_LEAK_AND_CHURN) {
         plant_churn(2 * more);
         plant_leak(more);
+    } else if (plant == PLANT_LOADED) {
+        plant_growing(800, more);
     } else if (plant == PLANT_STACKS) {
         plant_stacks(more);
     } else if (plants[plant]) {
@@ -360,6 +367,6 @@ void planted__build(const char *folder)
     const char *id = chosen ? text("0xb10000%02x", chosen) : "none";
     shell("mkdir -p $(dirname %s%s)", folder, program_path());
     write_file(text("%s/program.S", folder), source, sizeof(source) - 1);
-    shell("gcc -shared -nostdlib -Wl,--build-id=%s -Wl,-Ttext=%#x %s/program.S -o %s%s", id, code_offset(),
-          folder, folder, program_path());
+    shell("gcc -shared -nostdlib -Wl,--build-id=%s -Wl,-Ttext=%#x %s/program.S -o %s%s", id, code_offset(), folder,
+          folder, program_path());
 }

@@ -28,6 +28,7 @@ enum plant {
     PLANT_ATTACHED, // like PLANT_RESIDENT, with older blocks that are not known
     PLANTS,
     PLANT_LEAK_AND_CHURN = PLANTS, // two faults
+    PLANT_LOADED,                  // like PLANT_LEAK, for the first 800 rounds
     PLANT_STACKS                   // like PLANT_RESIDENT; the trace says where the stack of a thread is
 };
 
