@@ -34,8 +34,8 @@ enum plant {
 
 // Builds the program's file below the folder, with a function `planted` that allocates what is planted.
 void planted__build(const char *folder);
-// Builds of the program. Those with an id differ in it. In the first one, functions are at other places; one has another
-// name; the last one differs from the second in its id only.
+// Builds of the program. Those with an id differ in it. In the first one, functions are at other places; one has
+// another name; the last one differs from the second in its id only.
 enum planted_build { BUILD_WITHOUT_ID, BUILD_FIRST, BUILD_SECOND, BUILD_RENAMED, BUILD_PATCHED };
 // Which build the next programs and traces are of.
 void planted__choose(enum planted_build build);
