@@ -111,6 +111,7 @@ struct hs_dump {
     uint64_t part;                 // of a file with several instants: which one this is; 0: it has but one
     uint64_t next_part;            // the instant after it; 0: none
     uint64_t elapsed_ns;           // of a part: since the start; instructions and bytes count as ns
+    const char *clock;             // what elapsed_ns counts, as "instructions"; NULL: time
     bool is_peak;                  // of a part: the file calls it the peak
     bool has_total;                // the next are the totals in the dump itself
     struct hs_dump_counts total;

@@ -379,6 +379,7 @@ static int make_sums(void *context, const struct hs_dump_view *view, struct hs_s
         (struct hs_store_fact){"older-bytes", hs_dump__fact(series->dump[series->count - 1], "older-bytes")};
     series->facts[5] = (struct hs_store_fact){"host", hs_dump__fact(series->dump[series->count - 1], "host")};
     series->facts[6] = (struct hs_store_fact){"since", hs_dump__fact(series->dump[series->count - 1], "since")};
+    series->facts[7] = (struct hs_store_fact){"clock", series->clock};
     tables->facts = series->facts;
     tables->fact_count = sizeof(series->facts) / sizeof(series->facts[0]);
     return 0;
@@ -431,7 +432,7 @@ static int add_dump(struct hs_dump_series *series, struct hs_dump *dump, uint64_
     return hs_dump_series__check_size(dump, error);
 }
 
-// The file was written at the last of its instants.
+// The file was written at the last of its instants. Where these are no times, nobody knows when its process started.
 static int add_parts(struct hs_dump_series *series, const struct hs_dump *of, uint64_t written, const int *cancel,
                      struct hs_error *error)
 {
@@ -450,7 +451,7 @@ static int add_parts(struct hs_dump_series *series, const struct hs_dump *of, ui
         last = part->elapsed_ns < LATEST ? part->elapsed_ns : LATEST;
         result = add_dump(series, part, last, cancel, error);
     }
-    series->begin = written > last ? written - last : 0;
+    series->begin = of->clock ? written : written > last ? written - last : 0;
     for (size_t i = first; i < series->count; i++)
         series->time[i] += series->begin;
     return result;
@@ -486,6 +487,8 @@ static int read_dumps(struct hs_dump_series *series, char **paths, size_t count,
     // Only a file of several instants says when its process started.
     if (count > 1 || !series->dump[0]->part)
         series->begin = series->time[0];
+    else
+        series->clock = series->dump[0]->clock;
     return 0;
 }
 

@@ -20,7 +20,8 @@ struct hs_dump_series {
     size_t count, room, time_room;
     char id[33];
     char estimate[160], counted[16];
-    struct hs_store_fact facts[7];
+    const char *clock; // what times count, if it is not time
+    struct hs_store_fact facts[8];
 };
 
 // Whether this is a dump, or a folder with dumps that is no store.

@@ -108,14 +108,21 @@ int hs_dump_builder__valgrind_time(struct hs_dump_builder *builder, const char *
         const char *unit;
         uint64_t ns;
         const char *said; // what a ns stands for
-    } units[] = {{"i", 1, "instruction"}, {"instrs", 1, "instruction"}, {"B", 1, "allocated or freed byte"},
-                 {"ns", 1, NULL},         {"\xc2\xb5s", 1000, NULL},    {"us", 1000, NULL},
-                 {"ms", 1000000, NULL},   {"s", 1000000000, NULL}};
+        const char *clock;
+    } units[] = {{"i", 1, "instruction", "instructions"},
+                 {"instrs", 1, "instruction", "instructions"},
+                 {"B", 1, "allocated or freed byte", "bytes"},
+                 {"ns", 1, NULL, NULL},
+                 {"\xc2\xb5s", 1000, NULL, NULL},
+                 {"us", 1000, NULL, NULL},
+                 {"ms", 1000000, NULL, NULL},
+                 {"s", 1000000000, NULL, NULL}};
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (strcmp(unit, units[i].unit) != 0)
             continue;
         char text[80];
         *ns = units[i].ns;
+        builder->dump->clock = units[i].clock;
         const int length = units[i].said ? snprintf(text, sizeof(text), "1 ns stands for one %s", units[i].said) : 0;
         return length ? hs_dump_builder__add_fact(builder, "times", strlen("times"), text, (size_t)length) : 0;
     }

@@ -48,6 +48,13 @@ static const char *of_short_recording(const struct hs_findings_scene *scene)
                : "";
 }
 
+// What is only loaded is complete at some time, however long that takes. At an even pace a quarter comes last.
+static bool grows_to_the_end(const struct hs_finding_site *site, uint64_t kept)
+{
+    const uint64_t before = site->part[HS_FINDING_PARTS / 4 * 3 - 1].live_bytes;
+    return before + kept / 10 <= site->part[HS_FINDING_PARTS - 1].live_bytes;
+}
+
 static int add_never_freed(struct hs_findings_scene *scene, const struct hs_finding_site *site)
 {
     const struct site_sums sums = sum_up(site);
@@ -56,8 +63,9 @@ static int add_never_freed(struct hs_findings_scene *scene, const struct hs_find
     const uint64_t half = site->part[HS_FINDING_PARTS / 2 - 1].live_bytes;
     if (growing < 8 || sums.kept_tenths < 8 || is_flat(site))
         return 0;
+    const bool to_the_end = grows_to_the_end(site, sums.kept);
     const bool likely = scene->end >= HS_FINDING_LONG_NS && sums.kept_count >= 10 && (is_all || growing >= 9) &&
-                        half <= sums.kept / 4 * 3;
+                        half <= sums.kept / 4 * 3 && to_the_end;
     char *name = hs_finding_site__name(site);
     struct hs_finding finding = {
         .confidence = likely ? HS_CONFIDENCE_LIKELY : HS_CONFIDENCE_LOOK,
@@ -66,8 +74,9 @@ static int add_never_freed(struct hs_findings_scene *scene, const struct hs_find
                              hs_text__bytes(sums.kept).text, hs_text__blocks(sums.kept_count).text, name ? name : "",
                              sums.kept_count == 1 ? "is" : "are", sums.kept_count == 1 ? "it became" : "they became"),
         .reason = hs_finding__text("It grew in %u of %u equal parts of the run, and %s of what was allocated there was "
-                                   "never freed.%s",
+                                   "never freed.%s%s",
                                    growing, HS_FINDING_TENTHS, hs_text__percent(sums.kept, sums.allocated).text,
+                                   to_the_end ? "" : " In the last quarter of the run there was hardly more.",
                                    of_short_recording(scene)),
         .bytes = sums.kept,
         .count = sums.kept_count,

@@ -50,6 +50,7 @@ static void write_trace(struct hs_json *json, struct hs_rest_trace *trace, bool 
         hs_json__number(json, "dumps", strtoull(facts->dumps, NULL, 10));
     else
         hs_json__null(json, "dumps");
+    hs_json__string(json, "clock", facts->clock);
     hs_json__string(json, "problem", *error.message ? error.message : facts->incomplete);
     if (now)
         write_indexes(json, trace);

@@ -170,6 +170,7 @@ int hs_answer__summary(struct hs_question *question, FILE *out)
     hs_json__string(&json, "perf", hs_store__info(question->store, "perf"));
     hs_json__string(&json, "dumps", hs_store__info(question->store, "dumps"));
     hs_json__string(&json, "estimate", hs_store__info(question->store, "estimate"));
+    hs_json__string(&json, "clock", hs_store__info(question->store, "clock"));
     hs_json__boolean(&json, "growing", hs_rest_state__grows(question->state));
     write_symbol_options(&json, question->state->symbols_options);
     write_events(&json, question->store);

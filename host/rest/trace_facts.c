@@ -54,6 +54,7 @@ struct hs_trace_facts *hs_trace_facts__make(const struct hs_store *store)
     hs_command_line(store, command, sizeof(command));
     if (look_at_stacks(store, facts) && copy_text(&facts->executable, hs_program_name(store)) &&
         copy_text(&facts->command, command) && copy_text(&facts->dumps, hs_store__info(store, "dumps")) &&
+        copy_text(&facts->clock, hs_store__info(store, "clock")) &&
         copy_text(&facts->since, hs_store__info(store, "since")) &&
         copy_text(&facts->host, hs_store__info(store, "host")) &&
         copy_text(&facts->incomplete, hs_store__info(store, "incomplete")))
@@ -77,6 +78,7 @@ void hs_trace_facts__release(const struct hs_trace_facts *held)
     free(facts->executable);
     free(facts->command);
     free(facts->dumps);
+    free(facts->clock);
     free(facts->since);
     free(facts->host);
     free(facts->incomplete);

@@ -14,6 +14,7 @@ struct hs_trace_facts {
     char *executable;  // "": unknown
     char *command;     // arguments with spaces are quoted
     char *dumps;       // how many; NULL: these are not heap dumps
+    char *clock;       // what its times count; NULL: time
     char *since;       // when their process began, as they say it; NULL: unknown
     char *host;        // of their process; NULL: unknown
     char *incomplete;  // why something is missing; NULL: nothing is

@@ -87,6 +87,7 @@ START_TEST(test_massif)
     ck_assert_str_eq(hs_dump__fact(dump, "snapshot"), "2");
     ck_assert_str_eq(hs_dump__fact(dump, "mem_stacks_B"), "432");
     ck_assert_ptr_null(hs_dump__fact(dump, "times"));
+    ck_assert_ptr_null(dump->clock);
     // What the callers do not account for belongs to the frame itself.
     expect_contexts(dump, "main@sensord.c:20;" TAKE " 6000\nmain@sensord.c:31;" TAKE " 1500\n" TAKE " 500\n"
                           "CRYPTO_malloc in /usr/lib/libcrypto.so.3 900\n[below massif's threshold] 100\n");
@@ -112,6 +113,7 @@ START_TEST(test_dhat)
     ck_assert_str_eq(hs_dump__fact(dump, "lifetime"), "156,066 instrs");
     ck_assert_str_eq(hs_dump__fact(dump, "written"), "1,627,500 bytes");
     ck_assert_str_eq(hs_dump__fact(dump, "times"), "1 ns stands for one instruction");
+    ck_assert_str_eq(dump->clock, "instructions");
     expect_contexts(dump, "main@p.c:7;cache@p.c:5;" LEAF " 194950/100 of 1499500/1000\n"
                           "main@p.c:9;churn@p.c:6;" LEAF " 0/0 of 128000/2000\n");
     struct hs_dump *peak =

@@ -35,6 +35,11 @@ static const char *program_path(void)
     return chosen == BUILD_RENAMED ? "/opt/newer/renamed" : "/opt/program";
 }
 
+static unsigned code_offset(void)
+{
+    return chosen >= BUILD_SECOND ? 0x1010 : 0x1000;
+}
+
 // ---- events --------------------------------------------------------------------------------------------------------
 
 static struct hs_event *add(uint64_t time, unsigned kind)
@@ -82,10 +87,15 @@ static uint64_t round_time(unsigned round)
 
 // ---- what is planted -----------------------------------------------------------------------------------------------
 
+static void plant_growing(unsigned rounds, unsigned more)
+{
+    for (unsigned i = 0; i < rounds; i++)
+        allocate(round_time(i) + 1, 1000 * more, PLANTED);
+}
+
 static void plant_leak(unsigned more)
 {
-    for (unsigned i = 0; i < ROUNDS; i++)
-        allocate(round_time(i) + 1, 1000 * more, PLANTED);
+    plant_growing(ROUNDS, more);
 }
 
 static void plant_cache(unsigned more)
@@ -244,6 +254,8 @@ static void plant_it(enum plant plant, unsigned more)
     if (plant == PLANT_LEAK_AND_CHURN) {
         plant_churn(2 * more);
         plant_leak(more);
+    } else if (plant == PLANT_LOADED) {
+        plant_growing(800, more);
     } else if (plant == PLANT_STACKS) {
         plant_stacks(more);
     } else if (plants[plant]) {
@@ -283,7 +295,7 @@ static void write_meta(struct trace_writer *writer, bool marks, bool attached)
     hs_meta_begin(&meta, bytes, sizeof(bytes));
     hs_meta_clock(&meta, 0, 1000000000, 1700000000000000000);
     const uint8_t build_id[4] = {0xb1, 0, 0, (uint8_t)chosen};
-    const uint64_t code = PROGRAM + 0x1000 + 16 * (chosen / 2);
+    const uint64_t code = PROGRAM + code_offset();
     hs_meta_info(&meta, "executable", 10, program_path(), strlen(program_path()));
     if (attached)
         hs_meta_info(&meta, "attached", 8, "3000000000", 10);
@@ -355,6 +367,6 @@ void planted__build(const char *folder)
     const char *id = chosen ? text("0xb10000%02x", chosen) : "none";
     shell("mkdir -p $(dirname %s%s)", folder, program_path());
     write_file(text("%s/program.S", folder), source, sizeof(source) - 1);
-    shell("gcc -shared -nostdlib -Wl,--build-id=%s -Wl,-Ttext=%#x %s/program.S -o %s%s", id, 0x1000 + 16 * (chosen / 2),
-          folder, folder, program_path());
+    shell("gcc -shared -nostdlib -Wl,--build-id=%s -Wl,-Ttext=%#x %s/program.S -o %s%s", id, code_offset(), folder,
+          folder, program_path());
 }

@@ -28,14 +28,15 @@ enum plant {
     PLANT_ATTACHED, // like PLANT_RESIDENT, with older blocks that are not known
     PLANTS,
     PLANT_LEAK_AND_CHURN = PLANTS, // two faults
+    PLANT_LOADED,                  // like PLANT_LEAK, for the first 800 rounds
     PLANT_STACKS                   // like PLANT_RESIDENT; the trace says where the stack of a thread is
 };
 
 // Builds the program's file below the folder, with a function `planted` that allocates what is planted.
 void planted__build(const char *folder);
-// Builds of the program. Those with an id differ in it, the first two in where its
-// functions are, the last two in the name of its file.
-enum planted_build { BUILD_WITHOUT_ID, BUILD_FIRST, BUILD_SECOND, BUILD_RENAMED };
+// Builds of the program. Those with an id differ in it. In the first one, functions are at other places; one has
+// another name; the last one differs from the second in its id only.
+enum planted_build { BUILD_WITHOUT_ID, BUILD_FIRST, BUILD_SECOND, BUILD_RENAMED, BUILD_PATCHED };
 // Which build the next programs and traces are of.
 void planted__choose(enum planted_build build);
 // `more` times as much of what is planted.

@@ -336,8 +336,10 @@ END_TEST
 // Offsets mean nothing in another build.
 START_TEST(frames_without_names_are_of_one_build)
 {
-    static const char *const pairs[][2] = {{"first.dat", "second.dat"}, {"second.dat", "renamed.dat"}};
+    static const char *const pairs[][2] = {
+        {"first.dat", "second.dat"}, {"second.dat", "renamed.dat"}, {"second.dat", "patched.dat"}};
     set_up_builds();
+    write_build("patched", BUILD_PATCHED, 2);
     write_build("again", BUILD_FIRST, 2);
     shell("rm -r *.root/opt");
     json_t *said = diff("first.dat again.dat");

@@ -151,6 +151,20 @@ START_TEST(short_recordings_are_worth_a_look_only)
 }
 END_TEST
 
+START_TEST(what_is_only_loaded_is_worth_a_look)
+{
+    set_up();
+    plant(PLANT_LOADED);
+    json_t *said = report("");
+    const json_t *finding = json_array_get(json_object_get(said, "findings"), 0);
+    ck_assert_str_eq(member(finding, "id"), "never_freed");
+    ck_assert_str_eq(member(finding, "confidence"), "look");
+    ck_assert_ptr_nonnull(strstr(member(finding, "reason"), "In the last quarter of the run there was hardly more."));
+    json_decref(said);
+    remove_work();
+}
+END_TEST
+
 // The one of what the recording cannot tell.
 static json_t *note_of(const char *options)
 {
@@ -413,6 +427,7 @@ int main(void)
     TCase *cases = tcase_create("findings");
     tcase_add_loop_test(cases, each_plant_gives_its_finding, PLANT_NOTHING, PLANTS);
     tcase_add_test(cases, short_recordings_are_worth_a_look_only);
+    tcase_add_test(cases, what_is_only_loaded_is_worth_a_look);
     tcase_add_test(cases, advice_is_that_of_the_reason);
     tcase_add_test(cases, growth_comes_before_churn);
     tcase_add_test(cases, files_with_wrong_lines_are_refused);

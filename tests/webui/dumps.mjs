@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Heap dumps: the views that they have, the costs that they know, and a folder of them as one series.
 import assert from "node:assert/strict";
-import { copyFileSync, mkdirSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { open, serve, settled } from "./browser.mjs";
@@ -67,5 +67,35 @@ export function dumps({ browser, inFolder }) {
     assert.deepEqual(wrong, []);
     await context.close();
     await server.stop();
+  });
+
+  test("what counts in place of time has its own unit", async () => {
+    const text = readFileSync(fileURLToPath(new URL("../dump/valgrind/massif.out.1", import.meta.url)), "latin1");
+    for (const [unit, clock, shown] of [["i", "instructions", /^[\d.]+( [kMG])? instructions$/], ["B", "bytes", /^[\d.]+ ([KMG]i)?B allocated or freed$/], ["ms", null, /^[\d.]+ (ms|s)$/]]) {
+      const libraries = unit === "B" ? 0 : 1; // whether it names them
+      writeFileSync(inFolder(`massif.${unit}`), text.replace("time_unit: ms", `time_unit: ${unit}`).replace(/\(in [^)]*\)/g, libraries ? "$&" : "(a.c:1)"), "latin1");
+      const server = await serve(inFolder(`massif.${unit}`));
+      const { page, context, wrong } = await open(browser(), server);
+      const [{ id, clock: listed }] = await server.json("/list"), summary = await server.json(`/data/${id}/summary`);
+      assert.deepEqual([listed, summary.clock], [clock, clock]);
+      await page.goto(server.address);
+      assert.match(await page.locator("tr[data-id] td").nth(2).innerText(), shown);
+      const end = `${summary.duration_ns}ns`;
+      await page.goto(`${server.address}/#/t/${id}/timeline?to=${end}`);
+      await settled(page);
+      for (const place of [".strip-foot > span >> nth=-1", ".axis span >> nth=-1"])
+        assert.match(await page.locator(place).innerText(), shown, place);
+      assert.equal(await page.locator(".chip b").innerText(), clock ? await page.locator(".strip-foot > span >> nth=-1").innerText() : end);
+      await page.goto(`${server.address}/#/t/${id}/overview`);
+      await settled(page);
+      const said = await page.locator(".overview").innerText();
+      assert.match(said, clock ? /, written / : /, started /);
+      if (clock)
+        assert.doesNotMatch(said, /\d (ms|s|ns|\u00b5s)\b|per second/);
+      assert.equal(await page.locator("section[aria-label='Libraries at the peak']").count(), libraries);
+      assert.deepEqual(wrong, []);
+      await context.close();
+      await server.stop();
+    }
   });
 }

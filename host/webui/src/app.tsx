@@ -17,7 +17,7 @@ import { copy } from "./parts/menu";
 import { Boundary, Pane, curl } from "./parts/pane";
 import { Strip } from "./parts/strip";
 import { address, changed, filterOf, go, parse, paused, question, type Route, toView, useRoute, transformsOf } from "./state/route";
-import { baseName, count, plain } from "./text/format";
+import { baseName, count, plain, timesCount } from "./text/format";
 import { diffQuestion } from "./views/diff";
 import { FleetFrame, fleetViewOf } from "./views/fleet";
 import { sourceQuestion } from "./views/source";
@@ -139,6 +139,7 @@ function Trace({ route, row, rows }: { route: Route; row: ListRow; rows: ListRow
   const plainRoute = { ...route, parameters: new URLSearchParams() };
   const path = question(plainRoute, "summary");
   keepsAnswers.now = !row.growing;
+  timesCount(row.clock);
   const answer = useAnswer<Summary>(path);
   const view = VIEWS.find((one) => one.name === route.view) ?? VIEWS[0]!;
   const rail = useRef<HTMLElement>(null);

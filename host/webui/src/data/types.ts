@@ -4,6 +4,8 @@
 export type Cost = "peak" | "live" | "allocated" | "temporary";
 export type Pair = [bytes: number, count: number];
 
+export type Clock = "instructions" | "bytes" | null; // what times count; null: time
+
 export interface Time { secs: number; fract_nsecs: number }
 
 export interface ListRow {
@@ -22,6 +24,7 @@ export interface ListRow {
   maximum_backtrace_depth: number;
   growing: boolean;
   dumps: number | null;
+  clock: Clock;
   problem: string | null;
   pid: number;
   file_size: number;
@@ -73,7 +76,7 @@ export interface Summary {
   allocator: string | null; perf: string | null;
   events: EventsKind[];
   thread_list: { thread: number; name: string }[];
-  dumps: string | null; estimate: string | null;
+  dumps: string | null; estimate: string | null; clock: Clock;
   marks: { time_ns: number; kind: string; text: string | null }[];
 }
 

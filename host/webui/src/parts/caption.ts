@@ -2,7 +2,7 @@
 // Describes a picture in one line, for readers who see it outside the page.
 import type { Summary } from "../data/types";
 import { filterOf, type Route, sidesOf } from "../state/route";
-import { baseName, duration, plain } from "../text/format";
+import { baseName, duration, filterValue } from "../text/format";
 import { COSTS, filterName, LIFETIMES } from "../text/words";
 import { lookedAt } from "./controls";
 
@@ -17,7 +17,7 @@ function shownOf(route: Route, summary: Summary): string[] {
 }
 
 export function captionOf(route: Route, summary: Summary): string {
-  const filter = [...filterOf(route)].map(([name, value]) => `${filterName(name)} ${LIFETIMES[value] ?? plain(value)}`);
+  const filter = [...filterOf(route)].map(([name, value]) => `${filterName(name)} ${LIFETIMES[value] ?? filterValue(value)}`);
   return [baseName(summary.program) + ` (${summary.pid})`, ...shownOf(route, summary), filter.length ? "only " + filter.join(", ") : "no filter",
           `of ${duration(summary.duration_ns)}`].join(" \u00b7 ");
 }

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer } from "../data/ask";
 import { address, changed, filterOf, go, isFilter, type Route } from "../state/route";
-import { plain } from "../text/format";
+import { filterValue, plain } from "../text/format";
 import { filterName, LIFETIMES } from "../text/words";
 import { useRefused } from "./refused";
 
@@ -39,7 +39,7 @@ export function Chips({ route, threads, fleet, hidden }: { route: Route; threads
       {!chips.length && <span class="faint">none: all {fleet ? "devices" : "blocks"}</span>}
       {chips.map(([name, value]) => (
         <a class={"chip" + (isWrong(name, value) ? " wrong" : "")} key={name + value} href={address(without(route, name, value))} title="remove this part of the filter">
-          {isWrong(name, value) && <span class="unseen">wrong: </span>}{filterName(name)} <b>{LIFETIMES[value] ?? plain(value)}</b> <span aria-hidden="true">{"\u2715"}</span><span class="unseen">remove</span>
+          {isWrong(name, value) && <span class="unseen">wrong: </span>}{filterName(name)} <b>{LIFETIMES[value] ?? filterValue(value)}</b> <span aria-hidden="true">{"\u2715"}</span><span class="unseen">remove</span>
         </a>))}
       {chips.length > 1 && <a class="chip plain" href={address(nothing())}>remove all</a>}
       <button type="button" class="chip plain" onClick={() => edit(true)}>+ Add</button>

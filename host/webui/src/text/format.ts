@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Numbers in the format of `heapsonde report`.
 
+import type { Clock } from "../data/types";
+
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 export const MINUS = "\u2212";
 
@@ -46,7 +48,24 @@ export function share(part: number, whole: number): string {
   return part && percent < 0.1 ? "< 0.1 %" : percent.toFixed(1) + " %";
 }
 
-export function duration(ns: number): string {
+// What the times of the trace on the page count.
+let clock: Clock = null;
+
+export function timesCount(what: Clock): void {
+  clock = what;
+}
+
+export function duration(ns: number, of: Clock = clock): string {
+  return of === "instructions" ? number(ns) + " instructions" : of === "bytes" ? bytes(ns) + " allocated or freed" : time(ns);
+}
+
+// As short as sizes are: "48.2 M".
+function number(value: number): string {
+  const step = value < 9999.5 ? 0 : value < 999.5e3 ? 1 : value < 999.5e6 ? 2 : value < 999.5e9 ? 3 : 4;
+  return step ? `${three(value / 1000 ** step)} ${"kMGT"[step - 1]}` : count(Math.round(value));
+}
+
+function time(ns: number): string {
   if (ns < 1000)
     return ns ? ns.toFixed(0) + " ns" : "0 s";
   if (ns < 1e6)
@@ -60,10 +79,16 @@ export function duration(ns: number): string {
                : `${minutes} m ${String(seconds % 60).padStart(2, "0")} s`;
 }
 
-// A time in the syntax of filters: exact, and as short as possible.
+// A time in the syntax of filters: exact, and as short as possible. There, whatever times count is a ns.
 export function filterTime(ns: number): string {
   const whole = Math.max(0, Math.round(ns));
-  return whole % 1e9 === 0 ? whole / 1e9 + "s" : whole % 1e6 === 0 ? whole / 1e6 + "ms" : whole + "ns";
+  return clock ? whole + "ns" : whole % 1e9 === 0 ? whole / 1e9 + "s" : whole % 1e6 === 0 ? whole / 1e6 + "ms" : whole + "ns";
+}
+
+// The value of a filter for people.
+export function filterValue(value: string): string {
+  const counted = clock && /^(\d+)ns$/.exec(value);
+  return counted ? duration(Number(counted[1])) : plain(value);
 }
 
 // Replaces control characters, marks of text direction and invisible characters by U+FFFD.

@@ -24,7 +24,7 @@ export function OverviewView({ route, summary, row }: ViewProps) {
       <Pane answer={answer} path={path}>
         {(now) => <>
           <p class="program" title={plain(now.program)}><b>{baseName(now.program)}</b>{wordsOf(now.command) && <code>{wordsOf(now.command)}</code>}</p>
-          <p class="faint">{now.pid ? `process ${now.pid}, ` : ""}{now.arch === "unknown" ? "" : `${plain(now.arch)}, `}{duration(now.duration_ns)}{now.start_realtime_ns ? `, started ${new Date(now.start_realtime_ns / 1e6).toLocaleString()}` : ""}, {now.dumps ? counted(Number(now.dumps), "heap dumps") : state(now)}
+          <p class="faint">{now.pid ? `process ${now.pid}, ` : ""}{now.arch === "unknown" ? "" : `${plain(now.arch)}, `}{duration(now.duration_ns)}{now.start_realtime_ns ? `, ${now.clock ? "written" : "started"} ${new Date(now.start_realtime_ns / 1e6).toLocaleString()}` : ""}, {now.dumps ? counted(Number(now.dumps), "heap dumps") : state(now)}
             {now.threads ? `, ${count(now.threads)} thread${now.threads === 1 ? "" : "s"}` : ""}{now.allocator ? `, ${plain(now.allocator)}` : ""}</p>
           {now.attached_after_ns !== null && <p class="note">The recording began {duration(now.attached_after_ns)} after the process had started. {now.older_bytes === null ? "Blocks" : `Some ${bytes(now.older_bytes)} in blocks`} that are older are not in it{now.dumps ? "." : `; ${count(now.unknown_frees)} of them ${now.unknown_frees === 1 ? "was" : "were"} freed since.`}</p>}
           {now.estimate && <p class="note">The numbers are {plain(now.estimate)}.</p>}
@@ -35,7 +35,7 @@ export function OverviewView({ route, summary, row }: ViewProps) {
             {knows("live") && <Card route={route} cost="live" size={now.live_bytes} blocks={now.live_count} usable={now.live_usable_bytes} title="Still live at the end"
               note={share(now.live_bytes, now.peak_bytes) + " of the peak"} />}
             {knows("allocated") && <Card route={route} cost="allocated" size={now.allocated_bytes} blocks={now.allocations} usable={now.allocated_usable_bytes} title="Allocated"
-              note={`${counted(Math.round(now.allocations / Math.max(1e-9, now.duration_ns / 1e9)), "blocks")} per second`} />}
+              note={now.clock ? "" : `${counted(Math.round(now.allocations / Math.max(1e-9, now.duration_ns / 1e9)), "blocks")} per second`} />}
             {knows("temporary") && <Card route={route} cost="temporary" size={now.temporary_bytes} blocks={now.temporary_count} title="Temporary"
               note={share(now.temporary_count, now.allocations) + " of all blocks"} />}
           </div>
@@ -126,6 +126,9 @@ function Lost({ now, route }: { now: Summary; route: Route }) {
 function Top({ route, by, cost, title }: { route: Route; by: "requester" | "requester_library"; cost: Cost; title: string }) {
   const path = question(route, "totals", { by, cost, sort_by: `self.${cost}.bytes`, order: "dsc", count: 8 });
   const answer = useAnswer<Totals>(path);
+  // Some dumps name no libraries.
+  if (by === "requester_library" && answer.data?.sum[cost]?.[0] && !answer.data.rows.some((row) => row.self[cost]?.[0]))
+    return null;
   return (
     <section class="top" aria-label={title}>
       <h2>{title}</h2>

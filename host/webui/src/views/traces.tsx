@@ -15,7 +15,7 @@ const COLUMNS: PlainColumn<ListRow>[] = [
     {row.growing && <span class="tag">growing</span>}{row.problem && <span class="tag warn" title={plain(row.problem)}>{plain(row.problem)}</span>}
     {row.holds === "sums" && <span class="tag">sums only</span>}</> },
   { name: "Started", of: (row) => ns(row.timestamp), cell: (row) => new Date(ns(row.timestamp) / 1e6).toLocaleString() },
-  { name: "Runtime", number: true, of: (row) => ns(row.runtime), cell: (row) => duration(ns(row.runtime)) },
+  { name: "Runtime", number: true, of: (row) => ns(row.runtime), cell: (row) => duration(ns(row.runtime), row.clock) },
   { name: "Still live", number: true, title: "at the end", of: (row) => row.final_allocated,
     cell: (row) => <span title={`${exactBytes(row.final_allocated)} in ${counted(row.final_allocated_count, "blocks")}`}>{bytes(row.final_allocated)}</span> },
   { name: "Allocations", number: true, of: (row) => row.allocations, cell: (row) => count(row.allocations) },
