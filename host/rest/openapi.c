@@ -124,6 +124,11 @@ static void write_good_answer(struct hs_json *json, const struct hs_endpoint *en
 {
     hs_json__open_object(json, "200");
     hs_json__string(json, "description", "the answer");
+    hs_json__open_object(json, "headers");
+    hs_json__open_object(json, "X-Heapsonde-Warning");
+    hs_json__string(json, "$ref", "#/components/headers/Warning");
+    hs_json__close_object(json);
+    hs_json__close_object(json);
     hs_json__open_object(json, "content");
     hs_json__open_object(json, endpoint->type);
     hs_json__open_object(json, "schema");
@@ -240,11 +245,25 @@ static void write_responses(struct hs_json *json)
     hs_json__close_object(json);
 }
 
+static void write_headers(struct hs_json *json)
+{
+    hs_json__open_object(json, "headers");
+    hs_json__open_object(json, "Warning");
+    hs_json__string(json, "description",
+                    "unknown parameters that were ignored; answers that are JSON objects have them in 'warnings', too");
+    hs_json__open_object(json, "schema");
+    hs_json__string(json, "type", "string");
+    hs_json__close_object(json);
+    hs_json__close_object(json);
+    hs_json__close_object(json);
+}
+
 static void write_components(struct hs_json *json)
 {
     hs_json__open_object(json, "components");
     write_component_parameters(json);
     write_responses(json);
+    write_headers(json);
     hs_json__open_object(json, "securitySchemes");
     hs_json__open_object(json, "token");
     hs_json__string(json, "type", "http");

@@ -7,6 +7,7 @@
 #include "host/rest/fleet.h"
 #include "host/rest/question.h"
 #include "host/rest/sending.h"
+#include "host/rest/warnings.h"
 #include "host/webui/webui.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ struct answering {
     struct hs_question question;
     char *key;
     struct hs_explanation explanation;
+    struct hs_warnings warnings;
 };
 
 static void free_question(struct hs_question *question)
@@ -127,13 +129,30 @@ static int write_and_keep(struct answering *answering, FILE *out)
     return good ? 0 : -EIO;
 }
 
-static int write_answer(void *context, FILE *out)
+static int write_plain(struct answering *answering, FILE *out)
 {
-    struct answering *answering = context;
     struct hs_question *question = &answering->question;
     if (question->control.explanation)
         return hs_explain__write(question, &answering->explanation, out);
     return answering->key ? write_and_keep(answering, out) : question->endpoint->write(question, out);
+}
+
+// Exports are files in formats of others.
+static bool has_room_for_warnings(const struct answering *answering)
+{
+    const struct hs_question *question = &answering->question;
+    return answering->warnings.count && (question->endpoint->schema || question->control.explanation);
+}
+
+static int write_answer(void *context, FILE *out)
+{
+    struct answering *answering = context;
+    struct hs_warned_stream stream;
+    if (!has_room_for_warnings(answering))
+        return write_plain(answering, out);
+    FILE *warned = hs_warned_stream__open(&stream, &answering->warnings, out);
+    int result = warned ? write_plain(answering, warned) : -ENOMEM;
+    return warned && fclose(warned) && !result ? -EIO : result;
 }
 
 // ---- one question ---------------------------------------------------------------------------------------------------
@@ -277,6 +296,15 @@ static int prepare(struct answering *answering, const struct hs_http_request *re
     return result;
 }
 
+static void describe(struct answering *answering, struct hs_http_answer *answer)
+{
+    hs_sending__describe(&answering->question, answering->key, answer);
+    hs_warnings__find(&answering->warnings, &answering->question.uri);
+    hs_warnings__join(&answering->warnings, answer->warning, sizeof(answer->warning));
+    if (answer->body && has_room_for_warnings(answering))
+        hs_warnings__insert(&answering->warnings, &answer->body, &answer->length);
+}
+
 static void serve(void *context, const struct hs_http_request *request, struct hs_http_answer *answer)
 {
     struct answering *answering = calloc(1, sizeof(*answering));
@@ -293,8 +321,8 @@ static void serve(void *context, const struct hs_http_request *request, struct h
     int result = prepare(answering, request, answer);
     if (result)
         answer_error(question, result, answer);
-    if (!result)
-        hs_sending__describe(question, answering->key, answer);
+    else
+        describe(answering, answer);
     if (result || answer->body || answer->status) {
         free_answering(answering);
         return;

@@ -19,21 +19,26 @@ static void offer_all(struct hs_nearest *nearest, const struct hs_endpoint *endp
         hs_nearest__offer(nearest, hs_parameters[i].name);
 }
 
-// Whether some other endpoint takes it, or all of them do.
-static bool is_known(const char *name)
+bool hs_unknown__is_known(const char *name)
 {
-    struct hs_nearest nearest = {.word = name, .length = strlen(name)};
-    for (const struct hs_endpoint *endpoint = hs_endpoints; endpoint->path; endpoint++)
-        offer_all(&nearest, endpoint);
-    hs_nearest__offer(&nearest, "token");
-    return nearest.found && !nearest.distance;
+    if (hs_parameter__find(name) || !strcmp(name, "token"))
+        return true;
+    for (const struct hs_endpoint *endpoint = hs_endpoints; endpoint->path; endpoint++) {
+        const struct hs_rest_parameter *arrays[HS_PARAMETER_ARRAYS];
+        const size_t count = hs_endpoint__parameters(endpoint, arrays);
+        for (size_t i = 0; i < count; i++)
+            for (const struct hs_rest_parameter *parameter = arrays[i]; parameter->name; parameter++)
+                if (!strcmp(parameter->name, name))
+                    return true;
+    }
+    return false;
 }
 
 int hs_unknown__check(const struct hs_endpoint *endpoint, const char *name, struct hs_error *error)
 {
     struct hs_nearest nearest = {.word = name, .length = strlen(name)};
     offer_all(&nearest, endpoint);
-    if (!nearest.found || !nearest.distance || is_known(name))
+    if (!nearest.found || !nearest.distance || hs_unknown__is_known(name))
         return 0;
     return hs_error__set(error, EINVAL, "%s: is not a parameter; did you mean %s?", name, nearest.found);
 }

@@ -20,6 +20,7 @@ struct hs_http_answer {
     const char *policy;             // Content-Security-Policy, a constant; NULL: not needed
     const char *link;               // Link, a constant; NULL: none
     char etag[40];                  // with quotes; "": none
+    char warning[320];              // X-Heapsonde-Warning, printable ASCII; "": none
     char file_name[128];            // name under which browsers save it; "": they may show it
 };
 

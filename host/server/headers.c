@@ -22,6 +22,8 @@ void hs_headers__add(struct MHD_Response *response, const struct hs_http_answer 
         MHD_add_response_header(response, MHD_HTTP_HEADER_LINK, answer->link);
     if (answer->etag[0])
         MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, answer->etag);
+    if (answer->warning[0])
+        MHD_add_response_header(response, "X-Heapsonde-Warning", answer->warning);
     snprintf(disposition, sizeof(disposition), "attachment; filename=\"%s\"", answer->file_name);
     if (answer->file_name[0])
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION, disposition);

@@ -186,6 +186,11 @@ class Fleet(Endpoints, TestCase):
             self.assertEqual(status, 200, body[:300])
             if 'application/json' in operation['responses']['200']['content']:
                 self.validate(operation, body)
+            _, headers, warned = self.server.ask(path, colour='blue', **asked)
+            self.assertEqual(headers['X-Heapsonde-Warning'], "unknown parameter 'colour' was ignored")
+            if 'application/json' in operation['responses']['200']['content']:
+                self.validate(operation, warned)
+                self.assertEqual(json.loads(warned)['warnings'], [headers['X-Heapsonde-Warning']])
             for parameter in self.parameters(operation):
                 if parameter['in'] == 'path' or parameter['name'] == 'custom_filter':
                     continue

@@ -82,7 +82,24 @@ class Clients(TestCase):
             self.assertIn(query.split("=")[0], body.decode())
 
     def test_unknown_parameters_are_left_alone(self):
-        self.assertEqual(self.server.data("peak", colour="blue"), self.server.data("peak"))
+        warning = "unknown parameter 'colour' was ignored"
+        self.assertEqual(self.server.data("peak", colour="blue"), {"warnings": [warning], **self.server.data("peak")})
+
+    def warned(self, parameters):
+        _, headers, body = self.server.ask("/data/last/peak?" + parameters)
+        warnings = json.loads(body)["warnings"]
+        self.assertEqual(headers["X-Heapsonde-Warning"], "; ".join(warnings))
+        return warnings
+
+    def test_hostile_unknown_parameters_are_named_without_harm(self):
+        said = "unknown parameter '{}' was ignored".format
+        self.assertEqual(self.warned('%3Cscript%3E"%5C=1'), [said('<script>"\\')])
+        self.assertEqual(self.warned("a%0D%0ASet-Cookie:b%E2%80%AE%FF%7F=1"), [said("a??Set-Cookie:b?????")])
+        self.assertEqual(self.warned("z" * 10000), [said("z" * 40 + "...")])
+        self.assertEqual(self.warned("z" * 40), [said("z" * 40)])
+        self.assertEqual(self.warned("&".join(f"{'z' * 50}{i}" for i in range(200))),
+                         [said("z" * 40 + "...")] * 3 + ["197 more unknown parameters were ignored"])
+        self.assertEqual(self.warned("=1"), [said("")])
 
     def test_mistyped_parameters_are_refused(self):
         for what, typed, meant in (("allocations", "sise_min", "size_min"), ("allocations", "sort_bye", "sort_by"),

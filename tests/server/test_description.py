@@ -50,6 +50,29 @@ class Description(Endpoints, TestCase):
         self.assertEqual([path for path, _ in self.answers()], list(self.description["paths"]),
                          "each new endpoint needs a schema in host/rest/schemas.json and, if it has required parameters, an entry in QUESTIONS of endpoints.py")
 
+    def test_every_endpoint_names_unknown_parameters(self):
+        said = "unknown parameter 'colour' was ignored"
+        for pattern, operations in self.description["paths"].items():
+            if pattern.startswith("/fleet/"):  # of a server with a database
+                continue
+            with self.subTest(path=pattern):
+                asked = QUESTIONS.get(pattern, {})
+                status, headers, plain = self.server.ask(self.filled(pattern), **asked)
+                self.assertNotIn("X-Heapsonde-Warning", headers)
+                warned_status, warned_headers, warned = self.server.ask(self.filled(pattern), colour="blue", **asked)
+                self.assertEqual(warned_status, status)
+                if status != 200:
+                    self.assertEqual(warned, plain)
+                    continue
+                self.assertEqual(warned_headers["X-Heapsonde-Warning"], said)
+                self.assertEqual(warned_headers.get("ETag"), headers.get("ETag"))
+                types = operations["get"]["responses"]["200"]["content"]
+                if "application/json" not in types or not plain.startswith(b"{"):
+                    self.assertEqual(warned, plain)
+                    continue
+                self.validate(operations["get"], warned)
+                self.assertEqual(warned, b'{"warnings":["' + said.encode() + b'"],' + plain[1:])
+
     def test_answers_with_nothing_in_them(self):
         for pattern, operations in self.description["paths"].items():
             names = [parameter["name"] for parameter in self.parameters(operations["get"])]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A server under test and a browser on it. Whatever goes wrong on a page fails the test: errors, rejections, requests to
-// other origins, answers that are not there, reports of the content security policy.
+// other origins, answers that are not there, reports of the content security policy, parameters that no endpoint takes.
 import { spawn } from "node:child_process";
 import http from "node:http";
 import { createRequire } from "node:module";
@@ -100,6 +100,8 @@ export async function open(browser, server, { refused = [], ...options } = {}) {
   page.on("response", (response) => {
     if (response.status() >= 400 && !refused.includes(response.status()))
       wrong.push(`${response.status()} of ${response.url()}`);
+    if (response.headers()["x-heapsonde-warning"])
+      wrong.push(`${response.headers()["x-heapsonde-warning"]}: ${response.url()}`);
   });
   return { page, context, wrong };
 }

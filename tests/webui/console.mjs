@@ -19,6 +19,8 @@ export function consoles({ page, view }) {
   page("console: lists have the numbers of REST", async (page, go) => {
     await go(view("console"));
     const ask = (what) => page.evaluate(async (path) => (await fetch("/data/last/" + path)).json(), what);
+    const example = page.getByRole("button", { name: "Example" });
+    assert.ok(await example.isDisabled(), "it is there already");
     await start(page, `
       const small = allocations().only_smaller_or_equal(100), live = allocations().only_leaked();
       const all = [allocations(), small, live, small.plus(live), small.minus(live), small.and(live), live.only_smaller(50).only_larger(10).only("size_max", 40)];
@@ -37,6 +39,7 @@ export function consoles({ page, view }) {
     assert.equal(narrow, await total("size_min=11&size_max=40&lifetime=only_leaked"));
     const groups = await ask("allocation_groups?count=3&sort_by=only_matched.size&order=dsc&lifetime=only_leaked"), summary = await ask("summary");
     assert.equal((await lines(page))[7], `${groups.total_count} ${summary.live_bytes} ${summary.duration_ns}`);
+    assert.ok(await example.isEnabled());
     assert.deepEqual(await page.$$eval(".output tbody tr", (all) => all.map((one) => Number(one.cells[0].textContent))), groups.allocations.map((one) => one.only_matched.size));
     assert.equal(await page.locator(".output polyline").count(), 2);
     assert.ok(await page.locator(".console details li").count() >= 11);

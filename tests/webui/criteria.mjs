@@ -668,6 +668,8 @@ export function criteria({ page, view, count, programs, command, environment, br
     await page.waitForSelector(".as-table tbody tr");
     const timeline = await data("timeline?width=60"), shown = await page.$$eval(".as-table tbody tr", (all) => all.map((row) => row.cells[1].querySelector("[title]").title));
     assert.deepEqual(shown, timeline.allocated_size.map((size) => count(size) + (size === 1 ? " byte" : " bytes")));
+    const changes = await page.$$eval(".as-table tbody tr", (all) => all.map((row) => row.cells[4].querySelector("[title]").title.replace("\u2212", "-")));
+    assert.deepEqual(changes.map((text) => Number(text.replace(/,| bytes?$/g, ""))), timeline.size_delta);
   }, { of });
 
   page("A36, A39: every list sorts by each column, is searched and saved", async (page, go) => {

@@ -45,7 +45,10 @@ async function door() {
 }
 
 export function failures({ page, view, programs, inFolder, browser }) {
-  const randomly = (text) => view(...text.split("?"), programs.randomId);
+  const randomly = (text) => {
+    const [name, query = ""] = text.split("?");
+    return view(name, query, programs.randomId);
+  };
 
   for (const [endpoint, where] of Object.entries(ENDPOINTS))
     page(`${endpoint} is refused, cut, and nonsense; its part says so, the rest works, Retry works`, async (page) => {

@@ -84,7 +84,7 @@ export interface Axis { start_ns: number; interval_ns: number; end_ns: number }
 
 export interface Timeline extends Axis {
   allocated_size: number[]; allocated_count: number[]; allocations: number[]; deallocations: number[];
-  end_size: number[]; end_count: number[]; bytes_in: number[]; bytes_out: number[];
+  end_size: number[]; end_count: number[]; bytes_in: number[]; bytes_out: number[]; size_delta: number[];
 }
 
 export interface TotalsRow {

@@ -13,6 +13,12 @@ export function grouped(items: MenuItem[]): { group: Group; items: MenuItem[] }[
   return GROUPS.map((group) => ({ group, items: items.filter((item) => (item.group ?? "Look") === group) })).filter((one) => one.items.length);
 }
 
+// Where the menu of a row is that was opened without a pointer, or by a click on its name.
+export function under(event: Event): { x: number; y: number } {
+  const box = (event.currentTarget as Element).getBoundingClientRect();
+  return { x: box.left + 20, y: box.bottom };
+}
+
 export function Menu({ x, y, title, items, close }: { x: number; y: number; title: string; items: MenuItem[]; close: () => void }) {
   const list = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {

@@ -133,7 +133,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
       </div>
       <p class={"strip-foot" + (knowsResident(summary) ? " with-resident" : "")}>
         {answer.problem ? <span ref={said} role="alert" class="warn">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></span>
-          : <><span>{duration(0)}<span class="hint"> {"\u00b7"} drag over the heap to select a range</span>{data && !(summary.dumps ? data.allocated_size : data.allocations).some(Boolean) && <b> {"\u00b7"} {[...filter].length ? "no block matches" : "no block was allocated"}</b>}</span><Instants route={route} summary={summary} /><span>{duration(end)}</span></>}
+          : <><span>{duration(0)}<span class="hint"> {"\u00b7"} drag over the heap to select a range</span>{data && !(summary.dumps ? data.allocated_size : data.allocations).some(Boolean) && <b><span class="hint"> {"\u00b7"}</span> {[...filter].length ? "no block matches" : "no block was allocated"}</b>}</span><Instants route={route} summary={summary} /><span>{duration(end)}</span></>}
         {!answer.problem && bucket >= 0 && data && <span class="under-mouse">{duration(over!)}: at most {bytes(data.allocated_size[bucket]!)} {summary.dumps ? "" : <>in {counted(data.allocated_count[bucket]!, "blocks")};
           {" "}{count(data.allocations[bucket]!)} allocated, {count(data.deallocations[bucket]!)} freed in {duration(data.interval_ns)}</>}</span>}
       </p>

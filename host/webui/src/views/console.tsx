@@ -163,7 +163,7 @@ export function ConsoleView({ route }: ViewProps) {
         <button type="button" disabled={running} title="Ctrl-Enter" onClick={begin}>Run</button>
         <button type="button" disabled={!running} onClick={() => run.current?.stop()}>Stop</button>
         {filter.size > 0 && <button type="button" title="the current filter as a list of blocks" onClick={() => change(`${code}\nawait table(${codeOf(filter)});\n`)}>Add the filter</button>}
-        <button type="button" onClick={() => change(EXAMPLE)}>Example</button>
+        <button type="button" disabled={code === EXAMPLE} onClick={() => change(EXAMPLE)}>Example</button>
         <button type="button" onClick={() => save("script.js", "text/javascript", code)}>Save</button>
         <label>Load <input type="file" accept=".js,text/javascript" onChange={(event) => void load(event.currentTarget)} /></label>
       </div>

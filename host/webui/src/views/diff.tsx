@@ -6,7 +6,7 @@ import { useAnswer } from "../data/ask";
 import type { DiffNode, DiffSide, DiffTree, Frame, ListRow, Summary } from "../data/types";
 import { functionActions, partActions } from "../parts/actions";
 import { Choice } from "../parts/controls";
-import { Menu } from "../parts/menu";
+import { Menu, under } from "../parts/menu";
 import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
 import { Signs } from "../parts/signs";
@@ -172,7 +172,7 @@ function Branches({ route, shape, table, nodes }: TreeProps & { nodes: DiffNode[
   const key = (event: KeyboardEvent, row: Row, i: number): void => {
     const is = open.has(row.index), to = event.key === "ArrowDown" ? i + 1 : i - 1;
     if (event.key === "." || (event.key === "ArrowRight" && row.children && !is) || (event.key === "ArrowLeft" && row.children && is))
-      event.key === "." ? setMenu({ node: row.node, x: 300, y: 200 }) : toggle(row.index);
+      event.key === "." ? setMenu({ node: row.node, ...under(event) }) : toggle(row.index);
     else if (event.key === "ArrowDown" || event.key === "ArrowUp")
       table.current?.querySelectorAll<HTMLElement>("tbody button.node")[to]?.focus();
     else
@@ -187,8 +187,8 @@ function Branches({ route, shape, table, nodes }: TreeProps & { nodes: DiffNode[
         <Numbers row={row.node} />
         <td class="wide"><div class="branch">
           <span class="indent" aria-hidden="true">{"\u2502 ".repeat(Math.min(row.depth, 40))}</span>
-          <button type="button" class="node" title={plain(nameOf(row.node))} aria-expanded={row.children ? open.has(row.index) : undefined}
-            onKeyDown={(event) => key(event, row, i)} onClick={() => row.children && toggle(row.index)}>
+          <button type="button" class="node" title={plain(nameOf(row.node))} aria-expanded={row.children ? open.has(row.index) : undefined} aria-haspopup={row.children ? undefined : "menu"}
+            onKeyDown={(event) => key(event, row, i)} onClick={(event) => row.children ? toggle(row.index) : setMenu({ node: row.node, ...under(event) })}>
             <span class="twist" aria-hidden="true">{row.children ? (open.has(row.index) ? "\u25be" : "\u25b8") : "\u00b7"}</span>
             <Sign row={row.node} />{name(shortName(nameOf(row.node)), nameOf(row.node))}
           </button></div></td>

@@ -2,6 +2,7 @@
 // One mapping: its parts, what was resident of it, the blocks that began in it, and who made and removed it.
 import { useAnswer } from "../data/ask";
 import { type Cost, ns, type Pair, type Time } from "../data/types";
+import { Occupancy, useOccupancy } from "../parts/occupancy";
 import { Pane } from "../parts/pane";
 import { Stack } from "../parts/stack";
 import { address, question, type Route, toView } from "../state/route";
@@ -49,6 +50,7 @@ export function MapDetails({ route, id }: { route: Route; id: number }) {
           <td class="number" title={exactBytes(map.blocks[cost][0])}>{bytes(map.blocks[cost][0])}</td>
           <td class="number">{count(map.blocks[cost][1])}</td>
           <td>{CHOSEN[cost] && map.blocks[cost][1] > 0 && <a href={address(toView(route, "blocks", { from_map: String(map.id), ...CHOSEN[cost] }))}>show</a>}</td></tr>)}</tbody></table>
+        {map.blocks.allocated[1] > 0 && <Filled route={route} map={map} />}
         <h3>Its parts</h3>
         <PlainTable<Region> route={route} label="Parts of the mapping" id="parts" rows={map.regions} keyOf={(part) => part.address_s + ns(part.timestamp)} columns={[
           { name: "Address", of: (part) => part.address_s, cell: (part) => <code>{hexadecimal(part.address_s)}</code> },
@@ -68,4 +70,9 @@ export function MapDetails({ route, id }: { route: Route; id: number }) {
       </div>}
     </Pane>
   );
+}
+
+function Filled({ route, map }: { route: Route; map: Mapping }) {
+  const start = Number("0x" + map.address_s);
+  return <Occupancy route={route} of={useOccupancy(route, { width: 150, from_address: start, to_address: start + map.size })} name={() => "The mapping"} empty={null} />;
 }

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The address space: mappings, their lifetimes, and the space that blocks take in them.
-import { useAnswer } from "../data/ask";
 import { ns } from "../data/types";
 import { Choice, none } from "../parts/controls";
+import { Occupancy, useOccupancy } from "../parts/occupancy";
 import { StackSearch } from "../parts/stack_search";
 import { Player } from "../parts/player";
-import { Pane } from "../parts/pane";
 import { hasFaults } from "../parts/strip";
-import { address, changed, filterOf, go, question, type Route, toView } from "../state/route";
+import { address, changed, filterOf, go, question, toView } from "../state/route";
 import { type Column, Table } from "../table/table";
-import { bytes, count, duration, exactBytes, hexadecimal, plain, share } from "../text/format";
+import { bytes, duration, exactBytes, hexadecimal, plain } from "../text/format";
 import { MapDetails, type Mapping, rightsOf, thereFor } from "./map_details";
 import type { ViewProps } from "./view";
-
-interface AddressMap {
-  is_main_heap: boolean; start_s: string; end_s: string; start: number; end: number; piece: number;
-  used_size: number; largest_gap: number; runs: number; used: number[];
-}
 
 const RIGHTS = ["readable", "writable", "executable"];
 // How much of a mapping was resident at most, between these.
@@ -71,42 +65,13 @@ export function MapsView({ route, summary }: ViewProps) {
   );
 }
 
-
-// The main heap, or the region with most blocks, in equal pieces, with how full each is. A click on a piece leads to its
-// blocks.
+// The main heap, or the region with most blocks.
 function Heap({ route, summary }: ViewProps) {
-  const filter = [...filterOf(route)].length > 0;
-  const path = question(route, "address_map", { width: 300, ...(filter ? {} : { lifetime: "only_leaked" }) });
-  const answer = useAnswer<AddressMap>(path);
+  const heap = useOccupancy(route, { width: 300 });
   return (
     <section class="heap" aria-label="The address space">
-      <Player route={route} summary={summary} busy={answer.loading} />
-      <Pane answer={answer} path={path} empty={(data) => data.end > data.start ? undefined : <p class="empty">{none(route, "block")}</p>}>
-        {(data) => {
-          const span = data.end - data.start, address16 = (value: number): string => "0x" + value.toString(16);
-          const blocksOf = (from: string, to: string): Route => toView(route, "blocks", { address_min: from, address_max: to, ...(filter ? {} : { lifetime: "only_leaked" }) });
-          const pieceAt = (event: MouseEvent): Route => {
-            const box = (event.currentTarget as Element).getBoundingClientRect(), i = Math.min(data.used.length - 1, Math.floor((event.clientX - box.left) / box.width * data.used.length));
-            // The filter takes the blocks that begin in a range. The block that covers a piece begins before the full pieces in front of it.
-            let first = i;
-            while (first > 0 && data.used[first - 1]! >= data.piece)
-              first--;
-            if (first > 0 && data.used[first - 1])
-              first--;
-            return blocksOf(address16(data.start + first * data.piece), address16(data.start + (i + 1) * data.piece - 1));
-          };
-          return <>
-            <p data-used={data.used_size}><b>{data.is_main_heap ? "Main heap" : "The region with most blocks"}</b>{filter ? ", of what matches" : ", at the end"}: spans {bytes(span)}, blocks take {bytes(data.used_size)},
-              {" "}{share(span - data.used_size, span)} are holes; the largest is {bytes(data.largest_gap)}; {data.runs === 1 ? "1 run" : `${count(data.runs)} runs`} of adjacent blocks</p>
-            <svg class="address" viewBox={`0 0 ${data.used.length} 10`} preserveAspectRatio="none" role="img" aria-label={`occupancy, ${share(data.used_size, span)} in all`} onClick={(event) => go(pieceAt(event))}>
-              {data.used.map((used, i) => used > 0 ? <rect key={i} x={i} width="1.02" height="10" opacity={0.2 + 0.8 * Math.min(1, used / data.piece)}>
-                <title>{`${address16(data.start + i * data.piece)}: ${bytes(used)} of ${bytes(data.piece)}; click for its blocks`}</title></rect> : null)}
-            </svg>
-            <p class="faint strip-foot"><span>{hexadecimal(data.start_s)}</span><span class="explained">the stronger the colour, the fuller; a click on a piece shows its blocks</span><span>{hexadecimal(data.end_s)}</span></p>
-            <p><a href={address(blocksOf(hexadecimal(data.start_s), hexadecimal(data.end_s)))}>Its blocks</a></p>
-          </>;
-        }}
-      </Pane>
+      <Player route={route} summary={summary} busy={heap.answer.loading} />
+      <Occupancy route={route} of={heap} name={(data) => data.is_main_heap ? "Main heap" : "The region with most blocks"} empty={<p class="empty">{none(route, "block")}</p>} />
     </section>
   );
 }

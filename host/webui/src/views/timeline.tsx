@@ -25,7 +25,8 @@ const SERIES: Series[] = [
   { name: "Live blocks", explained: "the maximum in each interval", of: (data) => data.allocated_count, text: (n) => count(Math.round(n)) },
   { name: "Allocations per second", explained: "blocks", of: (data) => rate(data.allocations, data), text: (n) => count(Math.round(n)) },
   { name: "Frees per second", explained: "blocks", of: (data) => rate(data.deallocations, data), text: (n) => count(Math.round(n)) },
-  { name: "Bytes allocated per second", explained: "freed later or not", of: (data) => rate(data.bytes_in, data), text: (n) => bytes(n) },
+  { name: "Bytes allocated per second", explained: "freed later or not", of: (data) => rate(data.bytes_in, data), text: bytes },
+  { name: "Bytes freed per second", explained: "allocated before or within the interval", of: (data) => rate(data.bytes_out, data), text: bytes },
 ];
 
 export function TimelineView({ route, summary }: ViewProps) {
@@ -108,6 +109,7 @@ function AsTable({ route }: { route: Route }) {
     { name: "Live at most", number: true, of: (i) => data.allocated_size[i]!, cell: (i) => <span title={exactBytes(data.allocated_size[i]!)}>{bytes(data.allocated_size[i]!)}</span> },
     { name: "Blocks at most", number: true, of: (i) => data.allocated_count[i]!, cell: (i) => count(data.allocated_count[i]!) },
     { name: "Live at its end", number: true, of: (i) => data.end_size[i]!, cell: (i) => <span title={exactBytes(data.end_size[i]!)}>{bytes(data.end_size[i]!)}</span> },
+    { name: "Change", number: true, title: "what was allocated less what was freed", of: (i) => data.size_delta[i]!, cell: (i) => <span title={exactBytes(data.size_delta[i]!)}>{(data.size_delta[i]! > 0 ? "+" : "") + bytes(data.size_delta[i]!)}</span> },
     { name: "Allocated", number: true, of: (i) => data.allocations[i]!, cell: (i) => count(data.allocations[i]!) },
     { name: "Freed", number: true, of: (i) => data.deallocations[i]!, cell: (i) => count(data.deallocations[i]!) },
   ]} />}</Pane>;

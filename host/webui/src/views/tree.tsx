@@ -6,7 +6,7 @@ import { nodeActions } from "../parts/actions";
 import { Crumbs } from "../parts/crumbs";
 import { Choice, Look, lookedAt, Nothing, StackSwitches, Transforms } from "../parts/controls";
 import { hovers, useHover } from "../parts/hover";
-import { Menu } from "../parts/menu";
+import { Menu, under } from "../parts/menu";
 import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
 import { address, changed, go } from "../state/route";
@@ -100,7 +100,7 @@ export function TreeView({ route, summary }: ViewProps) {
     else if (event.key === "ArrowLeft")
       to = rows!.indexOf(model!.columns.parent[node]!);
     else if (event.key === "." && node)
-      setMenu({ node, x: 300, y: 200 });
+      setMenu({ node, ...under(event) });
     else if (event.key === "*")
       openBelow(node);
     else {
@@ -150,8 +150,8 @@ export function TreeView({ route, summary }: ViewProps) {
                     <td class="wide"><div class="branch">
                       <span class="indent" aria-hidden="true">{"\u2502 ".repeat(Math.min(depth, 40))}</span>
                       <button type="button" class="node" title={plain(nameOf(model, node)) + (sourceOf(model, node) && "\n" + plain(sourceOf(model, node)))}
-                        aria-expanded={model.children[node] ? is : undefined} onKeyDown={(event) => key(event, node, i)}
-                        onClick={() => model.children[node] && toggle(node)}>
+                        aria-expanded={model.children[node] ? is : undefined} aria-haspopup={model.children[node] || !node ? undefined : "menu"} onKeyDown={(event) => key(event, node, i)}
+                        onClick={(event) => model.children[node] ? toggle(node) : node && setMenu({ node, ...under(event) })}>
                         <span class="twist" aria-hidden="true">{model.children[node] ? (is ? "\u25be" : "\u25b8") : "\u00b7"}</span>{name(shortName(nameOf(model, node)), nameOf(model, node) + (sourceOf(model, node) && " " + sourceOf(model, node)))}
                       </button></div>
                     </td>
