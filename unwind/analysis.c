@@ -239,10 +239,12 @@ static void note_call(struct analysis *analysis, const struct hs_code_state *sta
 
 // --- paths
 
-static void find(struct analysis *analysis, const struct hs_code_state *state)
+// True: the path ends there. It goes on where fp is believed, which a loop may change that leads there again.
+static bool find(struct analysis *analysis, const struct hs_code_state *state)
 {
     analysis->result = *state;
     analysis->found = true;
+    return analysis->exact || !hs_code_state__is_in_chain(analysis->decoder, state);
 }
 
 // Whether the address that is asked for is in this instruction.
@@ -259,10 +261,7 @@ static unsigned run_delay_slot(struct analysis *analysis, uintptr_t address, str
     if (!decode_at(analysis, address, &state->context, &instruction))
         return 0;
     hs_code_state__run(analysis->decoder, state, &instruction);
-    if (!asked_for(analysis, address, &instruction))
-        return instruction.size;
-    find(analysis, state);
-    return 0;
+    return asked_for(analysis, address, &instruction) && find(analysis, state) ? 0 : instruction.size;
 }
 
 // Whether no instruction between the addresses, which are near each other, writes the register.
@@ -332,10 +331,8 @@ static bool run_instruction(struct analysis *analysis, uintptr_t *address, struc
     struct hs_instruction instruction;
     if (!decode_at(analysis, *address, &state->context, &instruction))
         return false;
-    if (asked_for(analysis, *address, &instruction)) {
-        find(analysis, state);
+    if (asked_for(analysis, *address, &instruction) && find(analysis, state))
         return false;
-    }
     uintptr_t next = *address + instruction.size;
     struct hs_code_state *untaken = &analysis->untaken;
     hs_code_state__run(analysis->decoder, state, &instruction);

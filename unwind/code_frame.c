@@ -23,15 +23,15 @@ static bool cfa_is_in_memory(struct hs_code_frame *frame)
     return frame->cfa_in_memory;
 }
 
-// A frame pointer whose caller's value is in the frame leads to it also where what was called has taken its arguments
-// off the stack, as functions of V8 do.
-static bool holds_frame(const struct hs_described *what)
+// A frame pointer in a chain of frames leads to the CFA also where what was called has taken its arguments off the
+// stack, as functions of V8 do.
+static bool comes_before_sp(const struct hs_described *what)
 {
-    return !what->exact && what->state->saved & hs_register_bit(what->decoder->fp);
+    return !what->exact && hs_code_state__is_in_chain(what->decoder, what->state);
 }
 
-// Preferred are a frame pointer that the function has set up, sp, then other registers that calls preserve; after an
-// interruption sp, the frame pointer, any others.
+// Preferred are a frame pointer in a chain of frames, sp, fp, then other registers that calls preserve; after an
+// interruption sp, fp, any others.
 static bool describe_cfa(const struct hs_described *what, const struct hs_code_state *state,
                          struct hs_code_frame *frame)
 {
@@ -50,7 +50,7 @@ static bool describe_cfa(const struct hs_described *what, const struct hs_code_s
     unsigned number = (unsigned)__builtin_ctzll(frame->bases);
     if (frame->bases & hs_register_bit(decoder->fp))
         number = decoder->fp;
-    if (frame->bases & hs_register_bit(decoder->sp) && !(number == decoder->fp && holds_frame(what)))
+    if (frame->bases & hs_register_bit(decoder->sp) && !(number == decoder->fp && comes_before_sp(what)))
         number = decoder->sp;
     frame->cfa_register = (uint8_t)number;
     frame->cfa_offset = frame->base_offsets[number];

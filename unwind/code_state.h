@@ -48,6 +48,15 @@ static inline enum hs_code_value_kind hs_code_state__slot_base(const struct hs_c
     return HS_DECODERS_ALIGN && state->aligned & hs_register_bit(number) ? HS_VALUE_ALIGNED : HS_VALUE_CFA;
 }
 
+// Whether fp points at its caller's value, as frame pointers do in chains of frames. Otherwise it may be a register
+// like any other.
+static inline bool hs_code_state__is_in_chain(const struct hs_decoder *decoder, const struct hs_code_state *state)
+{
+    struct hs_code_value fp = state->registers[decoder->fp];
+    return fp.kind == HS_VALUE_CFA && state->saved & hs_register_bit(decoder->fp) &&
+           hs_code_state__slot_base(state, decoder->fp) == HS_VALUE_CFA && state->slots[decoder->fp] == fp.number;
+}
+
 #pragma GCC visibility push(hidden)
 // Whether a register is kept track of when it is stored.
 bool hs_code_state__matters(const struct hs_decoder *decoder, unsigned number);

@@ -29,7 +29,7 @@ static struct hs_code_depth depth_of(const struct hs_decoder *decoder, const str
 {
     struct hs_code_depth depth = {base_of(state->registers[decoder->sp], marks & HS_PLACE_SP_DIFFERS),
                                   hs_value_unknown()};
-    if (depth.sp.kind == HS_VALUE_UNKNOWN)
+    if (depth.sp.kind == HS_VALUE_UNKNOWN || hs_code_state__is_in_chain(decoder, state))
         depth.fp = base_of(state->registers[decoder->fp], marks & HS_PLACE_FP_DIFFERS);
     return depth;
 }

@@ -22,8 +22,8 @@ enum {
     HS_PLACE_OF_ROUND = HS_PLACE_QUEUED | HS_PLACE_BEHIND_CALL,
 };
 
-// The registers from which the CFA is computed, if they lead to it: sp, else fp. Other registers that point into the
-// frame may change in every iteration of a loop.
+// The registers from which the CFA is computed, if they lead to it: sp, and fp where sp does not or where fp is in a
+// chain of frames. Other registers that point into the frame may change in every iteration of a loop.
 struct hs_code_depth {
     struct hs_code_value sp, fp;
 };
