@@ -78,15 +78,36 @@ static void say_attached(const struct hs_inject_request *request, const struct h
     hs_said__allocators(request, result);
 }
 
+#define LOOK_NS 500000000u // where the kernel does not tell the end of a process (before 5.3, and some filters)
+
+static uint64_t now_ns(void)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 static void do_nothing(int signal)
 {
     (void)signal;
 }
 
-// Until the time is over, the process of this descriptor has ended, or a signal asks to end.
-static void wait_for_end(int process, uint64_t ns)
+// Until the time `end`, or until the process has ended or a signal has come. `process`: its descriptor; -1: none.
+static void poll_until(uint64_t end, int process, pid_t pid, const sigset_t *signals)
 {
-    const struct timespec time = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+    struct pollfd ended = {.fd = process, .events = POLLIN};
+    int count = 0;
+    for (uint64_t now = now_ns(); !count && now < end && (process >= 0 || !hs_inject__has_ended(pid)); now = now_ns()) {
+        const uint64_t left = process < 0 && end - now > LOOK_NS ? LOOK_NS : end - now;
+        const struct timespec time = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
+        count = ppoll(&ended, 1, &time, signals);
+    }
+}
+
+// Until the time is over, the process has ended, or a signal asks to end.
+static void wait_for_end(int process, pid_t pid, uint64_t ns)
+{
+    const uint64_t now = now_ns();
     struct sigaction action = {.sa_handler = do_nothing};
     sigset_t ends, before;
     sigemptyset(&ends);
@@ -97,8 +118,7 @@ static void wait_for_end(int process, uint64_t ns)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
-    struct pollfd ended = {.fd = process, .events = POLLIN};
-    ppoll(&ended, 1, &time, &before);
+    poll_until(ns < UINT64_MAX - now ? now + ns : UINT64_MAX, process, pid, &before);
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -144,7 +164,7 @@ static int record(const struct hs_arguments *arguments, struct hs_inject_request
         say_attached(request, &result, trace, pattern);
     int status = HS_EXIT_OK;
     if (duration) {
-        wait_for_end(process, duration);
+        wait_for_end(process, request->pid, duration);
         if (process >= 0)
             close(process);
         status = end_recording(arguments, request->pid, quiet, &names);

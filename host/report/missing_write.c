@@ -39,12 +39,17 @@ static void print_use(FILE *out, const struct hs_style *style, const struct hs_s
     print_line(out, "", path);
 }
 
+static bool explain(const struct hs_subject *subject, const struct hs_module_use *use, struct explanation *it)
+{
+    return hs_symbols__explain(hs_trace_symbols__session(subject->symbols), &use->status, it->why, sizeof(it->why),
+                               it->wanted, sizeof(it->wanted));
+}
+
 // Writes the problem and the wanted files; nothing if there is no problem.
 static bool print_explanation(FILE *out, const struct hs_subject *subject, const struct hs_module_use *use)
 {
     struct explanation it;
-    if (!hs_symbols__explain(hs_trace_symbols__session(subject->symbols), &use->status, it.why, sizeof(it.why),
-                             it.wanted, sizeof(it.wanted)))
+    if (!explain(subject, use, &it))
         return false;
     print_line(out, INDENT, it.why);
     print_line(out, INDENT "wanted: ", it.wanted);
@@ -132,12 +137,15 @@ void hs_report__wanted_json(struct hs_json *json, const struct hs_symbols_status
 static void write_use(struct hs_json *json, const struct hs_subject *subject, const struct hs_module_use *use)
 {
     const struct hs_symbols_status *status = &use->status;
+    struct explanation it;
     char id[256];
     build_id_text(status, id, sizeof(id));
+    explain(subject, use, &it);
     hs_json__open_object(json, NULL);
     hs_json__string(json, "module", status->path);
     hs_json__string(json, "build_id", *id ? id : NULL);
     hs_json__string(json, "reason", hs_symbols_reason(status));
+    hs_json__string(json, "why", it.why);
     hs_json__string(json, "file", status->file);
     hs_json__number(json, "frames", use->frames);
     hs_json__number(json, "unnamed_frames", use->unnamed);

@@ -17,6 +17,18 @@ uint64_t hs_clock_points__at(const struct hs_clock_points *points, uint64_t time
     return points->start_realtime_ns + time;
 }
 
+uint64_t hs_clock_points__latest(const struct hs_clock_points *points, uint64_t time)
+{
+    uint64_t from, until, latest = hs_clock_points__at(points, time, &from, &until);
+    for (size_t i = points->count; i-- && points->point[i].time > time;) {
+        const struct hs_clock_point *point = &points->point[i];
+        const uint64_t since = point->time - time;
+        if (point->realtime_ns > since && point->realtime_ns - since > latest)
+            latest = point->realtime_ns - since;
+    }
+    return latest;
+}
+
 // The first moment from `first` on at which a clock that shows `shown` there shows `wanted`; UINT64_MAX: none.
 static uint64_t moment(uint64_t first, uint64_t shown, uint64_t wanted)
 {

@@ -15,6 +15,9 @@ struct hs_clock_points {
 // The clock's time at a time of the store, and the interval around it in which the clock is not set: from *from to
 // before *until.
 uint64_t hs_clock_points__at(const struct hs_clock_points *points, uint64_t time, uint64_t *from, uint64_t *until);
+// The same, or what the clock would have shown then if it had already been set as it was later, whichever is later:
+// machines start with an old time until they learn the right one.
+uint64_t hs_clock_points__latest(const struct hs_clock_points *points, uint64_t time);
 // The first time at which the clock shows `realtime_ns` or more; UINT64_MAX: never.
 uint64_t hs_clock_points__time_of(const struct hs_clock_points *points, uint64_t realtime_ns);
 

@@ -737,6 +737,12 @@ uint64_t hs_store__realtime_ns(const struct hs_store *store, uint64_t time)
     return hs_store__realtime_during(store, time, &from, &until);
 }
 
+uint64_t hs_store__latest_realtime_ns(const struct hs_store *store, uint64_t time)
+{
+    const struct hs_clock_points points = clock_points(store);
+    return hs_clock_points__latest(&points, time);
+}
+
 uint64_t hs_store__time_of_realtime(const struct hs_store *store, uint64_t realtime_ns)
 {
     const struct hs_clock_points points = clock_points(store);

@@ -79,7 +79,9 @@ const struct hs_module *hs_store__module_during(const struct hs_store *store, ui
 const struct hs_thread *hs_store__thread(const struct hs_store *store, uint32_t stream); // NULL: unknown
 
 uint64_t hs_store__realtime_ns(const struct hs_store *store, uint64_t time);
-// The same, with the interval in which the wall clock was not set: from *from to before *until.
+// The latest that it may have been: the wall clock may have been set ahead later.
+uint64_t hs_store__latest_realtime_ns(const struct hs_store *store, uint64_t time);
+// The first, with the interval in which the wall clock was not set: from *from to before *until.
 uint64_t hs_store__realtime_during(const struct hs_store *store, uint64_t time, uint64_t *from, uint64_t *until);
 uint64_t hs_store__monotonic_ns(const struct hs_store *store, uint64_t time);
 // The first time at which the wall clock showed this or more; 0 if it always did.

@@ -192,8 +192,7 @@ static bool unpacks_sanely(int fd)
     return sane;
 }
 
-// Whether a file has one inode for as long as it exists, and the kernel's maps show the one that stat does.
-static bool has_lasting_inodes(int fd)
+bool hs_has_lasting_inodes(int fd)
 {
     static const uint32_t systems[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
                                        TMPFS_MAGIC};
@@ -210,20 +209,23 @@ static uint64_t nanoseconds(const struct timespec *time)
 }
 
 // Without a build id the file of that path is the one that was loaded, if it is still the same inode and has not been
-// written since. Anybody may set the time of the last write, so the kernel's own time of the last change decides, too.
-// A copy of the recorded machine's files, or one in the trace, need not be that old; some machines do not know the
-// time.
-static bool was_changed(const struct hs_search *search, const struct hs_candidate *candidate, int fd)
+// written since. Anybody may set the time of the last write, so the kernel's own time of the last change decides, too,
+// although other changes than of the bytes set it. A copy of the recorded machine's files, or one in the trace, need
+// not be that old; some machines do not know the time.
+static enum hs_symbols_state compare_history(const struct hs_search *search, const struct hs_candidate *candidate,
+                                             int fd)
 {
     const struct hs_symbols_module *module = search->module;
     struct stat status;
     if (candidate->trust != HS_TRUST_PATH || candidate->root || !candidate->path || module->build_id_length ||
         fstat(fd, &status))
-        return false;
-    if (module->inode && module->inode != (uint64_t)status.st_ino && has_lasting_inodes(fd))
-        return true;
-    return module->recorded_ns >= CLOCK_IS_SET &&
-           (nanoseconds(&status.st_mtim) > module->recorded_ns || nanoseconds(&status.st_ctim) > module->recorded_ns);
+        return HS_SYMBOLS_FOUND;
+    const bool knows_time = module->recorded_ns >= CLOCK_IS_SET;
+    if (knows_time && nanoseconds(&status.st_mtim) > module->recorded_ns)
+        return HS_SYMBOLS_MISMATCH;
+    const bool is_other = module->inode && module->inode != (uint64_t)status.st_ino && hs_has_lasting_inodes(fd);
+    const bool was_changed = knows_time && nanoseconds(&status.st_ctim) > module->recorded_ns;
+    return is_other || was_changed ? HS_SYMBOLS_CHANGED : HS_SYMBOLS_FOUND;
 }
 
 static enum hs_symbols_state judge(const struct hs_search *search, const struct hs_candidate *candidate, int fd)
@@ -235,12 +237,11 @@ static enum hs_symbols_state judge(const struct hs_search *search, const struct 
         return HS_SYMBOLS_DAMAGED;
     if (!is_of_machine(search->options, &probe))
         return HS_SYMBOLS_FOREIGN;
-    bool right = is_right_build(search, candidate, &probe, fd) && !was_changed(search, candidate, fd) &&
-                 (!search->needs_debug_information || has_debug_information(fd)) &&
-                 (!search->needs_code || has_code(fd));
-    if (right && !unpacks_sanely(fd))
-        return HS_SYMBOLS_DAMAGED;
-    return right ? HS_SYMBOLS_FOUND : HS_SYMBOLS_MISMATCH;
+    if (!is_right_build(search, candidate, &probe, fd) ||
+        (search->needs_debug_information && !has_debug_information(fd)) || (search->needs_code && !has_code(fd)))
+        return HS_SYMBOLS_MISMATCH;
+    enum hs_symbols_state state = compare_history(search, candidate, fd);
+    return state == HS_SYMBOLS_FOUND && !unpacks_sanely(fd) ? HS_SYMBOLS_DAMAGED : state;
 }
 
 static void remember(struct hs_located *located, enum hs_symbols_state state, int fd, const char *path)

@@ -59,6 +59,10 @@ bool hs_debug_place(const struct hs_symbols_options *options, size_t index, stru
 // "/.build-id/ab/cdef..." for a build id; false if it is too short.
 bool hs_build_id_path(const uint8_t *build_id, size_t length, char *path, size_t size);
 
+// Whether files of this file system have one inode for as long as they exist, and the kernel's maps show the one that
+// stat does.
+bool hs_has_lasting_inodes(int fd);
+
 // Whether the trace is of another kind of machine than this one.
 bool hs_is_foreign(const struct hs_symbols_options *options);
 

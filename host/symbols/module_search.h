@@ -38,7 +38,7 @@ struct hs_symbols_module {
     size_t build_id_length;
     uint32_t layout;      // without a build id: hash of the program headers; 0: unknown
     uint64_t inode;       // without a build id: of the file; 0: unknown
-    uint64_t recorded_ns; // without a build id: when it was loaded, since 1970; 0: unknown
+    uint64_t recorded_ns; // without a build id: when it was loaded at the latest, since 1970; 0: unknown
     // If the trace embeds a copy of the file: returns a descriptor, which the session closes, or a negative errno. Used
     // after the files on disk. May be NULL.
     int (*open_copy)(void *context);
@@ -51,6 +51,7 @@ enum hs_symbols_state {
     HS_SYMBOLS_FOUND,    //
     HS_SYMBOLS_MISSING,  // no file
     HS_SYMBOLS_MISMATCH, // files, but none with this build id
+    HS_SYMBOLS_CHANGED,  // without a build id: a file like the recorded one, but it was changed since
     HS_SYMBOLS_FOREIGN,  // a file for another machine
     HS_SYMBOLS_DAMAGED   // a file that cannot be read
 };

@@ -28,10 +28,10 @@ void hs_symbols__status(struct hs_symbols *self, size_t module, struct hs_symbol
 
 const char *hs_symbols_reason(const struct hs_symbols_status *status)
 {
-    static const char *const reasons[] = {
-        [HS_SYMBOLS_UNUSED] = "unused",         [HS_SYMBOLS_FOUND] = "no_debug_information",
-        [HS_SYMBOLS_MISSING] = "no_file",       [HS_SYMBOLS_MISMATCH] = "other_build",
-        [HS_SYMBOLS_FOREIGN] = "other_machine", [HS_SYMBOLS_DAMAGED] = "damaged"};
+    static const char *const reasons[] = {[HS_SYMBOLS_UNUSED] = "unused",   [HS_SYMBOLS_FOUND] = "no_debug_information",
+                                          [HS_SYMBOLS_MISSING] = "no_file", [HS_SYMBOLS_MISMATCH] = "other_build",
+                                          [HS_SYMBOLS_CHANGED] = "changed", [HS_SYMBOLS_FOREIGN] = "other_machine",
+                                          [HS_SYMBOLS_DAMAGED] = "damaged"};
     bool complete = status->state == HS_SYMBOLS_FOUND && status->has_lines && !status->lacks_units;
     return complete || status->has_no_file ? NULL : reasons[status->state];
 }
@@ -62,6 +62,8 @@ static void explain(const struct hs_symbols_status *status, char *text, size_t s
     static const char *const words[] = {
         [HS_SYMBOLS_FOUND] = "has no debug information",
         [HS_SYMBOLS_MISMATCH] = "has another build id than the one recorded",
+        [HS_SYMBOLS_CHANGED] = "may be another file: it was written or replaced, or its mode, owner or links changed "
+                               "since; --sysroot / uses it as it is",
         [HS_SYMBOLS_FOREIGN] = "is built for another machine than the trace",
         [HS_SYMBOLS_DAMAGED] = "is not a readable ELF file, or its sections unpack to far more than such files have",
     };

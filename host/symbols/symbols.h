@@ -119,7 +119,7 @@ void hs_symbols__status(struct hs_symbols *symbols, size_t module, struct hs_sym
 // Whether the trace is of another kind of machine and no system root was given.
 bool hs_symbols__needs_sysroot(const struct hs_symbols *symbols);
 
-// Why names or lines are missing, for programs: "no_file", "other_build", "other_machine", "damaged",
+// Why names or lines are missing, for programs: "no_file", "other_build", "changed", "other_machine", "damaged",
 // "no_debug_information". NULL: nothing is missing, or it cannot be found.
 const char *hs_symbols_reason(const struct hs_symbols_status *status);
 

@@ -93,7 +93,7 @@ static int add_marks(struct hs_places *places)
 // The maps are read when its first address is met: later than it was loaded.
 static uint64_t loaded_at(const struct hs_store *store, const struct hs_module *module)
 {
-    return hs_store__summary(store)->start_realtime_ns ? hs_store__realtime_ns(store, module->load_time) : 0;
+    return hs_store__summary(store)->start_realtime_ns ? hs_store__latest_realtime_ns(store, module->load_time) : 0;
 }
 
 static int add_modules(struct hs_trace_symbols *self)

@@ -220,7 +220,7 @@ static const struct {
     {"HEAPSONDE_OUTPUT=.", " (it is a folder)\n"},
     {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_INCLUDE_FILE=none", "not embedded: none (no such file or folder)\n"},
     {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_INCLUDE_FILE='none/*'", "not embedded: none/* (no such file or folder)\n"},
-    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_INCLUDE_FILE=.", "not embedded: . (it is no regular file)\n"},
+    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_INCLUDE_FILE=.", "not embedded: . (it is not a regular file)\n"},
     {"HEAPSONDE_OUTPUT=", "nothing is recorded: HEAPSONDE_OUTPUT is empty"},
     {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_CONNECT=foo", "nothing is streamed: HEAPSONDE_CONNECT takes ADDRESS:PORT"},
     {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_ENABLE_SERVER=1 HEAPSONDE_KEY_FILE=none",

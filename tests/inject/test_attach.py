@@ -3,6 +3,7 @@
 listed."""
 import contextlib
 import ctypes
+import errno
 import hashlib
 import json
 import os
@@ -11,6 +12,7 @@ import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -24,6 +26,7 @@ SKIPPED = 77
 ROUNDS = int(os.environ.get('HEAPSONDE_TEST_ROUNDS', '0'))  # scripts/soak has more
 FIRST_ROUNDS = 18  # allocations before the first word
 STRIDE = int(os.environ.get('HEAPSONDE_TEST_STRIDE', '1'))  # of the calls before which a command is killed, every how many-th
+PIDFD_OPEN, PPOLL = 434, 73 if platform.machine() == 'aarch64' else 271
 TRACEME, DETACH, SYSCALL, SETOPTIONS, GETREGSET, SEIZE, INTERRUPT = 0, 17, 24, 0x4200, 0x4204, 0x4206, 0x4207
 CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 1 << 14, 1 << 18
 TRACESYSGOOD, EXITKILL, NT_PRSTATUS, CAP_SYS_ADMIN = 1, 1 << 20, 1, 21
@@ -361,12 +364,42 @@ def names(target):
     target.leave()
 
 
+def attach_for_an_hour(target, trace, preexec_fn=None):
+    """Returns once it records."""
+    command = subprocess.Popen([COMMAND, 'attach', str(target.pid), '-o', trace, '--for', '1h'], stderr=subprocess.PIPE, text=True,
+                               preexec_fn=preexec_fn)
+    while 'the trace is' not in command.stderr.readline():
+        assert command.poll() is None
+    return command
+
+
+def refuse_pidfd():
+    """As kernels before 5.3 do: pidfd_open does not exist for this process from now on."""
+    filters = struct.pack('HBBI' * 4, 0x20, 0, 0, 0, 0x15, 0, 1, PIDFD_OPEN, 0x06, 0, 0, 0x50000 | errno.ENOSYS, 0x06, 0, 0, 0x7fff0000)
+    program = ctypes.create_string_buffer(filters, len(filters))
+    libc = ctypes.CDLL(None, use_errno=True)
+    words = struct.pack('HP', 4, ctypes.addressof(program))
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, words):  # no new privileges, a filter
+        raise OSError(ctypes.get_errno(), 'prctl')
+
+
+def ends_untold(target):
+    """The end of the process ends --for, too, where the kernel does not tell it."""
+    command = attach_for_an_hour(target, os.path.join(target.folder, 't.dat'), refuse_pidfd)
+    waits = False
+    while not waits:
+        assert command.poll() is None
+        with open(f'/proc/{command.pid}/syscall', encoding='ascii') as file:
+            waits = file.read().startswith(f'{PPOLL} ')
+    target.leave()
+    said = command.communicate()[1]
+    assert command.returncode == 0 and 'has ended' in said, said
+
+
 def names_at_end(target):
     """The same where --for ends it, here because the process has ended, in a /tmp of its own that is gone then."""
     trace = os.path.join(target.folder, 't.dat')
-    command = subprocess.Popen([COMMAND, 'attach', str(target.pid), '-o', trace, '--for', '1h'], stderr=subprocess.PIPE, text=True)
-    while 'the trace is' not in command.stderr.readline():
-        assert command.poll() is None
+    command = attach_for_an_hour(target, trace)
     assert target.ask('made') == 0
     assert target.hides_tmp != os.path.exists(f'/tmp/perf-{target.pid}.map')
     target.leave()
@@ -414,7 +447,7 @@ def filtered(target):
 
 
 CASES = {case.__name__: case for case in (counts, exits, busy, killed, killed_at_each_call, stopped, stopped_meanwhile, at_once, filtered,
-                                           for_a_time, names, names_at_end, refused)}
+                                           for_a_time, ends_untold, names, names_at_end, refused)}
 
 
 def without_sections(program, path):

@@ -106,6 +106,27 @@ static void write_chain(unsigned depth)
     end(&event, 1);
 }
 
+// A file without a build id that is newer than the trace says. It is the recorded one where the clock was wrong then
+// and set ahead later.
+START_TEST(test_old_clock)
+{
+    const uint64_t second = 1000000000, shown = 1700000000, set = shown + second;
+    struct hs_event event = allocation(0, 100, 4);
+    shell("echo 'int f(int x) { return x; }' >named.c && "
+          "gcc -shared -nostdlib -fPIC -Wl,--build-id=none named.c -o named.so");
+    begin();
+    add_module(0, text("%s/named.so", work));
+    for (uint32_t i = 0; i < 4; i++)
+        hs_meta_node(&meta, i + 1, i, FIRST + 0x1000 + i);
+    hs_meta_clock(&meta, second / 4, second + second / 4, (_i == 1 ? set : shown) * second);
+    hs_meta_clock(&meta, second / 2, second + second / 2, (_i == 2 ? set : shown) * second);
+    end(&event, 1);
+    struct outcome outcome = run("$HEAPSONDE report trace.dat");
+    ck_assert_msg(!strstr(outcome.output, "was written since") == (_i > 0), "%s", outcome.output);
+    free_outcome(&outcome);
+}
+END_TEST
+
 // The frames that start a thread are unnamed in every stripped libc: not worth a word.
 START_TEST(test_starting_frames)
 {
@@ -168,6 +189,7 @@ int main(void)
     TCase *tests = tcase_create("report_missing");
     tcase_add_checked_fixture(tests, make_work, remove_work);
     tcase_add_test(tests, test_many_modules);
+    tcase_add_loop_test(tests, test_old_clock, 0, 3);
     tcase_add_test(tests, test_starting_frames);
     tcase_add_test(tests, test_guessed_caller);
     suite_add_tcase(suite, tests);

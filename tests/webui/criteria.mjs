@@ -631,7 +631,7 @@ export function criteria({ page, view, count, programs, command, environment, br
     missing.sort((a, b) => b.allocated_bytes - a.allocated_bytes);
     for (const [i, module] of missing.entries()) {
       const text = await rows.nth(i).innerText(), wanted = Object.values(module.wanted);
-      assert.ok(text.includes(module.module) && wanted.length && wanted.every((file) => text.includes(file)), text);
+      assert.ok(text.includes(module.module) && text.includes(module.why) && wanted.length && wanted.every((file) => text.includes(file)), text);
       assert.equal(await rows.nth(i).locator("[title*=bytes]").getAttribute("title"), count(module.allocated_bytes) + " bytes");
       await rows.nth(i).getByRole("button", { name: "Copy" }).first().click();
       assert.equal(await clipboard(page), wanted[0]);

@@ -142,8 +142,8 @@ export interface Block {
 export interface Recording {
   cut_stacks: { reason: string; stacks: number; allocations: number; allocated_bytes: number }[];
   guessed: { stacks: number; allocations: number; allocated_bytes: number };
-  missing_symbols: { module: string; build_id: string | null; reason: string | null; file: string | null; frames: number;
-                     unnamed_frames: number; stacks: number; allocated_bytes?: number; wanted: Record<string, string> }[];
+  missing_symbols: { module: string; build_id: string | null; reason: string | null; why: string; file: string | null;
+                     frames: number; unnamed_frames: number; stacks: number; allocated_bytes?: number; wanted: Record<string, string> }[];
 }
 
 // ---- fleets --------------------------------------------------------------------------------------------------------

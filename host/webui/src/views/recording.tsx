@@ -29,7 +29,7 @@ export function RecordingView({ route, summary }: ViewProps) {
         {(data) => <>
           {data.missing_symbols.length ? <PlainTable route={route} label="Modules without symbols" id="modules" rows={data.missing_symbols} sort="-Bytes through it" keyOf={(module) => module.module} columns={[
             { name: "Module", wide: true, of: (module) => module.module, cell: (module) => <>{plain(module.module) || "code without a file"}<br /><span class="faint">
-              {module.reason?.replace(/_/g, " ")}{module.build_id && `; build id ${module.build_id}`}</span></> },
+              {plain(module.why)}{module.build_id && `; build id ${module.build_id}`}</span></> },
             { name: "Bytes through it", number: true, title: "of all allocated bytes", of: (module) => module.allocated_bytes ?? 0, cell: (module) => <span title={exactBytes(module.allocated_bytes ?? 0)}>
               {bytes(module.allocated_bytes ?? 0)} ({share(module.allocated_bytes ?? 0, summary.allocated_bytes)})</span> },
             { name: "Unnamed frames", number: true, of: (module) => module.unnamed_frames, cell: (module) => `${count(module.unnamed_frames)} of ${count(module.frames)}` },
