@@ -86,35 +86,35 @@ static uint64_t count_frames(const struct hs_subject *subject)
     return sum;
 }
 
-// Deep stacks of a recursion have most of their frames in common.
-static void note_deep(const struct hs_arguments *arguments, const struct hs_opened *opened,
-                      const struct hs_export_format *format)
-{
-    uint64_t frames = format->frame_bytes ? count_frames(&opened->subject) : 0;
-    uint64_t bytes = hs_export_format__stack_bytes(format, frames);
-    if (bytes >= HUGE_EXPORT)
-        hs_complain(arguments->command,
-                    "%s: stacks with %s frames in all make about %s of %s; pprof, flamegraph and heapprofile write "
-                    "what stacks have in common once or compress it, and are small; or use a filter",
-                    opened->subject.path, hs_text__count(frames).text, hs_text__bytes(bytes).text, format->name);
-}
-
-// Said before it is written: such a file fills a disk, and hardly a reader opens it.
+// Said before it is written: such a file fills a disk, and hardly a reader opens it. Deep stacks of a recursion have
+// most of their frames in common.
 static void note_huge(const struct hs_arguments *arguments, const struct hs_opened *opened, const char *word)
 {
     enum hs_dump_output output;
-    uint64_t rows = opened->subject.totals.sum.allocated_count;
     const struct hs_export_format *format = hs_dump_output__parse(word, &output) ? NULL : hs_export_format__find(word);
-    uint64_t bytes = format ? hs_export_format__bytes(format, rows) : 0;
-    if (format && bytes < HUGE_EXPORT)
-        note_deep(arguments, opened, format);
+    if (!format)
+        return;
+    const uint64_t rows = format->row_bytes ? opened->subject.totals.sum.allocated_count : 0;
+    const uint64_t frames = format->frame_bytes ? count_frames(&opened->subject) : 0;
+    const uint64_t of_rows = hs_export_format__bytes(format, rows);
+    const uint64_t of_stacks = hs_export_format__stack_bytes(format, frames);
+    uint64_t bytes;
+    char what[160] = "";
+    if (__builtin_add_overflow(of_rows, of_stacks, &bytes))
+        bytes = UINT64_MAX;
     if (bytes < HUGE_EXPORT)
         return;
-    hs_complain(arguments->command,
-                "%s: %s make about %s of %s; pprof, speedscope, collapsed and flamegraph contain only sums of each "
-                "stack and are small; or use a filter",
-                opened->subject.path, hs_subject__events(&opened->subject)->count(rows).text,
-                hs_text__bytes(bytes).text, word);
+    if (rows)
+        snprintf(what, sizeof(what), "%s%s", hs_subject__events(&opened->subject)->count(rows).text,
+                 frames ? " and " : "");
+    if (frames)
+        snprintf(what + strlen(what), sizeof(what) - strlen(what), "stacks with %s frames in all",
+                 hs_text__count(frames).text);
+    hs_complain(arguments->command, "%s: %s make about %s of %s; %s are small; or use a filter", opened->subject.path,
+                what, hs_text__bytes(bytes).text, word,
+                of_rows >= of_stacks
+                    ? "pprof, speedscope, collapsed and flamegraph contain only sums of each stack and"
+                    : "pprof, flamegraph and heapprofile write what stacks have in common once or compress it, and");
 }
 
 static bool carries(const char *word, enum hs_events events)

@@ -127,12 +127,10 @@ void hs_top_asking__end(struct hs_top_asking *asking)
 // A file that is being read has temporary files, which cancelling removes; a server needs no patience.
 bool hs_top_asking__give_up(struct hs_top_asking *asking)
 {
-    const struct hs_top_source *source = asking->source;
     struct timespec until;
-    if (source->rest && !asking->goes_on) // which may open another one
-        hs_rest__give_up(source->rest);
+    hs_top_source__give_up(asking->source);
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += source->rest ? PATIENCE : 0;
+    until.tv_sec += asking->source->host ? 0 : PATIENCE;
     if (asking->runs && pthread_timedjoin_np(asking->thread, NULL, &until))
         return false;
     asking->runs = false;

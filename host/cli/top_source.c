@@ -213,14 +213,29 @@ static int open_file(struct hs_top_source *source, const char *path, struct hs_e
     struct hs_rest *rest = hs_rest__create(source->symbols, HS_REST_ONE_QUESTION);
     if (!rest)
         return hs_error__set(error, ENOMEM, "%s: out of memory", path);
-    const int result = hs_rest__add(rest, path, NULL, error);
-    if (source->rest && !result)
-        hs_rest__destroy(source->rest);
-    if (result)
-        hs_rest__destroy(rest);
-    else
+    const struct hs_query_control control = {.cancel = &source->gives_up};
+    const int result = hs_rest__add(rest, path, &control, error);
+    struct hs_rest *idle = rest;
+    if (!result) {
+        pthread_mutex_lock(&source->lock);
+        idle = source->rest;
         source->rest = rest;
+        if (__atomic_load_n(&source->gives_up, __ATOMIC_RELAXED))
+            hs_rest__give_up(rest);
+        pthread_mutex_unlock(&source->lock);
+    }
+    if (idle)
+        hs_rest__destroy(idle);
     return result;
+}
+
+void hs_top_source__give_up(struct hs_top_source *source)
+{
+    pthread_mutex_lock(&source->lock);
+    __atomic_store_n(&source->gives_up, 1, __ATOMIC_RELAXED);
+    if (source->rest)
+        hs_rest__give_up(source->rest);
+    pthread_mutex_unlock(&source->lock);
 }
 
 // The place of what comes behind the one that is shown, from 0; `is` says whether number i is it, `fits` whether it is
@@ -393,7 +408,8 @@ static bool is_of_gather(const char *path)
 int hs_top_source__open(struct hs_top_source *source, const char *target, const char *device,
                         const struct hs_symbols_options *symbols, struct hs_error *error)
 {
-    *source = (struct hs_top_source){.target = target, .device = device, .symbols = symbols};
+    *source = (struct hs_top_source){
+        .target = target, .device = device, .symbols = symbols, .lock = PTHREAD_MUTEX_INITIALIZER};
     if (!strncmp(target, "http://", strlen("http://"))) {
         const int result = split_address(source, target, error);
         return result ? result : show_of_server(source, error);

@@ -12,20 +12,31 @@
 
 // In the nodes of this tree, the number of bytes is what is there after, the count what was there before, both in
 // bytes.
-static uint64_t change_of(const struct hs_path_node *node)
+static uint64_t change_of(const struct hs_value *value)
 {
-    const struct hs_value *value = &node->value;
     return value->bytes > value->count ? value->bytes - value->count : value->count - value->bytes;
+}
+
+// By node: the sum of the changes of what ends there and below, whatever their signs. NULL: out of memory.
+static uint64_t *moved_bytes(const struct hs_paths *paths)
+{
+    uint64_t *moved = calloc(paths->count, sizeof(*moved));
+    for (uint32_t at = (uint32_t)paths->count; moved && at-- > 0;) {
+        const struct hs_value own = hs_paths__own(paths, at);
+        moved[at] += change_of(&own);
+        if (at)
+            moved[paths->at[at].parent] += moved[at];
+    }
+    return moved;
 }
 
 // The largest changes first.
 static int compare_nodes(const void *left, const void *right, void *context)
 {
-    const struct hs_call_tree *tree = context;
+    const uint64_t *moved = context;
     const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    const uint64_t of_a = change_of(&tree->paths.at[a]), of_b = change_of(&tree->paths.at[b]);
-    if (of_a != of_b)
-        return of_a > of_b ? -1 : 1;
+    if (moved[a] != moved[b])
+        return moved[a] > moved[b] ? -1 : 1;
     return (a > b) - (a < b);
 }
 
@@ -47,12 +58,13 @@ struct change_printer {
     FILE *out;
     const struct hs_style *style;
     struct hs_call_tree *tree; // `place` of a node is its indent
+    uint64_t *moved;           // by node
     uint64_t least;
 };
 
-static bool is_shown(const struct change_printer *printer, const struct hs_path_node *node)
+static bool is_shown(const struct change_printer *printer, uint32_t index)
 {
-    return change_of(node) && change_of(node) >= printer->least;
+    return printer->moved[index] && printer->moved[index] >= printer->least;
 }
 
 // Whether two children are shown.
@@ -60,7 +72,7 @@ static bool branches(const struct change_printer *printer, uint32_t index)
 {
     const struct hs_path_node *at = printer->tree->paths.at;
     const uint32_t second = at[index].child ? at[at[index].child].sibling : 0;
-    return second && is_shown(printer, &at[second]);
+    return second && is_shown(printer, second);
 }
 
 static const char *sign_of(const struct hs_path_node *node)
@@ -71,7 +83,7 @@ static const char *sign_of(const struct hs_path_node *node)
 static void print_change(const struct change_printer *printer, const struct hs_path_node *node)
 {
     char change[64];
-    snprintf(change, sizeof(change), "%s%s", sign_of(node), hs_text__bytes(change_of(node)).text);
+    snprintf(change, sizeof(change), "%s%s", sign_of(node), hs_text__bytes(change_of(&node->value)).text);
     fprintf(printer->out, "%s%11s%s %10s %10s  %-4s ", printer->style->number, change, printer->style->plain,
             hs_text__bytes(node->value.count).text, hs_text__bytes(node->value.bytes).text,
             !node->value.count   ? "new"
@@ -86,7 +98,7 @@ static int print_node(void *context, uint32_t index, unsigned depth)
     const struct hs_frame *function = printer->tree->node[index].frame;
     const unsigned above = at[node->parent].place;
     (void)depth;
-    if (!is_shown(printer, node))
+    if (!is_shown(printer, index))
         return HS_PATHS_SKIP;
     const bool is_branch = branches(printer, node->parent);
     node->place = above + (is_branch ? 2 : 0);
@@ -104,11 +116,11 @@ static void print_tree(FILE *out, const struct hs_dump_view *view, const struct 
     const struct hs_path_node *root = &printer->tree->paths.at[0];
     fprintf(out, "%sMemory %s, from callers down to callees%s: ", style->heading,
             options->cost == HS_COST_ALLOCATED ? "allocated" : "in use", style->plain);
-    if (printer->tree->paths.count == 1) {
+    if (!printer->moved[0]) {
         fputs("no difference\n", out);
         return;
     }
-    fprintf(out, "%s%s from ", sign_of(root), hs_text__bytes(change_of(root)).text);
+    fprintf(out, "%s%s from ", sign_of(root), hs_text__bytes(change_of(&root->value)).text);
     hs_text__print(out, view->dumps[0]->name, strlen(view->dumps[0]->name));
     fputs(" to ", out);
     hs_text__print(out, view->dumps[1]->name, strlen(view->dumps[1]->name));
@@ -117,16 +129,18 @@ static void print_tree(FILE *out, const struct hs_dump_view *view, const struct 
     hs_paths__walk(&printer->tree->paths, print_node, NULL, printer);
 }
 
-// The sum of all changes, whatever their signs.
-static uint64_t moved_bytes(const struct hs_totals *sides)
+static int sort_and_print(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options,
+                          struct hs_call_tree *tree)
 {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < sides->count; i++) {
-        const struct hs_total *side = &sides->total[i];
-        sum += side->live_bytes > side->live_count ? side->live_bytes - side->live_count
-                                                   : side->live_count - side->live_bytes;
+    struct change_printer printer = {.out = out, .style = hs_style__for(out), .tree = tree};
+    printer.moved = moved_bytes(&tree->paths);
+    int result = printer.moved ? hs_paths__sort(&tree->paths, compare_nodes, printer.moved) : -ENOMEM;
+    if (!result) {
+        printer.least = (uint64_t)((double)printer.moved[0] * options->least_percent / 100);
+        print_tree(out, view, options, &printer);
     }
-    return sum;
+    free(printer.moved);
+    return result;
 }
 
 int hs_compare__tree(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options)
@@ -137,11 +151,7 @@ int hs_compare__tree(FILE *out, const struct hs_dump_view *view, const struct hs
     if (!result)
         result = hs_call_tree__build(&tree, view->subject.symbols, &sides, HS_COST_LIVE, HS_TREE_BY_BYTES);
     if (!result) {
-        struct change_printer printer = {.out = out, .style = hs_style__for(out), .tree = &tree};
-        printer.least = (uint64_t)((double)moved_bytes(&sides) * options->least_percent / 100);
-        result = hs_paths__sort(&tree.paths, compare_nodes, &tree);
-        if (!result)
-            print_tree(out, view, options, &printer);
+        result = sort_and_print(out, view, options, &tree);
         hs_call_tree__free(&tree);
     }
     free(sides.total);

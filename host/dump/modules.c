@@ -263,22 +263,35 @@ static int mark_rebuilt(struct modules_finding *finding, const struct modules_gr
     return *marks ? 0 : -ENOMEM;
 }
 
+// The interned name of a file that only one of the two dumps has. *library: "": it has none, or both have it. 0 or
+// -ENOMEM.
+static int find_library(const struct modules_finding *finding, const struct modules_group *group, const char **library)
+{
+    *library = group->is_in_both ? "" : library_of(finding, group);
+    if (**library)
+        *library = hs_strings__add(finding->strings, *library);
+    return *library ? 0 : -ENOMEM;
+}
+
 // Files of one name that only one of the two dumps has.
 static int find_rebuilt(struct modules_finding *finding)
 {
+    struct hs_id_map of_dump[2] = {{0}};
     const struct modules_group *groups = finding->groups;
+    const char *library;
     int result = 0;
-    for (size_t i = 0; i < finding->modules->count; i++) {
-        const char *library = library_of(finding, &groups[i]);
-        if (groups[i].dump || groups[i].is_in_both || !*library)
-            continue;
-        for (size_t k = i + 1; !result && k < finding->modules->count; k++) {
-            if (!groups[k].dump || strcmp(library, library_of(finding, &groups[k])) != 0)
-                continue;
-            result = mark_rebuilt(finding, &groups[i]);
-            result = result ? result : mark_rebuilt(finding, &groups[k]);
-        }
+    for (size_t i = 0; !result && i < finding->modules->count; i++) {
+        result = find_library(finding, &groups[i], &library);
+        if (!result && *library)
+            result = hs_id_map__set(&of_dump[groups[i].dump], (uintptr_t)library, 0);
     }
+    for (size_t i = 0; !result && i < finding->modules->count; i++) {
+        result = find_library(finding, &groups[i], &library);
+        if (!result && *library && hs_id_map__find(&of_dump[!groups[i].dump], (uintptr_t)library) != UINT32_MAX)
+            result = mark_rebuilt(finding, &groups[i]);
+    }
+    hs_id_map__free(&of_dump[0]);
+    hs_id_map__free(&of_dump[1]);
     return result;
 }
 

@@ -177,23 +177,53 @@ static uint64_t named_code(struct hs_dump_view *view, const struct hs_dump *dump
     return name ? NAMED_CODE + ((uint64_t)number << 4) : 0;
 }
 
+// What is known while locations get their codes.
+struct view_places {
+    const struct hs_dump_modules *modules;
+    struct hs_id_map named;    // by chain of names
+    struct hs_id_map nameless; // addresses outside modules to which a dump gives no name
+};
+
+static int find_nameless(struct hs_id_map *nameless, const struct hs_dump *dump)
+{
+    int result = 0;
+    for (size_t i = 0; !result && i < dump->location_count; i++) {
+        const struct hs_dump_location *location = &dump->location[i];
+        if (location->has_address && !location->line_count && location->mapping == HS_DUMP_NONE)
+            result = hs_id_map__set(nameless, location->address, 0);
+    }
+    return result;
+}
+
+// Whether an address outside modules may be another one's in another dump. A name also stands for the same address of a
+// dump without names.
+static bool is_known_by_name(const struct hs_dump_view *view, const struct view_places *places,
+                             const struct hs_dump_location *location)
+{
+    return view->dump_count > 1 && location->line_count &&
+           hs_id_map__find(&places->nameless, location->address) == UINT32_MAX;
+}
+
 static uint64_t code_of(struct hs_dump_view *view, unsigned which, const struct hs_dump_location *location,
-                        const struct hs_dump_modules *modules, struct hs_id_map *known)
+                        struct view_places *places)
 {
     const struct hs_dump *dump = view->dumps[which];
     // In a file that is known code may lie anywhere.
     bool outside = location->mapping == HS_DUMP_NONE;
-    if (!location->has_address || (location->address < LEAST_CODE && (outside || location->line_count)))
-        return named_code(view, dump, location, known);
-    uint64_t code = hs_dump_modules__place(modules, which, dump, location);
+    if (!location->has_address || (location->address < LEAST_CODE && (outside || location->line_count)) ||
+        (outside && is_known_by_name(view, places, location)))
+        return named_code(view, dump, location, &places->named);
+    uint64_t code = hs_dump_modules__place(places->modules, which, dump, location);
     // An address in no module must not be taken for one of a module of the other dump.
-    return outside && hs_dump_modules__holds(modules, code) ? code | FOREIGN_CODE : code;
+    return outside && hs_dump_modules__holds(places->modules, code) ? code | FOREIGN_CODE : code;
 }
 
 static int place_locations(struct hs_dump_view *view, const struct hs_dump_modules *modules, unsigned call_length)
 {
-    struct hs_id_map known = {0};
+    struct view_places places = {.modules = modules};
     int result = 0;
+    for (unsigned which = 0; !result && view->dump_count > 1 && which < view->dump_count; which++)
+        result = find_nameless(&places.nameless, view->dumps[which]);
     for (unsigned which = 0; !result && which < view->dump_count; which++) {
         const struct hs_dump *dump = view->dumps[which];
         view->codes[which] = calloc(dump->location_count + 1, sizeof(uint64_t));
@@ -201,12 +231,13 @@ static int place_locations(struct hs_dump_view *view, const struct hs_dump_modul
         if (!view->codes[which] || !view->frames[which])
             result = -ENOMEM;
         for (size_t i = 0; !result && i < dump->location_count; i++) {
-            uint64_t code = code_of(view, which, &dump->location[i], modules, &known);
+            uint64_t code = code_of(view, which, &dump->location[i], &places);
             result = code ? 0 : -ENOMEM;
             view->codes[which][i] = code + call_length;
         }
     }
-    hs_id_map__free(&known);
+    hs_id_map__free(&places.named);
+    hs_id_map__free(&places.nameless);
     return result;
 }
 

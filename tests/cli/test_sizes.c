@@ -50,7 +50,7 @@ START_TEST(test_a_huge_export_is_told_before)
     shell("$HEAPSONDE run -q -o t.dat -- ./program 1300000");
     // What cannot be written ends early.
     struct outcome outcome = run("$HEAPSONDE export --format jsonl t.dat >/dev/full");
-    const char *told = strstr(outcome.errors, "1,300,000 blocks make about ");
+    const char *told = strstr(outcome.errors, "1,300,000 blocks and stacks with ");
     const char *failed = strstr(outcome.errors, "No space left");
     ck_assert_msg(told && failed && told < failed && strstr(told, "pprof, speedscope, collapsed and flamegraph"), "%s",
                   outcome.errors);
@@ -61,6 +61,23 @@ START_TEST(test_a_huge_export_is_told_before)
         ck_assert_msg(outcome.status == 0 && !strstr(outcome.errors, "make about"), "%s: %s", small[i], outcome.errors);
         free_outcome(&outcome);
     }
+}
+END_TEST
+
+// Neither the blocks nor the stacks are huge alone.
+START_TEST(test_blocks_and_stacks_are_added_up)
+{
+    shell("{ printf 'v 10300 3\\nX ./p\\nI 1000 10\\ns 7 recurse\\ni 1000 0 1\\n'; "
+          "awk 'BEGIN { for (i = 0; i < 3000; i++) { printf \"t 1 %%x\\na 8 %%x\\n\", i, i + 1; "
+          "for (k = 0; k < 100; k++) printf \"+ %%x\\n\", i } }'; } >both");
+    struct outcome outcome = run("$HEAPSONDE export --format jsonl both >/dev/full");
+    ck_assert_msg(
+        strstr(outcome.errors, "300,000 blocks and stacks with 4,501,500 frames in all make about 277.6 MiB "), "%s",
+        outcome.errors);
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE export --format csv both >/dev/full");
+    ck_assert_msg(!strstr(outcome.errors, "make about"), "%s", outcome.errors);
+    free_outcome(&outcome);
 }
 END_TEST
 
@@ -124,6 +141,7 @@ int main(void)
     TCase *tests = tcase_create("cli_sizes");
     tcase_add_checked_fixture(tests, prepare, remove_work);
     tcase_add_test(tests, test_a_huge_export_is_told_before);
+    tcase_add_test(tests, test_blocks_and_stacks_are_added_up);
     tcase_add_test(tests, test_a_huge_export_of_deep_stacks_is_told_before);
     tcase_add_test(tests, test_estimates);
     tcase_add_test(tests, test_a_trace_of_nothing_is_small);

@@ -4,6 +4,8 @@
 // and what cannot be done.
 #include "command.h"
 #include "host/base/memory.h"
+#include "host/dump/modules.h"
+#include "host/report/frame_key.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -137,6 +139,97 @@ START_TEST(test_diff)
 }
 END_TEST
 
+static void write_symbolized(const char *name, const char *function, unsigned bytes)
+{
+    static const char names[] = "--- symbol\nbinary=/opt/app\n0x401000 %s\n0x402fff main\n---\n--- heap\n";
+    static const char heap[] = "heap_v2/1\n  t*: 1: %u [0: 0]\n@ 0x401000 0x403000\n  t*: 1: %u [0: 0]\n";
+    FILE *file = fopen(text("%s/%s", work, name), "w");
+    ck_assert_ptr_nonnull(file);
+    if (function)
+        fprintf(file, names, function);
+    fprintf(file, heap, bytes, bytes);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+// An address in no module is another function in another build.
+START_TEST(test_diff_by_names)
+{
+    write_symbolized("one", "leak", 1000);
+    write_symbolized("other", "other", 1700);
+    expect_part("diff one other", "in +1 block; 0 B before, 1.66 KiB after\n        other\n        main\n");
+    expect_part("diff one other", "in -1 block; 1000 B before, 0 B after\n        leak\n        main\n");
+    write_symbolized("same", "leak", 1700);
+    expect_part("diff one same", "1000 B before, 1.66 KiB after\n        leak\n        main\n");
+    // Without names the address decides.
+    write_symbolized("nameless", NULL, 1000);
+    expect_no_difference("one", "nameless");
+    expect_no_difference("nameless", "one");
+}
+END_TEST
+
+// What changed in both directions is no more below its caller.
+START_TEST(test_diff_tree)
+{
+    shell("printf 'main;a 1000\\nmain;b 3000\\nmain;c 5\\n' >before; printf 'main;a 3000\\nmain;b 1000\\nmain;c 5\\n' "
+          ">after");
+    expect_part("diff --tree before after", "        0 B   3.91 KiB   3.91 KiB       main\n"
+                                            "  +1.95 KiB     1000 B   2.93 KiB       + a\n"
+                                            "  -1.95 KiB   2.93 KiB     1000 B       + b\n");
+    expect_part("diff --tree before before", "callees: no difference\n");
+}
+END_TEST
+
+static unsigned library_questions;
+
+const char *__real_hs_frame_key_library(const char *module, const char *program);
+const char *__wrap_hs_frame_key_library(const char *module, const char *program);
+
+const char *__wrap_hs_frame_key_library(const char *module, const char *program)
+{
+    library_questions++;
+    return __real_hs_frame_key_library(module, program);
+}
+
+enum { LIBRARIES = 200 };
+
+static struct hs_dump *dump_of_libraries(const char *name, const char *folder)
+{
+    struct hs_dump *dump = NULL;
+    struct hs_error error = {""};
+    FILE *file = fopen(text("%s/%s", work, name), "w");
+    ck_assert_ptr_nonnull(file);
+    fprintf(file, "heap_v2/1\n");
+    for (int i = 0; i < LIBRARIES; i++)
+        fprintf(file, "# build-id: %s%04x /opt/%s/lib%d.so\n", folder, i, folder, i);
+    fprintf(file, "  t*: 1: 1000 [0: 0]\n@");
+    for (unsigned i = 0; i < LIBRARIES; i++)
+        fprintf(file, " 0x%x", 0x40000010 + i * 0x10000);
+    fprintf(file, "\n  t*: 1: 1000 [0: 0]\n\nMAPPED_LIBRARIES:\n");
+    for (unsigned i = 0; i < LIBRARIES; i++)
+        fprintf(file, "%x-%x r-xp 00000000 fe:01 4711 /opt/%s/lib%u.so\n", 0x40000000 + i * 0x10000,
+                0x40001000 + i * 0x10000, folder, i);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_msg(!hs_dump__open(text("%s/%s", work, name), &dump, &error), "%s", error.message);
+    return dump;
+}
+
+// All libraries are other builds; that is found without comparing each with each.
+START_TEST(test_rebuilt_libraries)
+{
+    struct hs_dump *dumps[] = {dump_of_libraries("one", "aa"), dump_of_libraries("other", "bb")};
+    struct hs_dump_modules modules;
+    library_questions = 0;
+    ck_assert_int_eq(hs_dump_modules__find(&modules, (const struct hs_dump *const *)dumps, 2), 0);
+    ck_assert_uint_eq(modules.count, 2 * LIBRARIES);
+    for (size_t i = 0; i < LIBRARIES; i++)
+        ck_assert(modules.rebuilt[0][i] && modules.rebuilt[1][i]);
+    ck_assert_uint_le(library_questions, 10 * LIBRARIES);
+    hs_dump_modules__free(&modules);
+    hs_dump__close(dumps[0]);
+    hs_dump__close(dumps[1]);
+}
+END_TEST
+
 // As many as a large program has; every stack is another one.
 START_TEST(test_many_contexts)
 {
@@ -260,6 +353,9 @@ int main(void)
     tcase_add_test(tests, test_restrictions);
     tcase_add_test(tests, test_formats);
     tcase_add_test(tests, test_diff);
+    tcase_add_test(tests, test_diff_by_names);
+    tcase_add_test(tests, test_diff_tree);
+    tcase_add_test(tests, test_rebuilt_libraries);
     tcase_add_test(tests, test_many_contexts);
     tcase_add_test(tests, test_allocated_alone);
     tcase_add_test(tests, test_empty_results);

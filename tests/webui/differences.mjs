@@ -80,7 +80,7 @@ export function differences({ page, view, programs }) {
       assert.match((await page.locator(".signs").innerText()).replace(/\s+/g, " "), /\u25bc blue: less.*\u25b2 red: more.*\u2726 new.*\u2715 gone/, shape);
       assert.match(await page.locator(".view").innerText(), /minus sign/, `${shape} says what negative numbers are`);
       if (words)
-        assert.match(await page.locator(".view").innerText(), /width of a box is the change in it/);
+        assert.match(await page.locator(".view").innerText(), /width of a box is the sum of growth and decrease in it/);
     }
     // The colours are those of the legend: blue for what shrank, red for what grew.
     for (const [query, red] of [["base_at=0%25&at=100%25", true], ["base_at=100%25&at=0%25", false]]) {

@@ -21,11 +21,18 @@ function without(route: Route, name: string, value: string): Route {
   return { ...route, parameters };
 }
 
+// Refusals begin with the name of the filter, or with "invalid 'NAME'".
+function isAbout(why: string, name: string): boolean {
+  const rest = why.replace(/^invalid '/, "");
+  return rest.startsWith(name) && /^[': ]/.test(rest.slice(name.length));
+}
+
 // `fleet`: the filters that questions to the fleet take. `hidden`: what is chosen elsewhere in the view.
 export function Chips({ route, threads, fleet, hidden }: { route: Route; threads: { thread: number; name: string }[]; fleet?: string[]; hidden?: string | undefined }) {
   const [editing, edit] = useState(false);
   const chips = [...filterOf(route)].filter(([name]) => name !== hidden), refused = useRefused();
-  const isWrong = (name: string, value: string): boolean => refused.some((why) => why.startsWith(name + " ") && why.includes(value));
+  const isOnly = (name: string): boolean => chips.filter(([other]) => other === name).length === 1;
+  const isWrong = (name: string, value: string): boolean => refused.some((why) => isAbout(why, name) && (isOnly(name) || why.includes(value)));
   const nothing = (): Route => {
     const parameters = new URLSearchParams();
     for (const [name, value] of route.parameters)

@@ -19,7 +19,7 @@ import type { ViewProps } from "./view";
 
 const NODES = 5000, ROWS = 1000, OPENED = 0.05;
 const SHAPES = [
-  { value: "flame", name: "Flame graph", title: "one picture: the width of a box is the change in it" },
+  { value: "flame", name: "Flame graph", title: "one picture: the width of a box is the sum of growth and decrease in it" },
   { value: "tree", name: "Tree", title: "from callers down to callees" },
   { value: "functions", name: "Functions", title: "the functions that allocate, with their callers below" },
   { value: "libraries", name: "Libraries", title: "from libraries that call down to those that are called" },

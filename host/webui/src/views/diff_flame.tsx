@@ -51,7 +51,7 @@ export function DiffFlame({ route, summary, data }: { route: Route; summary: Sum
   ];
   const grew = nodes.reduce((sum, node) => sum + Math.max(0, node.self_delta), 0);
   return <>
-    <p class="faint">The width of a box is the change in it: {bytes(whole)} in all, what grew and what shrank added up. What shrank has {"\u25bc"} or a minus sign and is blue, what grew has {"\u25b2"} or a plus sign and is red;
+    <p class="faint">The width of a box is the sum of growth and decrease in it: {bytes(whole)} in all. What shrank has {"\u25bc"} or a minus sign and is blue, what grew has {"\u25b2"} or a plus sign and is red;
       a pale box contains both. {data.left_out_nodes > 0 && `${counted(data.left_out_nodes, "smaller changes")} left out: hatched.`}</p>
     <p class="total" data-moved={whole} data-grew={grew}>
       <input type="search" class="search" placeholder="Search: name, /regex/i, lib:" aria-label="Search in the picture" value={search}

@@ -32,7 +32,7 @@ export const FLEET_VIEWS: FleetView[] = [
   { name: "growth", letter: "o", title: "Growth", group: "What changes", about: "Stacks that grow, the worst first. Click a stack to see the devices that have it.", component: GrowthView, ...itself("growth") },
   { name: "new", letter: "n", title: "New stacks", group: "What changes", about: "Stacks of a firmware that another firmware does not have. Click a stack to see the devices that have it.", component: NewView, pair: true,
     asked: (route) => question(route, "new", { than: than(route) }), command: () => ["new"] },
-  { name: "diff", letter: "d", title: "Difference", group: "What changes", about: "What differs between two firmwares. The width of a box is the change in it. Click a box to zoom in.", component: FleetDiffView, pair: true,
+  { name: "diff", letter: "d", title: "Difference", group: "What changes", about: "What differs between two firmwares. The width of a box is the sum of growth and decrease in it. Click a box to zoom in.", component: FleetDiffView, pair: true,
     asked: (route) => pictureQuestion(route, "device", undefined, than(route)) },
   { name: "firmwares", letter: "w", title: "Firmwares", group: "Who", about: "Memory in use of the processes of each firmware. Click a firmware to see what grows in it.", component: FirmwaresView, ...itself("firmwares") },
   { name: "devices", letter: "v", title: "Devices", group: "Who", about: "Devices whose memory grows fastest. Click a device to see its processes, stacks and traces.", component: DevicesView, device: true, ...itself("devices") },

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What top does with an answer that nobody needs any more.
+#include "command.h"
+
+#include "format/chunk.h"
+#include "host/cli/top_asking.h"
+#include "host/convert/convert.h"
+#include "tests/store/trace_writer.h"
+
+#include <check.h>
+#include <errno.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+// ---- what the linker puts in the place of the function --------------------------------------------------------------
+
+static struct {
+    atomic_bool waits; // until it is cancelled
+    bool was_cancelled;
+    sem_t begun;
+} opening;
+
+int __real_hs_foreign__open(const char *path, const struct hs_import_options *options, struct hs_store **store,
+                            struct hs_error *error);
+int __wrap_hs_foreign__open(const char *path, const struct hs_import_options *options, struct hs_store **store,
+                            struct hs_error *error);
+
+int __wrap_hs_foreign__open(const char *path, const struct hs_import_options *options, struct hs_store **store,
+                            struct hs_error *error)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    if (!atomic_load(&opening.waits))
+        return __real_hs_foreign__open(path, options, store, error);
+    sem_post(&opening.begun);
+    while (options->cancel && !__atomic_load_n(options->cancel, __ATOMIC_RELAXED))
+        nanosleep(&pause, NULL);
+    opening.was_cancelled = options->cancel != NULL;
+    return hs_error__set(error, ECANCELED, "%s: cancelled", path);
+}
+
+// ---- a folder of two traces -----------------------------------------------------------------------------------------
+
+static void write_trace(int number)
+{
+    struct trace_writer writer;
+    uint8_t page[HS_FILE_HEADER_SIZE] = {0};
+    const struct hs_event event = {.kind = HS_EVENT_MALLOC, .time = 1000, .address = 0x10000, .size = 10};
+    trace_writer__open(&writer, text("%s/folder/%d.dat", work, number), HS_BYTE_ORDER_LITTLE, 8);
+    writer.header.trace_id[1] = (uint64_t)number;
+    hs_file_header_seal(&writer.header, page);
+    fseek(writer.file, 0, SEEK_SET);
+    fwrite(page, 1, sizeof(page), writer.file);
+    fseek(writer.file, 0, SEEK_END);
+    trace_writer__events(&writer, 0, &event, 1, false);
+    trace_writer__close(&writer, true, 2000);
+}
+
+static void set_up(void)
+{
+    make_work();
+    ck_assert_int_eq(mkdir(text("%s/folder", work), 0700), 0);
+    for (int i = 0; i < 2; i++)
+        write_trace(i);
+    sem_init(&opening.begun, 0, 0);
+}
+
+// ---- tests ----------------------------------------------------------------------------------------------------------
+
+START_TEST(opening_the_next_trace_is_given_up)
+{
+    char folder[128];
+    struct hs_error error = {""};
+    const struct hs_symbols_options symbols = {0};
+    struct hs_top_source source;
+    snprintf(folder, sizeof(folder), "%s/folder", work);
+    ck_assert_msg(!hs_top_source__open(&source, folder, NULL, &symbols, &error), "%s", error.message);
+    const struct hs_rest *first = source.rest;
+    struct hs_top_asking asking = {.source = &source, .by = "requester", .goes_on = true};
+    atomic_store(&opening.waits, true);
+    hs_top_asking__start(&asking);
+    while (sem_wait(&opening.begun))
+        continue;
+    hs_top_asking__give_up(&asking); // false if this machine is slow
+    hs_top_asking__end(&asking);
+    ck_assert(opening.was_cancelled);
+    ck_assert(!asking.has_gone_on);
+    ck_assert_int_ne(asking.result, 0);
+    ck_assert_ptr_eq(source.rest, first);
+    free(asking.rows);
+    hs_top_source__close(&source);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("cli_top_asking");
+    tcase_add_checked_fixture(tests, set_up, remove_work);
+    tcase_add_test(tests, opening_the_next_trace_is_given_up);
+    return run_cases("cli_top_asking", tests);
+}
