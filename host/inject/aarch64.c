@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/arch.h"
+#include "host/inject/register_set.h"
 
 #include <elf.h>
 #include <linux/audit.h>
@@ -458,81 +459,39 @@ static const struct user_regs_struct *saved(const struct hs_borrowed *borrowed)
     return (const struct user_regs_struct *)(const void *)borrowed->registers;
 }
 
-static int transfer(int request, pid_t tid, unsigned set, void *bytes, size_t length)
-{
-    struct iovec area = {bytes, length};
-    return ptrace(request, tid, (void *)(uintptr_t)set, &area) ? -errno : 0;
-}
-
-static int get(pid_t tid, struct user_regs_struct *registers)
-{
-    return transfer(PTRACE_GETREGSET, tid, NT_PRSTATUS, registers, sizeof *registers);
-}
-
-static int set(pid_t tid, const struct user_regs_struct *registers)
-{
-    struct user_regs_struct copy = *registers;
-    return transfer(PTRACE_SETREGSET, tid, NT_PRSTATUS, &copy, sizeof copy);
-}
-
-static int save(struct hs_borrowed *borrowed)
-{
-    return get(borrowed->tid, (struct user_regs_struct *)(void *)borrowed->registers);
-}
-
-static int restore(const struct hs_borrowed *borrowed)
-{
-    return set(borrowed->tid, saved(borrowed));
-}
-
 // An indirect branch that the thread has just carried out does not lead to the stub.
-static void send(struct user_regs_struct *registers, uint64_t pc)
+static void send(void *to, uint64_t pc)
 {
+    struct user_regs_struct *registers = to;
     registers->pc = pc;
     registers->pstate &= ~(unsigned long long)BRANCH_TYPE;
 }
 
-static int call(const struct hs_borrowed *borrowed, const struct hs_system_call *system_call)
+static void ask(void *of, const struct hs_system_call *call)
 {
-    struct user_regs_struct registers = *saved(borrowed);
-    send(&registers, borrowed->stub);
-    registers.regs[NUMBER] = (unsigned long long)system_call->number;
+    struct user_regs_struct *registers = of;
+    registers->regs[NUMBER] = (unsigned long long)call->number;
     for (size_t i = 0; i < ARGUMENTS; i++)
-        registers.regs[i] = (unsigned long long)system_call->arguments[i];
-    return set(borrowed->tid, &registers);
+        registers->regs[i] = (unsigned long long)call->arguments[i];
 }
 
-static long result(const struct hs_borrowed *borrowed)
+static long answer(const void *of)
 {
-    struct user_regs_struct registers;
-    int failed = get(borrowed->tid, &registers);
-    return failed ? failed : (long)registers.regs[0];
+    return (long)((const struct user_regs_struct *)of)->regs[0];
 }
 
-static int look(pid_t tid, uint64_t *pc, uint64_t *sp, uint64_t *thread_pointer)
+static void look(const void *of, uint64_t *pc, uint64_t *sp)
 {
-    struct user_regs_struct registers;
-    int failed = get(tid, &registers);
-    if (!failed)
-        failed = transfer(PTRACE_GETREGSET, tid, NT_ARM_TLS, thread_pointer, sizeof *thread_pointer);
-    if (failed)
-        return failed;
-    *pc = registers.pc;
-    *sp = registers.sp;
-    return 0;
+    const struct user_regs_struct *registers = of;
+    *pc = registers->pc;
+    *sp = registers->sp;
 }
 
-static int go_to(pid_t tid, uint64_t pc)
+static int thread_pointer(pid_t tid, const void *of, uint64_t *pointer)
 {
-    struct user_regs_struct registers;
-    int failed = get(tid, &registers);
-    send(&registers, pc);
-    return failed ? failed : set(tid, &registers);
-}
-
-static void call_clone(struct hs_system_call *system_call, unsigned long flags, uint64_t stack, uint64_t thread_pointer)
-{
-    *system_call = (struct hs_system_call){SYS_clone, {(long)flags, (long)stack, 0, (long)thread_pointer, 0}};
+    (void)of;
+    struct iovec area = {pointer, sizeof *pointer};
+    return ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_ARM_TLS, &area) ? -errno : 0;
 }
 
 // The kernel goes back to the instruction that calls before it stops the thread, and forgets how much time has passed
@@ -668,15 +627,15 @@ const struct hs_inject_arch hs_inject_aarch64 = {
 #if defined(__aarch64__) && defined(__LP64__)
     .stub = put_stub,
     .stub_values = 8 * VALUE_COUNT,
-    .save = save,
-    .call = call,
-    .result = result,
-    .restore = restore,
+    .get = hs_register_set__get,
+    .set = hs_register_set__set,
+    .send = send,
+    .ask = ask,
+    .answer = answer,
     .look = look,
-    .go_to = go_to,
+    .thread_pointer = thread_pointer,
+    .clone_pointer = 3,
     .mmap = SYS_mmap,
-    .mprotect = SYS_mprotect,
-    .clone = call_clone,
     .waits_anew = waits_anew,
 #endif
 };

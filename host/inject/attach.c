@@ -7,6 +7,7 @@
 #include "host/inject/place.h"
 #include "host/inject/region.h"
 #include "host/inject/seccomp.h"
+#include "host/inject/thread.h"
 #include "host/inject/trap_signal.h"
 #include "host/inject/words.h"
 
@@ -135,7 +136,7 @@ static int find_words(struct attaching *attaching)
     uint64_t pc, sp, pointer = 0;
     int failed = hs_inject_target__stop_one(target, attaching->error);
     pid_t tid = failed ? 0 : target->threads[0].tid;
-    if (!failed && target->arch->look(tid, &pc, &sp, &pointer))
+    if (!failed && hs_inject_thread__look(target->arch, tid, &pc, &sp, &pointer))
         failed = hs_error__set(attaching->error, ESRCH, "process %d has ended", (int)target->pid);
     hs_inject_target__let_go(target);
     uint32_t number = (uint32_t)hs_inject_target__own_tid(target, tid);

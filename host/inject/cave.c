@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/cave.h"
 
+#include "host/inject/thread.h"
+
 #include <string.h>
 
 static const uint8_t zeros[HS_INJECT_CODE];
@@ -56,7 +58,7 @@ static bool is_executed(const struct hs_inject_target *target, uint64_t cave)
 {
     for (size_t i = 0; i < target->thread_count; i++) {
         uint64_t pc, sp, pointer;
-        if (target->arch->look(target->threads[i].tid, &pc, &sp, &pointer) ||
+        if (hs_inject_thread__look(target->arch, target->threads[i].tid, &pc, &sp, &pointer) ||
             (pc >= cave && pc < cave + HS_INJECT_CODE))
             return true;
     }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/region.h"
 
+#include "host/inject/thread.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 enum { STACK_LOOKED_AT = 0x4000, TOP_OF_STACK = 256, WAIT_NS = 200000 };
@@ -61,7 +64,7 @@ int hs_region__start(struct hs_region *region, struct hs_inject_target *target, 
     uintptr_t pointer = (uintptr_t)region->local + HS_REGION_LOCAL / 2;
     uint64_t top = region->local + HS_REGION_LOCAL + HS_REGION_STACK - TOP_OF_STACK;
     uint32_t done = 0;
-    struct hs_system_call call;
+    struct hs_system_call call = {SYS_clone, {THREAD_FLAGS, (long)top}};
     long tid = 0;
     int failed = hs_inject_target__write(target, region->local, zeros, sizeof zeros);
     if (!failed)
@@ -72,7 +75,7 @@ int hs_region__start(struct hs_region *region, struct hs_inject_target *target, 
         failed = hs_inject_target__write(target, hs_region__done(region), &done, sizeof done);
     if (failed)
         return hs_inject_target__not_written(target, failed, error);
-    target->arch->clone(&call, THREAD_FLAGS, top, pointer);
+    call.arguments[target->arch->clone_pointer] = (long)pointer;
     failed = hs_inject_target__call(target, region->at + HS_REGION_STUB, hs_region__done(region), &call, &tid, error);
     if (!failed && tid <= FIRST_RESTART)
         return hs_error__set(error, EINTR, "a signal has stopped process %d meanwhile", (int)target->pid);
@@ -116,7 +119,7 @@ bool hs_region__is_in_use(const struct hs_region *region, const struct hs_inject
 {
     for (size_t i = 0; i < target->thread_count; i++) {
         uint64_t pc, sp, pointer;
-        if (target->arch->look(target->threads[i].tid, &pc, &sp, &pointer))
+        if (hs_inject_thread__look(target->arch, target->threads[i].tid, &pc, &sp, &pointer))
             continue;
         bool is_ours = sp >= region->local && sp <= region->local + HS_REGION_LOCAL + HS_REGION_STACK;
         if (is_ours || (pc >= region->at + HS_REGION_STUB && pc < region->at + HS_REGION_ISLANDS))
@@ -199,7 +202,7 @@ static enum hs_region_check check_thread(const struct hs_region *region, const s
     uint64_t pc, sp, pointer;
     uintptr_t word = 1;
     uint32_t number = 0;
-    if (target->arch->look(tid, &pc, &sp, &pointer))
+    if (hs_inject_thread__look(target->arch, tid, &pc, &sp, &pointer))
         return HS_REGION_BUSY;
     if (is_inside(region, pc) || (target->has_handlers && returns_inside(region, target, sp)))
         return HS_REGION_BUSY;
@@ -228,7 +231,7 @@ static void clear_words(const struct hs_region *region, const struct hs_inject_t
     for (size_t i = 0; i < target->thread_count; i++) {
         uint64_t pc, sp, pointer;
         const uintptr_t zero = 0;
-        if (!target->arch->look(target->threads[i].tid, &pc, &sp, &pointer) && pointer)
+        if (!hs_inject_thread__look(target->arch, target->threads[i].tid, &pc, &sp, &pointer) && pointer)
             hs_inject_target__write(target, pointer + (uint64_t)region->words.word, &zero, sizeof zero);
     }
 }
@@ -242,7 +245,7 @@ static void clear_mistakable_words(const struct hs_region *region, const struct 
         uintptr_t word = 0;
         const uintptr_t none = (uintptr_t)region->no_record;
         uint32_t number = 0;
-        if (target->arch->look(target->threads[i].tid, &pc, &sp, &pointer) || !pointer ||
+        if (hs_inject_thread__look(target->arch, target->threads[i].tid, &pc, &sp, &pointer) || !pointer ||
             hs_inject_target__read(target, pointer + (uint64_t)region->words.word, &word, sizeof word) || !word)
             continue;
         if (!hs_inject_target__read(target, word + region->number_at, &number, sizeof number) &&
