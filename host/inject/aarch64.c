@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/arch.h"
+#include "host/inject/code_words.h"
 #include "host/inject/register_set.h"
 
 #include <elf.h>
@@ -236,28 +237,23 @@ static enum kind kind_of(uint32_t word)
     return word >> 16 ? ORDINARY : UNKNOWN; // udf
 }
 
-static int64_t extend(uint32_t value, unsigned width)
-{
-    return (int64_t)((uint64_t)value << (64 - width)) >> (64 - width);
-}
-
 static int64_t distance_19(uint32_t word)
 {
-    return extend(word >> 5 & 0x7ffff, 19) * UNIT;
+    return hs_code_words__extend(word >> 5 & 0x7ffff, 19) * UNIT;
 }
 
 static uint64_t target_of(uint32_t word, enum kind kind, uint64_t at)
 {
     if (kind == JUMP || kind == CALL)
-        return at + (uint64_t)(extend(word & 0x3ffffff, 26) * UNIT);
+        return at + (uint64_t)(hs_code_words__extend(word & 0x3ffffff, 26) * UNIT);
     if (kind == TEST)
-        return at + (uint64_t)(extend(word >> 5 & 0x3fff, 14) * UNIT);
+        return at + (uint64_t)(hs_code_words__extend(word >> 5 & 0x3fff, 14) * UNIT);
     return at + (uint64_t)distance_19(word);
 }
 
 static uint64_t address_of(uint32_t word, uint64_t at)
 {
-    int64_t distance = extend((word >> 5 & 0x7ffff) << 2 | (word >> 29 & 3), 21);
+    int64_t distance = hs_code_words__extend((word >> 5 & 0x7ffff) << 2 | (word >> 29 & 3), 21);
     return word >> 31 ? (at & ~(uint64_t)0xfff) + ((uint64_t)distance << 12) : at + (uint64_t)distance;
 }
 
@@ -331,13 +327,6 @@ static const char *move_one(struct code_words *code, uint32_t word, const struct
     }
 }
 
-static uint32_t word_at(const uint8_t *bytes, uint64_t offset)
-{
-    uint32_t word;
-    memcpy(&word, bytes + offset, sizeof word);
-    return word;
-}
-
 // bti
 static bool is_landing_pad(uint32_t word)
 {
@@ -371,10 +360,10 @@ static bool is_followed_by_another(uint64_t function, const uint8_t *bytes, uint
 {
     enum { ALIGNMENT = 16 };
     uint64_t first = offset;
-    if (offset + UNIT <= length && saves_return(word_at(bytes, offset)))
+    if (offset + UNIT <= length && saves_return(hs_code_words__at(bytes, offset)))
         return true;
     for (; (function + offset) % ALIGNMENT; offset += UNIT)
-        if (offset + UNIT > length || (word_at(bytes, offset) != NOP && word_at(bytes, offset)))
+        if (offset + UNIT > length || (hs_code_words__at(bytes, offset) != NOP && hs_code_words__at(bytes, offset)))
             return false;
     return offset > first;
 }
@@ -385,7 +374,7 @@ static uint64_t size_of(uint64_t function, const uint8_t *bytes, uint64_t length
 {
     uint64_t last = function, offset = 0;
     while (offset + UNIT <= length) {
-        uint32_t word = word_at(bytes, offset);
+        uint32_t word = hs_code_words__at(bytes, offset);
         enum kind kind = kind_of(word);
         uint64_t target = branches(kind) ? target_of(word, kind, function + offset) : 0;
         offset += UNIT;
@@ -404,7 +393,7 @@ static uint64_t size_of(uint64_t function, const uint8_t *bytes, uint64_t length
 static bool is_jumped_to(const struct hs_moved_code *moved, uint64_t function, const uint8_t *bytes, uint64_t size)
 {
     for (uint64_t offset = 0; offset + UNIT <= size; offset += UNIT) {
-        uint32_t word = word_at(bytes, offset);
+        uint32_t word = hs_code_words__at(bytes, offset);
         enum kind kind = kind_of(word);
         uint64_t target = branches(kind) ? target_of(word, kind, function + offset) : 0;
         if (target >= function && target <= moved->at)
@@ -422,9 +411,10 @@ static bool move(struct hs_moved_code *moved, uint64_t function, const uint8_t *
     struct code_words code = {.start = moved->code, .at = to};
     bool goes_on = false;
     *moved = (struct hs_moved_code){.may_call = moved->may_call, .consumed = UNIT};
-    while (offset + UNIT <= end && (is_landing_pad(word_at(bytes, offset)) || is_signing(word_at(bytes, offset))) &&
+    while (offset + UNIT <= end &&
+           (is_landing_pad(hs_code_words__at(bytes, offset)) || is_signing(hs_code_words__at(bytes, offset))) &&
            !moved->signing) {
-        moved->signing = is_signing(word_at(bytes, offset)) ? word_at(bytes, offset) : 0;
+        moved->signing = is_signing(hs_code_words__at(bytes, offset)) ? hs_code_words__at(bytes, offset) : 0;
         offset += UNIT;
     }
     moved->at = function + offset;
@@ -433,7 +423,7 @@ static bool move(struct hs_moved_code *moved, uint64_t function, const uint8_t *
     if (function % UNIT || offset + UNIT > end)
         moved->problem = "is too short";
     else
-        moved->problem = move_one(&code, word_at(bytes, offset), moved, &goes_on);
+        moved->problem = move_one(&code, hs_code_words__at(bytes, offset), moved, &goes_on);
     if (!moved->problem && goes_on)
         put_jump(&code, moved->at + UNIT);
     if (!moved->problem && code.is_wrong)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/arch.h"
+#include "host/inject/code_words.h"
 
 #include <elf.h>
 #include <linux/audit.h>
@@ -241,13 +242,6 @@ static enum mips_kind kind_of(uint32_t word)
     }
 }
 
-static uint32_t word_at(const uint8_t *bytes, uint64_t offset)
-{
-    uint32_t word;
-    memcpy(&word, bytes + offset, sizeof word);
-    return word;
-}
-
 static uint64_t target_of(uint32_t word, enum mips_kind kind, uint64_t at)
 {
     if (kind == JUMP || kind == CALL)
@@ -259,7 +253,7 @@ static uint64_t target_of(uint32_t word, enum mips_kind kind, uint64_t at)
 // behind the old place of both.
 static void move_branch(struct mips_code *code, const uint8_t *bytes, uint64_t at, bool *goes_on)
 {
-    const uint32_t word = word_at(bytes, 0), behind = word_at(bytes, UNIT);
+    const uint32_t word = hs_code_words__at(bytes, 0), behind = hs_code_words__at(bytes, UNIT);
     const enum mips_kind kind = kind_of(word);
     const uint64_t target = target_of(word, kind, at);
     *goes_on = kind == CALL || kind == INDIRECT_CALL;
@@ -280,10 +274,10 @@ static const char *move_next(struct mips_code *code, struct hs_moved_code *moved
     if (!*goes_on || moved->consumed + UNIT > end)
         return "is too short";
     const uint8_t *next = bytes + moved->consumed;
-    const enum mips_kind kind = kind_of(word_at(next, 0));
+    const enum mips_kind kind = kind_of(hs_code_words__at(next, 0));
     switch (kind) {
     case ORDINARY:
-        put(code, word_at(next, 0));
+        put(code, hs_code_words__at(next, 0));
         moved->consumed += UNIT;
         return NULL;
     case KERNEL:
@@ -300,7 +294,7 @@ static const char *move_next(struct mips_code *code, struct hs_moved_code *moved
     }
     if (moved->consumed + PATCH > end)
         return "is too short";
-    if (kind_of(word_at(next, UNIT)) != ORDINARY)
+    if (kind_of(hs_code_words__at(next, UNIT)) != ORDINARY)
         return "has an instruction that was not understood";
     move_branch(code, next, moved->at + moved->consumed, goes_on);
     moved->consumed += PATCH;
@@ -313,7 +307,7 @@ static uint64_t size_of(uint64_t function, const uint8_t *bytes, uint64_t length
 {
     uint64_t last = function, offset = 0;
     while (offset + PATCH <= length) {
-        uint32_t word = word_at(bytes, offset);
+        uint32_t word = hs_code_words__at(bytes, offset);
         enum mips_kind kind = kind_of(word);
         uint64_t target = kind == CONDITIONAL ? target_of(word, kind, function + offset) : 0;
         offset += UNIT;
@@ -330,7 +324,7 @@ static uint64_t size_of(uint64_t function, const uint8_t *bytes, uint64_t length
 static bool is_jumped_to(const struct hs_moved_code *moved, const uint8_t *bytes, uint64_t size)
 {
     for (uint64_t offset = 0; offset + UNIT <= size; offset += UNIT) {
-        uint32_t word = word_at(bytes, offset);
+        uint32_t word = hs_code_words__at(bytes, offset);
         enum mips_kind kind = kind_of(word);
         if (kind != JUMP && kind != CONDITIONAL)
             continue;

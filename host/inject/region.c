@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/region.h"
 
+#include "host/base/search.h"
 #include "host/inject/thread.h"
 
 #include <errno.h>
@@ -160,14 +161,7 @@ int hs_region__wait_for_end(struct hs_region *region, const struct hs_inject_tar
 
 static bool is_inside(const struct hs_region *region, uint64_t address)
 {
-    uint32_t first = 0, end = region->patch_count; // the last one that begins below `address` is before `end`
-    while (first < end) {
-        uint32_t middle = first + (end - first) / 2;
-        if (region->patches[middle].at < address)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    const size_t end = HS_SEARCH(region->patch_count, i, region->patches[i].at < address);
     return end && address < region->patches[end - 1].at + region->patches[end - 1].consumed;
 }
 

@@ -2,6 +2,7 @@
 #include "host/rest/stack_hashes.h"
 
 #include "host/base/array.h"
+#include "host/base/path.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ static uint64_t hash_of_frame(const struct hs_frame *frame)
     uint64_t hash = 0xcbf29ce484222325u;
     if (frame->kind != HS_FRAME_ADDRESS || !*frame->module)
         hash = mix(hash, frame->function);
-    hash = mix(hash, hs_base_name(frame->module));
+    hash = mix(hash, hs_path__name(frame->module));
     return (hash ^ hash >> 29) * 0xbf58476d1ce4e5b9u;
 }
 
