@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/transforms.h"
 
-#include "host/base/array.h"
 #include "host/base/hash_index.h"
-#include "host/base/id_map.h"
 #include "host/filter/pattern.h"
 
 #include <errno.h>
@@ -13,12 +11,13 @@
 // What a function's or a library's name means.
 enum { IS_ROOT = 1, IS_MERGED = 2, IS_COLLAPSED = 4 };
 
-// Names by pointer: equal names are equal pointers.
+// Names by pointer: equal names are equal pointers. [0] is not used.
 struct transforms_names {
     const char **name;
     uint8_t *verdict;
     size_t count, room;
-    struct hs_id_map numbers;
+    uint32_t *slot;
+    size_t slots; // a power of two
 };
 
 struct hs_transformer {
@@ -81,21 +80,51 @@ char *hs_transforms__text(const struct hs_transforms *transforms)
 
 // ---- names ----------------------------------------------------------------------------------------------------------
 
+static uint32_t *slot_of_name(const struct transforms_names *names, const char *name)
+{
+    size_t i = (size_t)(((uint64_t)(uintptr_t)name * 0x9e3779b97f4a7c15u) >> 32) & (names->slots - 1);
+    while (names->slot[i] && names->name[names->slot[i]] != name)
+        i = (i + 1) & (names->slots - 1);
+    return &names->slot[i];
+}
+
+static int grow_names(struct transforms_names *names)
+{
+    const size_t room = names->room ? 2 * names->room : 1024;
+    const char **name = reallocarray(names->name, room, sizeof(*name));
+    if (name)
+        names->name = name;
+    uint32_t *slot = calloc(2 * room, sizeof(*slot));
+    if (!name || !slot) {
+        free(slot);
+        return -ENOMEM;
+    }
+    free(names->slot);
+    names->slot = slot;
+    names->slots = 2 * room;
+    names->room = room;
+    names->name[0] = "";
+    names->count += !names->count;
+    for (size_t i = 1; i < names->count; i++)
+        *slot_of_name(names, names->name[i]) = (uint32_t)i;
+    return 0;
+}
+
 static int add_name(struct transforms_names *names, const char *name)
 {
-    const uint64_t id = (uintptr_t)name;
-    if (hs_id_map__find(&names->numbers, id) != UINT32_MAX)
-        return 0;
-    if (!HS_ARRAY_HAS_ROOM(names->name, names->count, names->room) ||
-        hs_id_map__set(&names->numbers, id, (uint32_t)names->count))
+    if (names->count == names->room && grow_names(names))
         return -ENOMEM;
-    names->name[names->count++] = name;
+    uint32_t *slot = slot_of_name(names, name);
+    if (!*slot) {
+        *slot = (uint32_t)names->count;
+        names->name[names->count++] = name;
+    }
     return 0;
 }
 
 static uint8_t verdict_of(const struct transforms_names *names, const char *name)
 {
-    return names->verdict[hs_id_map__find(&names->numbers, (uintptr_t)name)];
+    return names->verdict[*slot_of_name(names, name)];
 }
 
 static const char *library_of(const struct hs_frame *frame)
@@ -123,6 +152,8 @@ static int find_names(struct hs_transformer *transforming)
         if (!(at & 0xffff) && is_cancelled(transforming))
             return -ECANCELED;
     }
+    if (!failed && !transforming->functions.count)
+        failed = grow_names(&transforming->functions) || grow_names(&transforming->libraries) ? -ENOMEM : 0;
     return failed;
 }
 
@@ -136,11 +167,11 @@ static int judge_functions(struct hs_transformer *transforming, const char *para
     int result = hs_pattern__create(parameter, text, &pattern, transforming->error);
     if (result)
         return result;
-    uint8_t *matches = calloc(names->count + 1, 1);
+    uint8_t *matches = calloc(names->count, 1);
     result = matches ? hs_pattern__match_all(pattern, names->name, names->count, matches, transforming->control,
                                              transforming->error)
                      : hs_error__set(transforming->error, ENOMEM, "out of memory");
-    for (size_t i = 0; !result && i < names->count; i++)
+    for (size_t i = 1; !result && i < names->count; i++)
         names->verdict[i] |= matches[i] ? verdict : 0;
     free(matches);
     hs_pattern__destroy(pattern);
@@ -156,7 +187,7 @@ static int judge_libraries(struct hs_transformer *transforming, const char *text
     if (!copy)
         return hs_error__set(transforming->error, ENOMEM, "out of memory");
     for (char *word = strsep(&rest, ","); word; word = strsep(&rest, ","))
-        for (size_t i = 0; i < names->count; i++)
+        for (size_t i = 1; i < names->count; i++)
             names->verdict[i] |= hs_library__matches(names->name[i], word) ? verdict : 0;
     free(copy);
     return 0;
@@ -166,8 +197,8 @@ static int judge(struct hs_transformer *transforming)
 {
     const struct hs_transforms *transforms = transforming->transforms;
     struct transforms_names *functions = &transforming->functions, *libraries = &transforming->libraries;
-    functions->verdict = calloc(functions->count + 1, 1);
-    libraries->verdict = calloc(libraries->count + 1, 1);
+    functions->verdict = calloc(functions->count, 1);
+    libraries->verdict = calloc(libraries->count, 1);
     if (!functions->verdict || !libraries->verdict)
         return hs_error__set(transforming->error, ENOMEM, "out of memory");
     int result = judge_functions(transforming, "root_function", transforms->root_function, IS_ROOT);
@@ -340,7 +371,7 @@ static void free_names(struct transforms_names *names)
 {
     free(names->name);
     free(names->verdict);
-    hs_id_map__free(&names->numbers);
+    free(names->slot);
     *names = (struct transforms_names){0};
 }
 
