@@ -5,6 +5,7 @@
 #define HEAPSONDE_BASE_ARRAY_H
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { HS_ARRAY_FIRST_ROOM = 16 };
 
@@ -39,6 +40,18 @@ static inline void *hs_array__add(struct hs_array *array, size_t element)
         array->capacity = capacity;
     }
     return (char *)array->data + element * array->count++;
+}
+
+// The element at an index; those that the array does not have yet are zeros. NULL: out of memory.
+static inline void *hs_array__reach(struct hs_array *array, size_t index, size_t element)
+{
+    while (index >= array->count) {
+        void *added = hs_array__add(array, element);
+        if (!added)
+            return NULL;
+        memset(added, 0, element);
+    }
+    return (char *)array->data + element * index;
 }
 
 #endif

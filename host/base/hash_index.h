@@ -27,6 +27,13 @@ static inline uint64_t hs_hash__pair(uint64_t first, uint64_t second)
     return (first * 0x9e3779b97f4a7c15u ^ second) * 0xbf58476d1ce4e5b9u;
 }
 
+// A hash of all values that were mixed into it.
+static inline uint64_t hs_hash__mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
 // Whether the element with this number is the searched one.
 typedef bool (*hs_hash_comparison)(const void *key, uint32_t number);
 

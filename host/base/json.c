@@ -146,6 +146,14 @@ void hs_json__signed(struct hs_json *json, const char *key, int64_t value)
     fprintf(json->out, "%" PRId64, value);
 }
 
+void hs_json__signed_array(struct hs_json *json, const char *key, const int32_t *numbers, size_t count)
+{
+    hs_json__open_array(json, key);
+    for (size_t i = 0; i < count; i++)
+        hs_json__signed(json, NULL, numbers[i]);
+    hs_json__close_array(json);
+}
+
 void hs_json__real(struct hs_json *json, const char *key, double value)
 {
     if (!isfinite(value)) {

@@ -28,6 +28,7 @@ void hs_json__string(struct hs_json *json, const char *key, const char *value); 
 void hs_json__bytes(struct hs_json *json, const char *key, const char *bytes, size_t length);
 void hs_json__number(struct hs_json *json, const char *key, uint64_t value);
 void hs_json__signed(struct hs_json *json, const char *key, int64_t value);
+void hs_json__signed_array(struct hs_json *json, const char *key, const int32_t *numbers, size_t count);
 void hs_json__real(struct hs_json *json, const char *key, double value); // not finite: null
 void hs_json__boolean(struct hs_json *json, const char *key, bool value);
 void hs_json__raw(struct hs_json *json, const char *key, const char *text, size_t length); // is JSON already

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/board/session.h"
 
+#include "host/base/exit_status.h"
 #include "host/board/interrupt.h"
 #include "host/board/words.h"
 
@@ -129,11 +130,6 @@ void hs_session__close_output(struct hs_session *session)
     session->output = -1;
 }
 
-static int exit_status(int status)
-{
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 static void take_end(struct hs_session *session)
 {
     hs_interrupt__remove(session->pid);
@@ -146,7 +142,7 @@ int hs_session__wait(struct hs_session *session)
         ;
     if (session->pid > 0)
         take_end(session);
-    return exit_status(session->status);
+    return hs_exit_status__of(session->status);
 }
 
 bool hs_session__has_ended(struct hs_session *session)

@@ -2,6 +2,7 @@
 #include "host/cli/attach_names.h"
 #include "host/cli/attach_on.h"
 #include "host/cli/attach_sample.h"
+#include "host/cli/board_session.h"
 #include "host/cli/commands.h"
 #include "host/cli/find_trace.h"
 #include "host/cli/library.h"
@@ -297,12 +298,7 @@ static const struct hs_option attach_options[] = {
          "end the recording after this time, or when this command is interrupted; without it the recording continues "
          "until 'heapsonde detach' or the end of the process. With --on, the command waits in any case"},
     HS_BOARD_OPTIONS,
-    {.name = "fetch-binaries",
-     .only_with = "on",
-     .kind = HS_OPTION_FILE,
-     .argument = "DIR",
-     .help =
-         "with --on, copy the program and its libraries from there into this folder at the end, for report --sysroot"},
+    HS_FETCH_BINARIES_OPTION,
     {.name = "force",
      .help =
          "attach although the process has a filter of system calls (seccomp) that cannot be read; if the filter ends "

@@ -23,4 +23,12 @@ void hs_board_session__wait_for(const struct hs_session *receiver);
 // Ends it whatever it does.
 void hs_board_session__end(struct hs_session *session);
 
+// For what runs on a board.
+#define HS_FETCH_BINARIES_OPTION                                                                                       \
+    {                                                                                                                  \
+        .name = "fetch-binaries", .only_with = "on", .kind = HS_OPTION_FILE, .argument = "DIR",                        \
+        .help = "with --on, copy the program and its libraries from there into this folder at the end, for report "    \
+                "--sysroot"                                                                                            \
+    }
+
 #endif

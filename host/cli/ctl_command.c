@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/base/strings.h"
 #include "host/cli/commands.h"
 #include "host/cli/ctl_remote.h"
 #include "host/cli/output.h"
@@ -332,11 +333,6 @@ static bool check_options(const struct hs_arguments *arguments, const char *acti
     return true;
 }
 
-static bool is_number(const char *text)
-{
-    return *text && !text[strspn(text, "0123456789")];
-}
-
 static bool find_process(struct job *job, const char *number)
 {
     uint64_t pid = 0;
@@ -494,7 +490,7 @@ static int ctl(const struct hs_arguments *arguments)
                     "or 'list'");
         return HS_EXIT_USAGE;
     }
-    if (is_number(target) || hs_arguments__flag(arguments, "socket"))
+    if (hs_string__is_digits(target) || hs_arguments__flag(arguments, "socket"))
         return ask_number(arguments, action, target, words + 2);
     return ask_name(arguments, action, target, words + 2);
 }

@@ -108,21 +108,12 @@ static bool has_none(const struct hs_set *stacks)
     return true;
 }
 
-static bool asks_frames(const struct hs_filter_parameters *parameters)
-{
-    for (size_t i = 0; i < parameters->count; i++) {
-        if (hs_parameter__is_of_frames(parameters->given[i].id))
-            return true;
-    }
-    return false;
-}
-
 // Otherwise a mistyped name would look like a condition that does not hold.
 static void note_names(struct question *question, enum hs_condition_total which,
                        const struct hs_filter_parameters *inner, const struct hs_filter *filter)
 {
     const char *missing = hs_arguments__text(question->arguments, "fail-if-missing", "fail");
-    if (!asks_frames(inner) || !has_none(&filter->stacks) || !strcmp(missing, "ok"))
+    if (!hs_filter_parameters__ask_frames(inner) || !has_none(&filter->stacks) || !strcmp(missing, "ok"))
         return;
     question->missing++;
     hs_complain(

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/base/exit_status.h"
 #include "host/cli/baseline.h"
+#include "host/cli/board_session.h"
 #include "host/cli/child.h"
 #include "host/cli/commands.h"
 #include "host/cli/find_trace.h"
@@ -83,11 +85,6 @@ static void look_for_host(void)
 static double seconds_between(const struct timespec *from, const struct timespec *to)
 {
     return (double)(to->tv_sec - from->tv_sec) + (double)(to->tv_nsec - from->tv_nsec) / 1e9;
-}
-
-static int exit_status(int status)
-{
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 // QEMU itself is not recorded. Its arguments contain what it preloads; it passes the rest of the environment on.
@@ -295,10 +292,10 @@ static int after_the_end(const struct hs_arguments *arguments, const struct hs_r
         take_names(arguments, recording);
     if (!hs_arguments__flag(arguments, "quiet") && !hs_arguments__flag(arguments, "wrapper"))
         hs_recording__summarize(recording);
-    int checked = hs_run_check(arguments, recording, exit_status(recording->status));
+    int checked = hs_run_check(arguments, recording, hs_exit_status__of(recording->status));
     if (hs_arguments__flag(arguments, "open"))
         show_trace(arguments, recording);
-    return recording->status ? exit_status(recording->status) : checked;
+    return recording->status ? hs_exit_status__of(recording->status) : checked;
 }
 
 static int run_program(const struct hs_arguments *arguments, const struct hs_program *program, const char *library,
@@ -478,12 +475,7 @@ static const struct hs_option options[] = {
      .help =
          "with --on, the folder on that machine for the recording library while the program runs; default the first "
          "usable one of $TMPDIR, /tmp and others"},
-    {.name = "fetch-binaries",
-     .only_with = "on",
-     .kind = HS_OPTION_FILE,
-     .argument = "DIR",
-     .help =
-         "with --on, copy the program and its libraries from there into this folder at the end, for report --sysroot"},
+    HS_FETCH_BINARIES_OPTION,
     {.name = "sysroot",
      .kind = HS_OPTION_DIRECTORY,
      .argument = "DIR",

@@ -2,6 +2,7 @@
 #include "host/cli/served_folder.h"
 
 #include "host/base/array.h"
+#include "host/base/search.h"
 #include "host/dump/series.h"
 
 #include <dirent.h>
@@ -21,15 +22,7 @@ struct hs_served_entry {
 // The place of this name, or of the first one behind it.
 static size_t find(const struct hs_served_folder *folder, const char *name)
 {
-    size_t low = 0, high = folder->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (strcmp(folder->entry[middle].name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return HS_SEARCH(folder->count, i, strcmp(folder->entry[i].name, name) < 0);
 }
 
 static struct hs_served_entry *entry_of(struct hs_served_folder *folder, const char *name)

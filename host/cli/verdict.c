@@ -4,6 +4,7 @@
 #include "host/base/path.h"
 #include "host/base/text_stream.h"
 #include "host/base/utf8.h"
+#include "host/report/frames.h"
 #include "host/report/text.h"
 
 #include <errno.h>
@@ -13,13 +14,6 @@
 enum { SITE_FRAMES = 8, SHOWN_FRAMES = 3 };
 
 // ---- culprits ------------------------------------------------------------------------------------------------------
-
-static void write_frame(FILE *out, const struct hs_frame *frame)
-{
-    fputs(frame->function, out);
-    if (frame->file)
-        fprintf(out, " (%s:%u)", hs_path__name(frame->file), (unsigned)frame->line);
-}
 
 void hs_culprit__take(struct hs_culprit *culprit, const struct hs_site *site, uint64_t bytes)
 {
@@ -31,7 +25,7 @@ void hs_culprit__take(struct hs_culprit *culprit, const struct hs_site *site, ui
         return;
     for (uint32_t i = 0; i < site->frame_count && i < SHOWN_FRAMES; i++) {
         fputs(i ? ", called by " : "", out);
-        write_frame(out, site->frames[i]);
+        hs_frame__write(out, site->frames[i]);
     }
     found.site = hs_text_stream__close(&stream);
     if (found.site)

@@ -4,6 +4,7 @@
 // imported, beside its rows, and those of blocks that are kept are written again. All else of the trace is copied.
 #include "host/convert/strip.h"
 
+#include "host/base/array.h"
 #include "host/convert/trace_file.h"
 #include "host/import/live_map.h"
 #include "host/import/ties.h"
@@ -86,21 +87,10 @@ static uint32_t end(struct stripping *with, uint64_t address)
     return row;
 }
 
-static struct strip_stream *stream_of(struct stripping *with, uint32_t stream)
-{
-    while (stream >= with->streams.count) {
-        struct strip_stream *added = hs_array__add(&with->streams, sizeof *added);
-        if (!added)
-            return NULL;
-        *added = (struct strip_stream){0};
-    }
-    return (struct strip_stream *)with->streams.data + stream;
-}
-
 // What waited for another thread may come behind an event of another kind with a later time.
 static int write_event(struct stripping *with, uint32_t stream, const struct hs_event *event)
 {
-    struct strip_stream *state = stream_of(with, stream);
+    struct strip_stream *state = hs_array__reach(&with->streams, stream, sizeof *state);
     struct hs_event written = *event;
     if (!state)
         return -ENOMEM;
@@ -130,7 +120,7 @@ static int write_free(struct stripping *with, uint32_t stream, const struct hs_e
 // The old block ends here unless the new one is kept, too, and both are one event at the end of the call.
 static int begin_realloc(struct stripping *with, uint32_t stream, const struct hs_event *event)
 {
-    struct strip_stream *state = stream_of(with, stream);
+    struct strip_stream *state = hs_array__reach(&with->streams, stream, sizeof *state);
     if (!state)
         return -ENOMEM;
     state->old = 0;
@@ -151,7 +141,7 @@ static int begin_realloc(struct stripping *with, uint32_t stream, const struct h
 static int end_realloc(struct stripping *with, uint32_t stream, const struct hs_event *event)
 {
     struct hs_event plain = *event;
-    struct strip_stream *state = stream_of(with, stream);
+    struct strip_stream *state = hs_array__reach(&with->streams, stream, sizeof *state);
     if (!state)
         return -ENOMEM;
     if (!state->old) {

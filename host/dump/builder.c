@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/dump/builder.h"
 
+#include "host/base/search.h"
+#include "host/base/strings.h"
 #include "host/symbols/strings.h"
 
 #include <stdio.h>
@@ -209,14 +211,6 @@ int hs_dump_builder__add_mapping(struct hs_dump_builder *builder, const struct h
     return 0;
 }
 
-static int digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 const uint8_t *hs_dump_builder__build_id(struct hs_dump_builder *builder, const char *text, size_t length,
                                          uint32_t *bytes)
 {
@@ -225,8 +219,8 @@ const uint8_t *hs_dump_builder__build_id(struct hs_dump_builder *builder, const 
         return NULL;
     uint8_t *id = hs_strings__memory(builder->dump->strings, length / 2);
     for (size_t i = 0; id && i < length / 2; i++) {
-        int high = digit(text[2 * i]);
-        int low = digit(text[2 * i + 1]);
+        int high = hs_string__digit(text[2 * i]);
+        int low = hs_string__digit(text[2 * i + 1]);
         if (high < 0 || low < 0)
             return NULL;
         id[i] = (uint8_t)(high << 4 | low);
@@ -279,15 +273,7 @@ static int sort_mappings(struct hs_dump *dump)
 
 static uint32_t mapping_at(const struct hs_dump *dump, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = dump->mapping_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (dump->mapping[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HS_SEARCH(dump->mapping_count, i, dump->mapping[i].start <= address);
     bool inside = low && address < dump->mapping[low - 1].end;
     bool inside_two = low > 1 && address < dump->mapping[low - 2].end;
     return inside && !inside_two ? (uint32_t)low - 1 : HS_DUMP_NONE;

@@ -43,14 +43,6 @@ int hs_dump__add_names(struct hs_dump *dump, struct hs_dump_view *view, bool off
 
 // ---- choices -------------------------------------------------------------------------------------------------------
 
-static void add_counts(struct hs_dump_counts *to, const struct hs_dump_counts *from)
-{
-    to->live_blocks += from->live_blocks;
-    to->live_bytes += from->live_bytes;
-    to->all_blocks += from->all_blocks;
-    to->all_bytes += from->all_bytes;
-}
-
 static void keep_threads(struct hs_dump *dump, const uint8_t *threads)
 {
     size_t kept = 0;
@@ -60,7 +52,7 @@ static void keep_threads(struct hs_dump *dump, const uint8_t *threads)
         struct hs_dump_share share = dump->share[i];
         if (!threads[share.thread])
             continue;
-        add_counts(&dump->context[share.context].counts, &share.counts);
+        hs_dump_counts__add(&dump->context[share.context].counts, &share.counts);
         dump->share[kept++] = share;
     }
     dump->share_count = kept;
@@ -83,7 +75,7 @@ int hs_dump__keep(struct hs_dump *dump, const struct hs_dump_view *view, const s
     dump->text = NULL;
     dump->total = (struct hs_dump_counts){0};
     for (size_t i = 0; i < dump->context_count; i++)
-        add_counts(&dump->total, &dump->context[i].counts);
+        hs_dump_counts__add(&dump->total, &dump->context[i].counts);
     return 0;
 }
 

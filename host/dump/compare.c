@@ -2,6 +2,7 @@
 #include "host/dump/compare.h"
 
 #include "host/base/json.h"
+#include "host/base/numbers.h"
 #include "host/base/utf8.h"
 #include "host/dump/summary.h"
 #include "host/report/frames.h"
@@ -36,23 +37,19 @@ static struct compare_change change_of(const struct hs_total *total, enum hs_cos
     return (struct compare_change){total->peak_bytes, total->live_bytes, total->peak_count, total->live_count};
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
-}
-
 static struct compare_text signed_bytes(const struct compare_change *change)
 {
     struct compare_text text;
     const char *sign = change->after == change->before ? "" : change->after > change->before ? "+" : "-";
-    snprintf(text.text, sizeof(text.text), "%s%s", sign, hs_text__bytes(distance(change->after, change->before)).text);
+    snprintf(text.text, sizeof(text.text), "%s%s", sign,
+             hs_text__bytes(hs_number__distance(change->after, change->before)).text);
     return text;
 }
 
 static struct compare_text signed_blocks(const struct compare_change *change)
 {
     struct compare_text text;
-    uint64_t blocks = distance(change->blocks_after, change->blocks_before);
+    uint64_t blocks = hs_number__distance(change->blocks_after, change->blocks_before);
     const char *sign = !blocks ? "" : change->blocks_after > change->blocks_before ? "+" : "-";
     snprintf(text.text, sizeof(text.text), "%s%s", sign, hs_text__blocks(blocks).text);
     return text;
@@ -74,9 +71,9 @@ static struct compare_change change_at(const struct compare_ranking *ranking, si
     struct compare_change change = change_of(&site->sum, ranking->cost);
     uint64_t rounding = ranking->rounded ? site->stack_count : 0;
     uint64_t scaled = ranking->rounded ? rounding + change.before / ROUNDING : 0;
-    if (distance(change.before, change.after) <= scaled)
+    if (hs_number__distance(change.before, change.after) <= scaled)
         change.before = change.after;
-    if (distance(change.blocks_before, change.blocks_after) <= rounding)
+    if (hs_number__distance(change.blocks_before, change.blocks_after) <= rounding)
         change.blocks_before = change.blocks_after;
     return change;
 }
@@ -86,8 +83,8 @@ static bool comes_before(const void *context, uint32_t a, uint32_t b)
     const struct compare_ranking *ranking = context;
     struct compare_change first = change_at(ranking, a);
     struct compare_change second = change_at(ranking, b);
-    uint64_t of_first = distance(first.before, first.after);
-    uint64_t of_second = distance(second.before, second.after);
+    uint64_t of_first = hs_number__distance(first.before, first.after);
+    uint64_t of_second = hs_number__distance(second.before, second.after);
     return of_first != of_second ? of_first > of_second
                                  : ranking->sites->site[a].sum.stack < ranking->sites->site[b].sum.stack;
 }

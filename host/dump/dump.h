@@ -47,6 +47,14 @@ struct hs_dump_counts {
     uint64_t all_blocks, all_bytes;   // allocated since the start; 0 unless the profiler kept them (prof_accum)
 };
 
+static inline void hs_dump_counts__add(struct hs_dump_counts *to, const struct hs_dump_counts *counts)
+{
+    to->live_blocks += counts->live_blocks;
+    to->live_bytes += counts->live_bytes;
+    to->all_blocks += counts->all_blocks;
+    to->all_bytes += counts->all_bytes;
+}
+
 struct hs_dump_estimate {
     double live_blocks, live_bytes, all_blocks, all_bytes;
 };

@@ -3,6 +3,7 @@
 
 #include "host/base/id_map.h"
 #include "host/base/path.h"
+#include "host/base/search.h"
 #include "host/report/frame_key.h"
 #include "host/symbols/strings.h"
 
@@ -346,14 +347,6 @@ uint64_t hs_dump_modules__place(const struct hs_dump_modules *modules, unsigned 
 
 bool hs_dump_modules__holds(const struct hs_dump_modules *modules, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = modules->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (modules->module[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HS_SEARCH(modules->count, i, modules->module[i].start <= address);
     return low && address < modules->module[low - 1].end;
 }

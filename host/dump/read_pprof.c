@@ -264,14 +264,6 @@ static int read_label(struct read_pprof_reading *reading, struct hs_proto messag
     return 0;
 }
 
-static void add_counts(struct hs_dump_counts *to, const struct hs_dump_counts *counts)
-{
-    to->live_blocks += counts->live_blocks;
-    to->live_bytes += counts->live_bytes;
-    to->all_blocks += counts->all_blocks;
-    to->all_bytes += counts->all_bytes;
-}
-
 static int read_sample(struct read_pprof_reading *reading, struct hs_proto message)
 {
     struct hs_dump *dump = reading->builder->dump;
@@ -295,7 +287,7 @@ static int read_sample(struct read_pprof_reading *reading, struct hs_proto messa
         result = hs_dump_builder__end_context(reading->builder, counts);
     if (result || thread == HS_DUMP_NONE)
         return result;
-    add_counts(&dump->thread[thread].counts, &reading->counts);
+    hs_dump_counts__add(&dump->thread[thread].counts, &reading->counts);
     struct hs_dump_share share = {(uint32_t)dump->context_count - 1, thread, reading->counts};
     return hs_dump_builder__add_share(reading->builder, &share);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Estimates added up per stack; rounded only then.
+#include "host/base/numbers.h"
 #include "host/dump/alike.h"
 
 #include <errno.h>
@@ -82,18 +83,13 @@ static void round_sums(struct hs_total *total, const struct hs_dump_estimate *of
     total->temporary_count = whole_number(of[0].all_blocks);
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
-}
-
 // `rounding`: what two formats may make of one number.
 static bool differs(const struct hs_total *total, uint64_t rounding)
 {
-    return distance(total->live_bytes, total->peak_bytes) > rounding ||
-           distance(total->live_count, total->peak_count) > rounding ||
-           distance(total->allocated_bytes, total->temporary_bytes) > rounding ||
-           distance(total->allocated_count, total->temporary_count) > rounding;
+    return hs_number__distance(total->live_bytes, total->peak_bytes) > rounding ||
+           hs_number__distance(total->live_count, total->peak_count) > rounding ||
+           hs_number__distance(total->allocated_bytes, total->temporary_bytes) > rounding ||
+           hs_number__distance(total->allocated_count, total->temporary_count) > rounding;
 }
 
 // Values that only one of the two dumps has cannot be compared.

@@ -2,15 +2,11 @@
 #include "host/filter/allocator.h"
 
 #include "host/base/path.h"
+#include "host/base/strings.h"
 
 #include <string.h>
 
 #define LEAST_PAGE 4096
-
-static bool begins(const char *text, const char *with)
-{
-    return !strncmp(text, with, strlen(with));
-}
 
 // Other allocators are libraries of their own; without any it is the C library's.
 enum hs_allocator hs_allocator__of(const struct hs_store *store)
@@ -21,13 +17,13 @@ enum hs_allocator hs_allocator__of(const struct hs_store *store)
     const struct hs_module *modules = hs_store__modules(store, &count);
     for (size_t i = 0; i < count; i++) {
         const char *name = hs_path__name(modules[i].path);
-        if (begins(name, "libjemalloc"))
+        if (hs_string__begins_with(name, "libjemalloc"))
             return HS_ALLOCATOR_JEMALLOC;
         for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
-            if (begins(name, others[k]))
+            if (hs_string__begins_with(name, others[k]))
                 return HS_ALLOCATOR_UNKNOWN;
         }
-        if (!strcmp(name, "libc.so.6") || begins(name, "libc-2."))
+        if (!strcmp(name, "libc.so.6") || hs_string__begins_with(name, "libc-2."))
             allocator = HS_ALLOCATOR_GLIBC;
     }
     return allocator;

@@ -76,6 +76,8 @@ bool hs_filter_parameters__contradict(const struct hs_filter_parameters *paramet
 
 // The first that restricts by what samples do not have (hs_parameter__is_of_samples), as messages call it; NULL: none.
 const char *hs_filter_parameters__not_of_samples(const struct hs_filter_parameters *parameters);
+// Whether any speaks of frames alone (hs_parameter__is_of_frames).
+bool hs_filter_parameters__ask_frames(const struct hs_filter_parameters *parameters);
 // The first that says something of what heap dumps do not have (hs_parameter__is_of_frames).
 const char *hs_filter_parameters__not_of_frames(const struct hs_filter_parameters *parameters);
 

@@ -145,6 +145,14 @@ static bool is_above(const struct hs_given_parameter *least, const struct hs_giv
                                                        : least->decimal.nano > most->decimal.nano;
 }
 
+bool hs_filter_parameters__ask_frames(const struct hs_filter_parameters *parameters)
+{
+    for (size_t i = 0; i < parameters->count; i++)
+        if (hs_parameter__is_of_frames(parameters->given[i].id))
+            return true;
+    return false;
+}
+
 const char *hs_filter_parameters__shown_name(const struct hs_filter_parameters *parameters, enum hs_parameter_id id)
 {
     return parameters->as_options ? hs_parameters[id].option : hs_parameters[id].name;

@@ -7,6 +7,8 @@
 #include "host/filter/filter.h"
 #include "host/filter/quantity.h"
 
+#include <string.h>
+
 struct hs_pattern;
 struct hs_expression;
 
@@ -30,6 +32,11 @@ struct hs_given_parameter {
 // The last value that was given, or NULL.
 const struct hs_given_parameter *hs_given_parameter__find(const struct hs_filter_parameters *parameters,
                                                           enum hs_parameter_id id);
+
+static inline bool hs_given_parameter__is(const struct hs_given_parameter *given, const char *word)
+{
+    return given && !strcmp(given->text, word);
+}
 
 // Reads the number, the word or the time that `text` is. 0, or a negative errno with a message about `name`.
 int hs_given_parameter__read(struct hs_given_parameter *given, const char *name, struct hs_error *error);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/base/numbers.h"
 #include "host/filter/allocator.h"
 #include "host/filter/expression.h"
 #include "host/filter/main_heap.h"
@@ -35,11 +36,6 @@ static const struct hs_given_parameter *find(const struct resolution *resolution
     return hs_given_parameter__find(resolution->parameters, id);
 }
 
-static bool is(const struct hs_given_parameter *given, const char *word)
-{
-    return given && !strcmp(given->text, word);
-}
-
 // Objects to which the filter points are freed with it.
 static void keep(struct resolution *resolution, void *memory)
 {
@@ -59,10 +55,10 @@ static enum hs_time_unit unit_of(const struct resolution *resolution)
     const struct hs_given_parameter *unit = find(resolution, HS_PARAMETER_TIME_UNIT);
     const struct hs_given_parameter *era = find(resolution, HS_PARAMETER_ERA);
     if (unit)
-        return is(unit, "s")       ? HS_TIME_UNIT_SECONDS
-               : is(unit, "ms")    ? HS_TIME_UNIT_MILLISECONDS
-               : is(unit, "start") ? HS_TIME_UNIT_START
-                                   : HS_TIME_UNIT_AUTO;
+        return hs_given_parameter__is(unit, "s")       ? HS_TIME_UNIT_SECONDS
+               : hs_given_parameter__is(unit, "ms")    ? HS_TIME_UNIT_MILLISECONDS
+               : hs_given_parameter__is(unit, "start") ? HS_TIME_UNIT_START
+                                                       : HS_TIME_UNIT_AUTO;
     if (era)
         return resolution->seed_era ? HS_TIME_UNIT_SECONDS : HS_TIME_UNIT_MILLISECONDS;
     return resolution->outer ? resolution->outer->unit : resolution->parameters->time_unit;
@@ -136,15 +132,15 @@ static void resolve_lifetime(struct resolution *resolution)
     struct hs_filter *filter = resolution->filter;
     const uint64_t to = range_end(resolution);
     const struct hs_given_parameter *given = find(resolution, HS_PARAMETER_LIFETIME);
-    if (is(given, "only_leaked") || is(given, "only_whole_group_leaked"))
+    if (hs_given_parameter__is(given, "only_leaked") || hs_given_parameter__is(given, "only_whole_group_leaked"))
         filter->never_freed_only = true;
-    else if (is(given, "only_chain_leaked"))
+    else if (hs_given_parameter__is(given, "only_chain_leaked"))
         filter->chain_never_freed_only = true;
-    else if (is(given, "only_temporary"))
+    else if (hs_given_parameter__is(given, "only_temporary"))
         filter->freed_only = true;
-    else if (is(given, "only_not_deallocated_in_current_range"))
+    else if (hs_given_parameter__is(given, "only_not_deallocated_in_current_range"))
         filter->free_min = to > LATEST ? HS_NEVER : to + 1;
-    else if (is(given, "only_deallocated_in_current_range")) {
+    else if (hs_given_parameter__is(given, "only_deallocated_in_current_range")) {
         filter->freed_only = true;
         filter->free_max = clamp(to);
     }
@@ -340,16 +336,6 @@ static int resolve_marker(struct resolution *resolution)
     return 0;
 }
 
-static void at_least(uint64_t *bound, uint64_t value)
-{
-    *bound = value > *bound ? value : *bound;
-}
-
-static void at_most(uint64_t *bound, uint64_t value)
-{
-    *bound = value < *bound ? value : *bound;
-}
-
 static int resolve_map(struct resolution *resolution)
 {
     const struct hs_given_parameter *given = find(resolution, HS_PARAMETER_FROM_MAP);
@@ -360,10 +346,10 @@ static int resolve_map(struct resolution *resolution)
     if (row >= columns->rows || hs_kind_domain(hs_row__kind(columns, row)) != HS_DOMAIN_MAP)
         return hs_error__set(resolution->error, EINVAL, "from_map: the trace has no mapping %s", given->text);
     uint64_t address = hs_row__address(columns, row), size = hs_row__size(columns, row);
-    at_least(&resolution->filter->address_min, address);
-    at_most(&resolution->filter->address_max, address + (size ? size - 1 : 0));
-    at_least(&resolution->filter->time_min, hs_row__time(columns, row));
-    at_most(&resolution->filter->time_max, hs_row__free_time(columns, row));
+    hs_number__raise(&resolution->filter->address_min, address);
+    hs_number__lower(&resolution->filter->address_max, address + (size ? size - 1 : 0));
+    hs_number__raise(&resolution->filter->time_min, hs_row__time(columns, row));
+    hs_number__lower(&resolution->filter->time_max, hs_row__free_time(columns, row));
     return 0;
 }
 
@@ -393,9 +379,9 @@ static int resolve_placement(struct resolution *resolution, const struct hs_give
         return out_of_memory(resolution, (mapped ? mapped : arena)->id);
     hs_main_heap__find(resolution->scope->store, &placement->heap);
     placement->asks_mapped = mapped != NULL;
-    placement->mapped = is(mapped, "yes");
+    placement->mapped = hs_given_parameter__is(mapped, "yes");
     placement->asks_main = arena != NULL;
-    placement->main = is(arena, "main");
+    placement->main = hs_given_parameter__is(arena, "main");
     resolution->filter->accept = is_placed;
     resolution->filter->context = placement;
     return 0;
@@ -411,7 +397,7 @@ static int resolve_allocator(struct resolution *resolution)
         return 0;
     const enum hs_allocator allocator = hs_allocator__of(resolution->scope->store);
     const bool asks_glibc = mapped || arena;
-    if ((jemalloc && is(jemalloc, "yes") != (allocator == HS_ALLOCATOR_JEMALLOC)) ||
+    if ((jemalloc && hs_given_parameter__is(jemalloc, "yes") != (allocator == HS_ALLOCATOR_JEMALLOC)) ||
         (asks_glibc && allocator != HS_ALLOCATOR_GLIBC))
         match_nothing(resolution);
     return asks_glibc ? resolve_placement(resolution, mapped, arena) : 0;
@@ -473,7 +459,7 @@ static int resolve_part(const struct resolution *outer, const struct hs_filter_p
     resolution.outer = outer;
     hs_filter__init(&resolved->filter);
     if (find(&resolution, HS_PARAMETER_ERA))
-        resolution.seed_era = is(find(&resolution, HS_PARAMETER_ERA), "0.1");
+        resolution.seed_era = hs_given_parameter__is(find(&resolution, HS_PARAMETER_ERA), "0.1");
     resolution.unit = unit_of(&resolution);
     int result = resolve_all(&resolution);
     // The surrounding filter selects the domain.
@@ -499,7 +485,7 @@ int hs_filter_parameters__resolve(const struct hs_filter_parameters *parameters,
     hs_filter__init(&resolved->filter);
     resolution.second = hs_store__realtime_ns(scope->store, summary->end_time) / HS_NANO;
     resolution.second += !resolution.second;
-    resolution.seed_era = is(find(&resolution, HS_PARAMETER_ERA), "0.1");
+    resolution.seed_era = hs_given_parameter__is(find(&resolution, HS_PARAMETER_ERA), "0.1");
     resolution.unit = unit_of(&resolution);
     int result = resolve_all(&resolution);
     if (result)

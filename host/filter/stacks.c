@@ -21,15 +21,6 @@ struct verdicts {
     uint8_t *function, *source, *negative_function, *negative_source, *library, *negative_library;
 };
 
-static bool asks_frames(const struct hs_filter_parameters *parameters)
-{
-    for (size_t i = 0; i < parameters->count; i++) {
-        if (hs_parameter__is_of_frames(parameters->given[i].id))
-            return true;
-    }
-    return false;
-}
-
 int hs_stack_question__begin(struct hs_stack_question *question, struct hs_error *error)
 {
     if (question->words)
@@ -170,7 +161,7 @@ static void narrow(struct hs_stack_question *question, const struct verdicts *ve
 int hs_stack_question__ask_frames(struct hs_stack_question *question, struct hs_error *error)
 {
     struct verdicts verdicts = {0};
-    if (!asks_frames(question->parameters))
+    if (!hs_filter_parameters__ask_frames(question->parameters))
         return 0;
     int result = hs_stack_question__begin(question, error);
     if (!result)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/filter/where.h"
 
+#include "host/base/numbers.h"
 #include "host/query/scan.h"
 
 #include <errno.h>
@@ -105,16 +106,6 @@ static struct joined join(struct joining *joining, uint32_t number)
 
 // ---- what the filter itself can ask --------------------------------------------------------------------------------
 
-static void at_least(uint64_t *bound, uint64_t value)
-{
-    *bound = value > *bound ? value : *bound;
-}
-
-static void at_most(uint64_t *bound, uint64_t value)
-{
-    *bound = value < *bound ? value : *bound;
-}
-
 static void narrow_stacks(struct joining *joining, const uint64_t *stacks)
 {
     struct hs_set *set = &joining->resolved->filter.stacks;
@@ -143,16 +134,16 @@ static bool is_simple(const struct hs_filter *part, const struct hs_filter *oute
 static void narrow(struct joining *joining, const struct hs_filter *part)
 {
     struct hs_filter *filter = &joining->resolved->filter;
-    at_least(&filter->time_min, part->time_min);
-    at_most(&filter->time_max, part->time_max);
-    at_least(&filter->free_min, part->free_min);
-    at_most(&filter->free_max, part->free_max);
-    at_least(&filter->size_min, part->size_min);
-    at_most(&filter->size_max, part->size_max);
-    at_least(&filter->address_min, part->address_min);
-    at_most(&filter->address_max, part->address_max);
-    at_least(&filter->lifetime_min, part->lifetime_min);
-    at_most(&filter->lifetime_max, part->lifetime_max);
+    hs_number__raise(&filter->time_min, part->time_min);
+    hs_number__lower(&filter->time_max, part->time_max);
+    hs_number__raise(&filter->free_min, part->free_min);
+    hs_number__lower(&filter->free_max, part->free_max);
+    hs_number__raise(&filter->size_min, part->size_min);
+    hs_number__lower(&filter->size_max, part->size_max);
+    hs_number__raise(&filter->address_min, part->address_min);
+    hs_number__lower(&filter->address_max, part->address_max);
+    hs_number__raise(&filter->lifetime_min, part->lifetime_min);
+    hs_number__lower(&filter->lifetime_max, part->lifetime_max);
     filter->freed_only |= part->freed_only;
     filter->never_freed_only |= part->never_freed_only;
     if (part->stacks.words)

@@ -55,6 +55,25 @@ static bool grows_to_the_end(const struct hs_finding_site *site, uint64_t kept)
     return before + kept / 10 <= site->part[HS_FINDING_PARTS - 1].live_bytes;
 }
 
+static int add_of_site(struct hs_findings_scene *scene, const struct hs_finding_site *site, struct hs_finding finding)
+{
+    finding.whole_bytes = scene->sum.live_bytes;
+    finding.whole = "what is live at the end";
+    finding.stack = site->stack;
+    finding.query = hs_findings_scene__query(scene, site->stack, "lifetime=only_leaked");
+    finding.view = "stacks";
+    return hs_findings_scene__add(scene, finding);
+}
+
+static int add_of_sites(struct hs_findings_scene *scene,
+                        int (*add)(struct hs_findings_scene *scene, const struct hs_finding_site *site))
+{
+    int result = 0;
+    for (size_t i = 0; i < scene->sites && scene->site[i].part && !result; i++)
+        result = add(scene, &scene->site[i]);
+    return result;
+}
+
 static int add_never_freed(struct hs_findings_scene *scene, const struct hs_finding_site *site)
 {
     const struct site_sums sums = sum_up(site);
@@ -79,22 +98,14 @@ static int add_never_freed(struct hs_findings_scene *scene, const struct hs_find
                                    to_the_end ? "" : " In the last quarter of the run there was hardly more.",
                                    of_short_recording(scene)),
         .bytes = sums.kept,
-        .count = sums.kept_count,
-        .whole_bytes = scene->sum.live_bytes,
-        .whole = "what is live at the end",
-        .stack = site->stack,
-        .query = hs_findings_scene__query(scene, site->stack, "lifetime=only_leaked"),
-        .view = "stacks"};
+        .count = sums.kept_count};
     free(name);
-    return hs_findings_scene__add(scene, finding);
+    return add_of_site(scene, site, finding);
 }
 
 int hs_find__never_freed(struct hs_findings_scene *scene)
 {
-    int result = 0;
-    for (size_t i = 0; i < scene->sites && scene->site[i].part && !result; i++)
-        result = add_never_freed(scene, &scene->site[i]);
-    return result;
+    return add_of_sites(scene, add_never_freed);
 }
 
 // ---- bounded -------------------------------------------------------------------------------------------------------
@@ -115,22 +126,14 @@ static int add_bounded(struct hs_findings_scene *scene, const struct hs_finding_
                                    "blocks were allocated and freed: %s were allocated in all.",
                                    hs_text__bytes(sums.allocated).text),
         .bytes = last->live_bytes,
-        .count = last->live_count,
-        .whole_bytes = scene->sum.live_bytes,
-        .whole = "what is live at the end",
-        .stack = site->stack,
-        .query = hs_findings_scene__query(scene, site->stack, "lifetime=only_leaked"),
-        .view = "stacks"};
+        .count = last->live_count};
     free(name);
-    return hs_findings_scene__add(scene, finding);
+    return add_of_site(scene, site, finding);
 }
 
 int hs_find__bounded(struct hs_findings_scene *scene)
 {
-    int result = 0;
-    for (size_t i = 0; i < scene->sites && scene->site[i].part && !result; i++)
-        result = add_bounded(scene, &scene->site[i]);
-    return result;
+    return add_of_sites(scene, add_bounded);
 }
 
 // ---- freed at the end ----------------------------------------------------------------------------------------------

@@ -116,15 +116,10 @@ static int add_late(struct collecting *to)
 
 // ---- call sites ----------------------------------------------------------------------------------------------------
 
-static bool same_look(const struct hs_frame *a, const struct hs_frame *b)
-{
-    return a == b || (hs_frame__identity(a) == hs_frame__identity(b) && a->file == b->file && a->line == b->line);
-}
-
 static bool same_site(const struct hs_finding_site *a, const struct hs_finding_site *b)
 {
     for (uint32_t i = 0; i < a->frames && a->frames == b->frames; i++)
-        if (!same_look(a->frame[i], b->frame[i]))
+        if (!hs_frame__looks_like(a->frame[i], b->frame[i]))
             return false;
     return a->frames == b->frames;
 }
@@ -341,20 +336,13 @@ char *hs_finding__text(const char *format, ...)
     return length < 0 ? NULL : text;
 }
 
-static void write_frame(FILE *out, const struct hs_frame *frame)
-{
-    fputs(frame->function, out);
-    if (frame->file)
-        fprintf(out, " (%s:%u)", hs_path__name(frame->file), (unsigned)frame->line);
-}
-
 char *hs_finding_site__name(const struct hs_finding_site *site)
 {
     struct hs_text_stream stream;
     FILE *out = hs_text_stream__open(&stream);
     for (uint32_t i = 0; out && i < site->frames; i++) {
         fputs(i ? ", called by " : "", out);
-        write_frame(out, site->frame[i]);
+        hs_frame__write(out, site->frame[i]);
     }
     if (out && !site->frames)
         fputs("code without a call stack", out);

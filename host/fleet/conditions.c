@@ -23,11 +23,6 @@ struct conditions_writing {
     struct hs_error *error;
 };
 
-static const char *shown_name(const struct hs_filter_parameters *parameters, enum hs_parameter_id id)
-{
-    return parameters->as_options ? hs_parameters[id].option : hs_parameters[id].name;
-}
-
 // ---- what cannot be asked ------------------------------------------------------------------------------------------
 
 static const char *reason_of(const struct hs_given_parameter *given)
@@ -76,8 +71,8 @@ static const char *reason_of(const struct hs_given_parameter *given)
 
 static int refuse(const struct conditions_writing *writing, const struct hs_given_parameter *given)
 {
-    return hs_error__set(writing->error, EINVAL, "%s: %s", shown_name(writing->parameters, given->id),
-                         reason_of(given));
+    return hs_error__set(writing->error, EINVAL, "%s: %s",
+                         hs_filter_parameters__shown_name(writing->parameters, given->id), reason_of(given));
 }
 
 // ---- stacks --------------------------------------------------------------------------------------------------------
@@ -87,15 +82,10 @@ static const struct hs_given_parameter *find(const struct conditions_writing *wr
     return hs_given_parameter__find(writing->parameters, id);
 }
 
-static bool is(const struct hs_given_parameter *given, const char *word)
-{
-    return given && !strcmp(given->text, word);
-}
-
 static int put_match(const struct conditions_writing *writing, const char *column,
                      const struct hs_given_parameter *given)
 {
-    const char *name = shown_name(writing->parameters, given->id);
+    const char *name = hs_filter_parameters__shown_name(writing->parameters, given->id);
     char *pattern = hs_server_regex__of_perl(name, given->text, writing->error);
     if (!pattern)
         return -EINVAL;
@@ -208,7 +198,7 @@ static int put_leaked(const struct conditions_writing *writing, const char *comp
     }
     if (given->decimal.nano % (HS_NANO / THOUSANDTHS))
         return hs_error__set(writing->error, EINVAL, "%s: give at most three digits behind the point",
-                             shown_name(writing->parameters, id));
+                             hs_filter_parameters__shown_name(writing->parameters, id));
     const uint64_t percent = given->decimal.whole < MOST ? given->decimal.whole : MOST;
     fprintf(writing->out, " AND blocks %s intDiv(allocated * %" PRIu64 ", %d)", comparison,
             percent * THOUSANDTHS + given->decimal.nano / (HS_NANO / THOUSANDTHS), 100 * THOUSANDTHS);
@@ -217,7 +207,7 @@ static int put_leaked(const struct conditions_writing *writing, const char *comp
 
 static int put_groups(const struct conditions_writing *writing)
 {
-    if (is(find(writing, HS_PARAMETER_LIFETIME), "only_whole_group_leaked"))
+    if (hs_given_parameter__is(find(writing, HS_PARAMETER_LIFETIME), "only_whole_group_leaked"))
         fputs(" AND blocks = allocated", writing->out);
     put_number(writing, "allocated", ">=", HS_PARAMETER_GROUP_ALLOCATIONS_MIN);
     put_number(writing, "allocated", "<=", HS_PARAMETER_GROUP_ALLOCATIONS_MAX);
@@ -231,11 +221,11 @@ static enum hs_time_unit unit_of(const struct conditions_writing *writing, uint6
 {
     const struct hs_given_parameter *unit = find(writing, HS_PARAMETER_TIME_UNIT);
     const struct hs_given_parameter *era = find(writing, HS_PARAMETER_ERA);
-    if (is(unit, "s") || (!unit && is(era, "0.1")))
+    if (hs_given_parameter__is(unit, "s") || (!unit && hs_given_parameter__is(era, "0.1")))
         return HS_TIME_UNIT_SECONDS;
-    if (is(unit, "ms") || (!unit && era))
+    if (hs_given_parameter__is(unit, "ms") || (!unit && era))
         return HS_TIME_UNIT_MILLISECONDS;
-    if (!is(unit, "auto"))
+    if (!hs_given_parameter__is(unit, "auto"))
         return HS_TIME_UNIT_START;
     return whole / SECONDS_AT_MOST > hs_clock__realtime() / HS_NANO ? HS_TIME_UNIT_MILLISECONDS : HS_TIME_UNIT_SECONDS;
 }
@@ -248,7 +238,7 @@ static int put_states(const struct conditions_writing *writing)
     if (given->form == HS_VALUE_PERCENT)
         return hs_error__set(writing->error, EINVAL,
                              "%s: sessions differ in length; give a time since their start, or since 1970",
-                             shown_name(writing->parameters, given->id));
+                             hs_filter_parameters__shown_name(writing->parameters, given->id));
     const uint64_t whole = given->decimal.whole;
     const enum hs_time_unit unit = unit_of(writing, whole);
     if (given->form == HS_VALUE_LENGTH)
@@ -273,10 +263,11 @@ static enum conditions_kind kind_of(const struct hs_given_parameter *given)
     case HS_PARAMETER_CUSTOM_FILTER: // an empty one
         return KIND_NONE;
     case HS_PARAMETER_LIFETIME:
-        if (is(given, "only_whole_group_leaked"))
+        if (hs_given_parameter__is(given, "only_whole_group_leaked"))
             return KIND_GROUP;
         // All that is counted is in use.
-        return is(given, "all") || is(given, "only_leaked") ? KIND_NONE : KIND_REFUSED;
+        return hs_given_parameter__is(given, "all") || hs_given_parameter__is(given, "only_leaked") ? KIND_NONE
+                                                                                                    : KIND_REFUSED;
     case HS_PARAMETER_GROUP_ALLOCATIONS_MIN:
     case HS_PARAMETER_GROUP_ALLOCATIONS_MAX:
     case HS_PARAMETER_GROUP_LEAKED_ALLOCATIONS_MIN:
@@ -321,11 +312,11 @@ static int check(const struct conditions_writing *writing, struct hs_fleet_condi
         else if (kind == KIND_STATE && within)
             failed = hs_error__set(writing->error, EINVAL, "where: alive_at chooses a time for all; give --alive-at");
         else if (kind == KIND_STATE)
-            conditions->state_name = shown_name(parameters, given->id);
+            conditions->state_name = hs_filter_parameters__shown_name(parameters, given->id);
         else if (kind == KIND_GROUP)
-            conditions->group_name = shown_name(parameters, given->id);
-        else if (is(given, "only_leaked") && given->id == HS_PARAMETER_LIFETIME)
-            conditions->end_name = shown_name(parameters, given->id);
+            conditions->group_name = hs_filter_parameters__shown_name(parameters, given->id);
+        else if (hs_given_parameter__is(given, "only_leaked") && given->id == HS_PARAMETER_LIFETIME)
+            conditions->end_name = hs_filter_parameters__shown_name(parameters, given->id);
         for (uint32_t k = 0; given->expression && k < given->expression->parts && !failed; k++) {
             const struct conditions_writing part = {NULL, &given->expression->part[k], writing->error};
             failed = check(&part, conditions, true);

@@ -8,6 +8,7 @@
 #include "format/meta_codec.h"
 #include "host/base/array.h"
 #include "host/base/id_map.h"
+#include "host/base/numbers.h"
 #include "host/fleet/build_key.h"
 #include "host/fleet/events.h"
 #include "host/fleet/follow_clock.h"
@@ -375,18 +376,14 @@ static int read_early(struct hs_follow *follow, struct hs_error *error)
 
 // ---- sums ----------------------------------------------------------------------------------------------------------
 
-static uint64_t above(uint64_t more, uint64_t less)
-{
-    return more > less ? more - less : 0;
-}
-
 static struct hs_follow_sums shown(uint32_t stack, const uint64_t *sum)
 {
-    return (struct hs_follow_sums){.stack = stack,
-                                   .in_use_bytes = above(sum[HS_SUM_ALLOCATED_BYTES], sum[HS_SUM_FREED_BYTES]),
-                                   .in_use_count = above(sum[HS_SUM_ALLOCATED_COUNT], sum[HS_SUM_FREED_COUNT]),
-                                   .allocated_bytes = sum[HS_SUM_ALLOCATED_BYTES],
-                                   .allocated_count = sum[HS_SUM_ALLOCATED_COUNT]};
+    return (struct hs_follow_sums){
+        .stack = stack,
+        .in_use_bytes = hs_number__above(sum[HS_SUM_ALLOCATED_BYTES], sum[HS_SUM_FREED_BYTES]),
+        .in_use_count = hs_number__above(sum[HS_SUM_ALLOCATED_COUNT], sum[HS_SUM_FREED_COUNT]),
+        .allocated_bytes = sum[HS_SUM_ALLOCATED_BYTES],
+        .allocated_count = sum[HS_SUM_ALLOCATED_COUNT]};
 }
 
 // Those of *stack, which becomes 0 when it can have none of its own. NULL: out of memory.

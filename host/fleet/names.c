@@ -2,6 +2,7 @@
 #include "host/fleet/names.h"
 
 #include "host/base/path.h"
+#include "host/base/search.h"
 #include "host/base/text_stream.h"
 #include "host/fleet/row_binary.h"
 #include "host/fleet/tsv.h"
@@ -140,15 +141,8 @@ static const char *module_of(const struct hs_fleet_names *names, const char *bui
 static const struct name_row *names_at(const struct hs_fleet_names *names, const char *build, uint64_t offset,
                                        size_t *count)
 {
-    size_t low = 0, high = names->name_count;
     const struct name_row wanted = {.build = build, .offset = offset};
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_name_place(&names->name[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t low = HS_SEARCH(names->name_count, i, by_name_place(&names->name[i], &wanted) < 0);
     for (*count = 0; low + *count < names->name_count; (*count)++) {
         const struct name_row *row = &names->name[low + *count];
         if (strcmp(row->build, build) || row->offset != offset)

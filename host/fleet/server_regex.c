@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/fleet/server_regex.h"
 
+#include "host/base/strings.h"
 #include "host/base/text_stream.h"
 
 #include <ctype.h>
@@ -18,11 +19,6 @@ struct translation {
     const char *at;
     bool in_class, ignores_case;
 };
-
-static bool begins(const char *text, const char *with)
-{
-    return !strncmp(text, with, strlen(with));
-}
 
 // With PCRE2's Unicode properties these are more than ASCII's. NULL: it is the same in both, or cannot be said.
 static const char *class_of(char letter, bool in_class)
@@ -174,10 +170,10 @@ static bool named_class(struct translation *translation, size_t length)
 static bool in_class(struct translation *translation)
 {
     const char *at = translation->at;
-    if (begins(at, "[:")) {
+    if (hs_string__begins_with(at, "[:")) {
         const char *name = at + 2 + (at[2] == '^');
         const size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz");
-        if (begins(name + length, ":]"))
+        if (hs_string__begins_with(name + length, ":]"))
             return named_class(translation, length);
     }
     // Here it is a letter.
@@ -194,7 +190,7 @@ static bool open_group(struct translation *translation)
     const char *at = translation->at + 1;
     if (*at == '*')
         return false; // a verb
-    if (*at == '?' && at[1] != ':' && !begins(at, "?P<")) {
+    if (*at == '?' && at[1] != ':' && !hs_string__begins_with(at, "?P<")) {
         size_t flags = strspn(at + 1, "ims-");
         if (!flags || (at[1 + flags] != ':' && at[1 + flags] != ')'))
             return false;

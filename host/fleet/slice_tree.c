@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/fleet/slice_tree.h"
 
+#include "host/base/numbers.h"
 #include "host/fleet/slice_stacks.h"
 #include "host/symbols/strings.h"
 
@@ -82,19 +83,14 @@ int hs_slice_tree__add(struct hs_slice_tree *tree, enum hs_slice_side side, stru
 
 // ---- the end -------------------------------------------------------------------------------------------------------
 
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
-}
-
 static void add_up(struct hs_slice_tree *tree)
 {
     for (size_t i = tree->paths.count; i--;) {
         struct hs_slice_node *node = &tree->node[i];
         const struct hs_value *now = &node->own[HS_SLICE_NOW], *base = &node->own[HS_SLICE_BASE];
-        node->own_shown = tree->compares
-                              ? (struct hs_value){distance(now->bytes, base->bytes), distance(now->count, base->count)}
-                              : *now;
+        node->own_shown = tree->compares ? (struct hs_value){hs_number__distance(now->bytes, base->bytes),
+                                                             hs_number__distance(now->count, base->count)}
+                                         : *now;
         tree->paths.at[i].value = node->own_shown;
         for (size_t side = 0; side < HS_SLICE_SIDES; side++) {
             hs_value__add(&node->all[side], &node->own[side]);

@@ -3,6 +3,7 @@
 
 #include "format/chunk.h"
 #include "host/base/array.h"
+#include "host/base/search.h"
 #include "host/gather/trace_journal.h"
 
 #include <dirent.h>
@@ -95,15 +96,7 @@ static int compare_ids(const void *left, const void *right)
 // The place of the first trace with this id, or with one behind it, of those sorted by it.
 static size_t find(const struct hs_folder *folder, const uint8_t id[HS_TRACE_ID_SIZE])
 {
-    size_t low = 0, high = folder->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (memcmp(folder->trace[middle].id, id, HS_TRACE_ID_SIZE) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return HS_SEARCH(folder->count, i, memcmp(folder->trace[i].id, id, HS_TRACE_ID_SIZE) < 0);
 }
 
 static void take_line(void *context, enum hs_trace_journal_kind kind, const uint8_t id[HS_TRACE_ID_SIZE], char *text)

@@ -2,6 +2,7 @@
 #include "host/import/aggregate_trace.h"
 
 #include "format/aggregate.h"
+#include "host/base/numbers.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -43,17 +44,13 @@ bool hs_aggregate_trace__is_one(const struct hs_trace *trace, const struct hs_im
     return mode && !strcmp(mode, "aggregate");
 }
 
-static uint64_t above(uint64_t more, uint64_t less)
-{
-    return more > less ? more - less : 0;
-}
-
 static struct hs_live_total live_of(const uint64_t *sum)
 {
-    uint64_t bytes = above(sum[HS_SUM_ALLOCATED_BYTES], sum[HS_SUM_FREED_BYTES]);
+    uint64_t bytes = hs_number__above(sum[HS_SUM_ALLOCATED_BYTES], sum[HS_SUM_FREED_BYTES]);
     return (struct hs_live_total){.bytes = bytes,
-                                  .usable = bytes + above(sum[HS_SUM_ALLOCATED_SLACK], sum[HS_SUM_FREED_SLACK]),
-                                  .count = above(sum[HS_SUM_ALLOCATED_COUNT], sum[HS_SUM_FREED_COUNT])};
+                                  .usable =
+                                      bytes + hs_number__above(sum[HS_SUM_ALLOCATED_SLACK], sum[HS_SUM_FREED_SLACK]),
+                                  .count = hs_number__above(sum[HS_SUM_ALLOCATED_COUNT], sum[HS_SUM_FREED_COUNT])};
 }
 
 // ---- one chunk ------------------------------------------------------------------------------------------------------
@@ -86,7 +83,7 @@ static void note_peak(const struct aggregate_trace_adding *adding, struct aggreg
 // The new value of a sum after a change: increases are limited by the allowance, and it never falls below 0.
 static uint64_t changed(struct hs_allowance *allowance, uint64_t sum, uint64_t change)
 {
-    return change >> 63 ? above(sum, 0 - change) : sum + hs_allowance__take(allowance, change);
+    return change >> 63 ? hs_number__above(sum, 0 - change) : sum + hs_allowance__take(allowance, change);
 }
 
 static int add_record(struct aggregate_trace_adding *adding, unsigned domain, const struct hs_aggregate_record *record)
@@ -169,10 +166,10 @@ static void end_tick(struct aggregate_trace_adding *adding, const uint64_t *befo
     struct hs_summary *summary = builder->summary;
     struct hs_timeline_point *point = &builder->timeline.point[builder->timeline.current];
     struct hs_live_total live = builder->live_total = live_of(adding->all);
-    point->allocated_bytes += above(adding->all[HS_SUM_ALLOCATED_BYTES], before[HS_SUM_ALLOCATED_BYTES]);
-    point->allocated_count += above(adding->all[HS_SUM_ALLOCATED_COUNT], before[HS_SUM_ALLOCATED_COUNT]);
-    point->freed_bytes += above(adding->all[HS_SUM_FREED_BYTES], before[HS_SUM_FREED_BYTES]);
-    point->freed_count += above(adding->all[HS_SUM_FREED_COUNT], before[HS_SUM_FREED_COUNT]);
+    point->allocated_bytes += hs_number__above(adding->all[HS_SUM_ALLOCATED_BYTES], before[HS_SUM_ALLOCATED_BYTES]);
+    point->allocated_count += hs_number__above(adding->all[HS_SUM_ALLOCATED_COUNT], before[HS_SUM_ALLOCATED_COUNT]);
+    point->freed_bytes += hs_number__above(adding->all[HS_SUM_FREED_BYTES], before[HS_SUM_FREED_BYTES]);
+    point->freed_count += hs_number__above(adding->all[HS_SUM_FREED_COUNT], before[HS_SUM_FREED_COUNT]);
     if (live.bytes > point->live_bytes_max)
         point->live_bytes_max = live.bytes;
     if (live.count > point->live_count_max)
@@ -288,7 +285,7 @@ static void fill_summary(struct aggregate_trace_adding *adding)
     summary->allocations = all[HS_SUM_ALLOCATED_COUNT];
     summary->allocated_bytes = all[HS_SUM_ALLOCATED_BYTES];
     summary->allocated_usable = all[HS_SUM_ALLOCATED_BYTES] + all[HS_SUM_ALLOCATED_SLACK];
-    summary->frees = above(all[HS_SUM_FREED_COUNT], summary->reallocations);
+    summary->frees = hs_number__above(all[HS_SUM_FREED_COUNT], summary->reallocations);
     summary->temporary_count = all[HS_SUM_TEMPORARY_COUNT];
     summary->temporary_bytes = all[HS_SUM_TEMPORARY_BYTES];
 }

@@ -2,6 +2,7 @@
 #include "host/import/builder.h"
 
 #include "format/trace_format.h"
+#include "host/base/array.h"
 #include "host/base/check.h"
 #include "host/import/import.h"
 #include "host/import/trace_clock.h"
@@ -439,17 +440,6 @@ int64_t hs_builder__link(struct hs_builder *builder, uint32_t row, uint32_t link
 
 // ---- heap and pools ------------------------------------------------------------------------------------------------
 
-static struct hs_stream_state *stream_state(struct hs_builder *builder, uint32_t stream)
-{
-    while (stream >= builder->streams.count) {
-        struct hs_stream_state *added = hs_array__add(&builder->streams, sizeof *added);
-        if (!added)
-            return NULL;
-        *added = (struct hs_stream_state){0};
-    }
-    return (struct hs_stream_state *)builder->streams.data + stream;
-}
-
 // In place of a row.
 #define WAITS INT64_MIN
 
@@ -633,7 +623,7 @@ static int visit_rare(struct hs_builder *builder, struct hs_stream_state *state,
 // HS_TIE_WAITS: it ends a block that is not live, or begins one where one is, and nothing was done.
 static inline __attribute__((always_inline)) int visit_now(struct hs_builder *builder, const struct hs_step *step)
 {
-    struct hs_stream_state *state = stream_state(builder, step->stream);
+    struct hs_stream_state *state = hs_array__reach(&builder->streams, step->stream, sizeof *state);
     if (!state)
         return -ENOMEM;
     HS_CHECK_SLOW(step->time >= builder->now);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/import/clock_map.h"
 
+#include "format/meta.h"
+#include "host/base/search.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -71,14 +74,15 @@ void hs_clock_map__free(struct hs_clock_map *map)
 
 void hs_clock_map__seek(struct hs_clock_map *map, uint64_t time)
 {
-    size_t low = 0, high = map->count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (map->segment[middle].start <= time)
-            low = middle;
-        else
-            high = middle;
-    }
-    map->current = low;
-    map->current_end = low + 1 < map->count ? map->segment[low + 1].start : UINT64_MAX;
+    map->current = HS_SEARCH_LAST(map->count, i, map->segment[i].start <= time);
+    map->current_end = map->current + 1 < map->count ? map->segment[map->current + 1].start : UINT64_MAX;
+}
+
+int hs_clock_map__add_point(struct hs_array *points, const struct hs_meta_record *record)
+{
+    struct hs_clock_point *point = hs_array__add(points, sizeof *point);
+    if (!point)
+        return -ENOMEM;
+    *point = (struct hs_clock_point){record->time, record->monotonic_ns, record->realtime_ns};
+    return 0;
 }

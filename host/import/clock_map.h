@@ -5,6 +5,7 @@
 #define HEAPSONDE_IMPORT_CLOCK_MAP_H
 
 #include "format/trace_format.h"
+#include "host/base/array.h"
 #include "host/store/layout.h"
 
 #include <stdbool.h>
@@ -41,5 +42,9 @@ static inline uint64_t hs_clock_map__ns(struct hs_clock_map *map, uint64_t time)
     }
     return segment->ns + (uint64_t)((unsigned __int128)(time - segment->start) * segment->multiplier >> 32);
 }
+
+// Appends the point of a record to points, which are struct hs_clock_point. Returns 0 or -ENOMEM.
+struct hs_meta_record;
+int hs_clock_map__add_point(struct hs_array *points, const struct hs_meta_record *record);
 
 #endif

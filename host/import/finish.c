@@ -3,21 +3,12 @@
 // The steps that need all rows: their ends, zones, the rows at the peak, chains.
 #include "host/import/finish.h"
 
+#include "host/base/numbers.h"
 #include "host/import/sample_weights.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 // The packed columns of the rows' starts, read back, and a block of each.
 struct finish_reading {
@@ -64,10 +55,10 @@ static void add_row_ends(struct hs_builder *builder, struct finish_reading *read
     for (size_t i = 0; i < count; i++) {
         uint64_t end = hs_builder__end_of_row(ended[i]);
         bool never = end == HS_NEVER;
-        free_min = least(free_min, end);
-        free_max = most(free_max, end);
-        lifetime_min = least(lifetime_min, never ? UINT64_MAX : end - time[i]);
-        lifetime_max = most(lifetime_max, never ? 0 : end - time[i]);
+        free_min = hs_number__least(free_min, end);
+        free_max = hs_number__most(free_max, end);
+        lifetime_min = hs_number__least(lifetime_min, never ? UINT64_MAX : end - time[i]);
+        lifetime_max = hs_number__most(lifetime_max, never ? 0 : end - time[i]);
         ended[i] = never ? 0 : end - time[0] + 1;
     }
     zone->free_min = free_min;
@@ -135,7 +126,7 @@ static void *build_others(void *argument)
     struct hs_builder *builder = others->builder;
     size_t noted = 0;
     for (uint64_t first = 0; first < builder->rows; first += HS_PACKED_BLOCK) {
-        size_t count = (size_t)least(builder->rows - first, HS_PACKED_BLOCK);
+        size_t count = (size_t)hs_number__least(builder->rows - first, HS_PACKED_BLOCK);
         add_states(builder, first, count, &noted);
         add_numbers(builder, HS_ROW_ENDS_STACK, &builder->free_stack, first, count);
         add_numbers(builder, HS_ROW_ENDS_STREAM, &builder->free_stream, first, count);

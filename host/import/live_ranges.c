@@ -2,6 +2,7 @@
 #include "host/import/live_ranges.h"
 
 #include "host/base/array.h"
+#include "host/base/search.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -21,27 +22,12 @@ static bool ends_behind(const struct hs_live_mapping *mapping, uint64_t address)
 
 struct hs_range_place hs_live_ranges__behind(const struct hs_live_ranges *ranges, uint64_t address)
 {
-    size_t low = 0, high = ranges->blocks;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct range_block *block = ranges->block[middle];
-        if (ends_behind(&block->at[block->count - 1], address))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    struct hs_range_place place = {low, 0};
+    struct hs_range_place place = {
+        HS_SEARCH(ranges->blocks, i, !ends_behind(&ranges->block[i]->at[ranges->block[i]->count - 1], address)), 0};
     if (place.block == ranges->blocks)
         return place;
     const struct range_block *block = ranges->block[place.block];
-    for (low = 0, high = block->count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (ends_behind(&block->at[middle], address))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    place.index = low;
+    place.index = HS_SEARCH(block->count, i, !ends_behind(&block->at[i], address));
     return place;
 }
 

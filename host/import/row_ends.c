@@ -2,6 +2,7 @@
 #include "host/import/row_ends.h"
 
 #include "host/base/check.h"
+#include "host/base/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -225,15 +226,7 @@ int hs_row_ends__settle(struct hs_row_ends *row_ends)
 // The first late row at or after this place.
 static size_t first_late(const struct hs_row_ends_region *region, uint64_t place)
 {
-    size_t low = 0, high = region->late_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (region->late[middle].place < place)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return HS_SEARCH(region->late_count, i, region->late[i].place < place);
 }
 
 struct hs_late_row *hs_row_ends__late_row(const struct hs_row_ends *row_ends, uint64_t row)

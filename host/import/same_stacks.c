@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/import/same_stacks.h"
 
+#include "host/base/search.h"
 #include "host/store/layout.h"
 
 #include <errno.h>
@@ -50,15 +51,7 @@ static int list_code(struct same_stacks_work *with, const struct hs_array *modul
 // How much of the code that starts at `pc` or before.
 static size_t code_below(const struct same_stacks_work *with, uint64_t pc)
 {
-    size_t low = 0, high = with->code_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (with->code[middle].start <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return HS_SEARCH(with->code_count, i, with->code[i].start <= pc);
 }
 
 // How often code at the node's address had been unloaded when the node was recorded. Where that would take long, a

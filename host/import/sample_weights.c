@@ -2,6 +2,8 @@
 #include "host/import/sample_weights.h"
 
 #include "format/trace_format.h"
+#include "host/base/numbers.h"
+#include "host/base/search.h"
 #include "host/store/allowance.h"
 
 #include <errno.h>
@@ -25,23 +27,18 @@ static bool has_thread(const struct hs_sample *sample)
                            sample->kind == HS_SAMPLE_ON_CPU || sample->kind == HS_SAMPLE_CPU_CLOCK);
 }
 
-static int compare(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_samples(const void *left, const void *right)
 {
     const struct hs_sample *a = *(struct hs_sample *const *)left, *b = *(struct hs_sample *const *)right;
-    int result = compare(a->tid, b->tid);
+    int result = hs_number__compare(a->tid, b->tid);
     if (!result)
-        result = compare(a->time, b->time);
-    return result ? result : compare((uintptr_t)a, (uintptr_t)b);
+        result = hs_number__compare(a->time, b->time);
+    return result ? result : hs_number__compare((uintptr_t)a, (uintptr_t)b);
 }
 
 static int compare_times(const void *left, const void *right)
 {
-    return compare(*(const uint64_t *)left, *(const uint64_t *)right);
+    return hs_number__compare(*(const uint64_t *)left, *(const uint64_t *)right);
 }
 
 static int put_in_order(struct weighing *weighing, struct hs_sample *samples, size_t count)
@@ -130,15 +127,8 @@ static void weigh_cpu_time(struct hs_sample **first, struct hs_sample **end)
 
 static bool has_loss_between(const struct weighing *weighing, uint64_t from, uint64_t to)
 {
-    size_t low = 0, high = weighing->loss_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (weighing->losses[middle] < from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < weighing->loss_count && weighing->losses[low] <= to;
+    const size_t first = HS_SEARCH(weighing->loss_count, i, weighing->losses[i] < from);
+    return first < weighing->loss_count && weighing->losses[first] <= to;
 }
 
 static void end_time_off(const struct weighing *weighing, struct hs_sample *left, uint64_t back)

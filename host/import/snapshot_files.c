@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/import/snapshot_files.h"
 
+#include "host/base/hash_index.h"
 #include "host/import/import.h"
 #include "host/symbols/elf_probe.h"
 #include "host/symbols/locate.h"
@@ -135,21 +136,15 @@ void hs_snapshot_files__find(const struct hs_snapshot_files *files, const struct
 
 // ---- which they were ------------------------------------------------------------------------------------------------
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
 // Copies in the trace are as the trace is.
 static uint64_t mix_file(uint64_t hash, int fd)
 {
     struct stat status;
     if (fd < 0 || fstat(fd, &status) || !status.st_nlink)
-        return mix(hash, fd >= 0);
-    hash = mix(hash, (uint64_t)status.st_size);
-    hash = mix(hash, (uint64_t)status.st_mtim.tv_sec);
-    return mix(hash, (uint64_t)status.st_mtim.tv_nsec ^ (uint64_t)status.st_ino);
+        return hs_hash__mix(hash, fd >= 0);
+    hash = hs_hash__mix(hash, (uint64_t)status.st_size);
+    hash = hs_hash__mix(hash, (uint64_t)status.st_mtim.tv_sec);
+    return hs_hash__mix(hash, (uint64_t)status.st_mtim.tv_nsec ^ (uint64_t)status.st_ino);
 }
 
 uint64_t hs_snapshot_files__identity(const struct hs_snapshot_files *files, const struct hs_symbols_module *modules,
@@ -161,7 +156,7 @@ uint64_t hs_snapshot_files__identity(const struct hs_snapshot_files *files, cons
     for (size_t i = 0; i < count; i++) {
         int code, debug;
         hs_snapshot_files__find(&on_disk, &modules[i], &code, &debug);
-        sum += mix_file(mix_file(mix(1, modules[i].start), code), debug);
+        sum += mix_file(mix_file(hs_hash__mix(1, modules[i].start), code), debug);
         if (code >= 0)
             close(code);
         if (debug >= 0)

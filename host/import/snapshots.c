@@ -3,6 +3,7 @@
 
 #include "format/trace_format.h"
 #include "host/base/hash_index.h"
+#include "host/base/search.h"
 #include "host/import/snapshot_files.h"
 #include "host/import/snapshot_words.h"
 #include "host/symbols/expand.h"
@@ -135,18 +136,11 @@ static int choose_modules(struct unwinding *self, uint64_t time)
 static int enter_epoch(struct unwinding *self, uint64_t time)
 {
     const uint64_t *epochs = self->tables->epochs.data;
-    size_t low = 0, high = self->tables->epochs.count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (epochs[middle] <= time)
-            low = middle;
-        else
-            high = middle;
-    }
-    if (self->has_epoch && self->epoch == low)
+    const size_t epoch = HS_SEARCH_LAST(self->tables->epochs.count, i, epochs[i] <= time);
+    if (self->has_epoch && self->epoch == epoch)
         return 0;
     self->has_epoch = true;
-    self->epoch = (uint32_t)low;
+    self->epoch = (uint32_t)epoch;
     return choose_modules(self, time);
 }
 

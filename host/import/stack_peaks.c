@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/import/stack_peaks.h"
 
+#include "host/base/search.h"
 #include "host/store/packed.h"
 #include "host/store/store.h"
 
@@ -25,14 +26,7 @@ void hs_stack_peaks__free(struct hs_stack_peaks *peaks)
 bool hs_stack_peaks__end_recent(struct hs_stack_peaks *peaks, uint32_t row)
 {
     struct hs_recent_block *recent = peaks->recent.data;
-    size_t low = 0, high = peaks->recent.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (recent[middle].row < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HS_SEARCH(peaks->recent.count, i, recent[i].row < row);
     bool found = low < peaks->recent.count && recent[low].row == row;
     if (found)
         recent[low].ended = true;

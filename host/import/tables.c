@@ -275,15 +275,6 @@ static int add_function(struct hs_import_tables *tables, const struct hs_meta_co
     return 0;
 }
 
-static int add_clock(struct hs_import_tables *tables, const struct hs_meta_record *record)
-{
-    struct hs_clock_point *point = hs_array__add(&tables->clock, sizeof *point);
-    if (!point)
-        return -ENOMEM;
-    *point = (struct hs_clock_point){record->time, record->monotonic_ns, record->realtime_ns};
-    return 0;
-}
-
 static int add_record(struct hs_import_tables *tables, const struct hs_meta_record *record)
 {
     switch (record->tag) {
@@ -298,7 +289,7 @@ static int add_record(struct hs_import_tables *tables, const struct hs_meta_reco
     case HS_META_THREAD:
         return add_thread(tables, record);
     case HS_META_CLOCK:
-        return add_clock(tables, record);
+        return hs_clock_map__add_point(&tables->clock, record);
     case HS_META_INFO:
         return add_info(tables, record);
     case HS_META_CULLED:

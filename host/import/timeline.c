@@ -39,20 +39,6 @@ void hs_timeline_builder__advance(struct hs_builder *builder)
         timeline->current_end = UINT64_MAX; // later than the end was thought to be: all in the last point
 }
 
-static void merge(struct hs_timeline_point *to, const struct hs_timeline_point *from)
-{
-    if (from->live_bytes_max > to->live_bytes_max)
-        to->live_bytes_max = from->live_bytes_max;
-    if (from->live_count_max > to->live_count_max)
-        to->live_count_max = from->live_count_max;
-    to->live_bytes_end = from->live_bytes_end;
-    to->live_count_end = from->live_count_end;
-    to->allocated_bytes += from->allocated_bytes;
-    to->allocated_count += from->allocated_count;
-    to->freed_bytes += from->freed_bytes;
-    to->freed_count += from->freed_count;
-}
-
 int hs_timeline_builder__continue(struct hs_timeline_builder *timeline, uint64_t interval,
                                   const struct hs_timeline_point *points, uint64_t count)
 {
@@ -61,7 +47,7 @@ int hs_timeline_builder__continue(struct hs_timeline_builder *timeline, uint64_t
     if (!times || times * interval != timeline->interval || !count || count > HS_TIMELINE_POINTS)
         return -EBADMSG;
     for (uint64_t i = 0; i < count; i++)
-        merge(&timeline->point[i / times], &points[i]);
+        hs_timeline_point__add(&timeline->point[i / times], &points[i]);
     timeline->current = (count - 1) / times;
     bool at_last = timeline->current + 1 == HS_TIMELINE_POINTS;
     timeline->current_end = at_last ? UINT64_MAX : (timeline->current + 1) * timeline->interval;
@@ -91,7 +77,7 @@ int hs_timeline_builder__finish(struct hs_builder *builder, struct hs_store_head
     for (unsigned level = 1; level < HS_TIMELINE_LEVELS; level++) {
         struct hs_timeline_point *coarse = at + points;
         for (uint64_t i = 0; i < points; i++)
-            merge(&coarse[i / 4], &at[i]);
+            hs_timeline_point__add(&coarse[i / 4], &at[i]);
         at = coarse;
         points = (points + 3) / 4;
         head->timeline_points[level] = points;

@@ -16,15 +16,6 @@ struct trace_clock {
     uint64_t rate_sequence; // of the chunk with the rate: the first one counts
 };
 
-static int add_point(struct trace_clock *clock, const struct hs_meta_record *record)
-{
-    struct hs_clock_point *point = hs_array__add(&clock->points, sizeof *point);
-    if (!point)
-        return -ENOMEM;
-    *point = (struct hs_clock_point){record->time, record->monotonic_ns, record->realtime_ns};
-    return 0;
-}
-
 static void note_rate(struct trace_clock *clock, uint64_t sequence, struct hs_bytes value)
 {
     if (clock->rate_sequence <= sequence || value.length >= sizeof clock->rate)
@@ -40,7 +31,7 @@ static int read_records(struct trace_clock *clock, uint64_t sequence, struct hs_
     int failed = 0;
     while (!failed && hs_meta_next(reader, &record) > 0) {
         if (record.tag == HS_META_CLOCK)
-            failed = add_point(clock, &record);
+            failed = hs_clock_map__add_point(&clock->points, &record);
         else if (record.tag == HS_META_INFO && record.key.length == strlen(RATE) &&
                  !memcmp(record.key.data, RATE, record.key.length))
             note_rate(clock, sequence, record.text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Which chunks a trace has: from its footer, or by going from header to header, searching the next one after damage.
+#include "host/base/numbers.h"
 #include "host/import/trace.h"
 
 #include "format/chunk.h"
@@ -170,12 +171,6 @@ static int scan(struct hs_trace *trace)
 
 // ---- live slots ----------------------------------------------------------------------------------------------------
 
-static int compare_sequences(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
-
 struct sequences {
     uint64_t *number;
     size_t count;
@@ -189,7 +184,7 @@ static int collect_sequences(const struct hs_trace *trace, struct sequences *sea
     for (size_t i = 0; i < trace->chunks; i++)
         if (trace->chunk[i].kind == HS_CHUNK_EVENTS || trace->chunk[i].kind == HS_CHUNK_META)
             sealed->number[sealed->count++] = trace->chunk[i].sequence;
-    qsort(sealed->number, sealed->count, sizeof *sealed->number, compare_sequences);
+    qsort(sealed->number, sealed->count, sizeof *sealed->number, hs_number__compare_items);
     return 0;
 }
 
@@ -213,7 +208,7 @@ static int convert_slot(struct hs_trace *trace, struct hs_trace_decoder *decoder
     uint32_t use = (uint32_t)load(trace, bytes, 4);
     slot->sequence = load(trace, bytes + 8, 8);
     if (use == HS_SLOT_FREE ||
-        bsearch(&slot->sequence, sealed->number, sealed->count, sizeof *sealed->number, compare_sequences))
+        bsearch(&slot->sequence, sealed->number, sealed->count, sizeof *sealed->number, hs_number__compare_items))
         return 0;
     slot->stream = (uint32_t)load(trace, bytes + 4, 4);
     slot->first_time = slot->last_time = load(trace, bytes + 16, 8);
@@ -249,7 +244,7 @@ struct slot_copy {
 static int compare_copies(const void *left, const void *right)
 {
     const struct slot_copy *a = left, *b = right;
-    int order = compare_sequences(&a->sequence, &b->sequence);
+    int order = hs_number__compare_items(&a->sequence, &b->sequence);
     return order ? order : (a->chunk > b->chunk) - (a->chunk < b->chunk);
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/arch.h"
+#include "host/inject/code_words.h"
+#include "host/inject/register_set.h"
 
 #include <elf.h>
 #include <linux/audit.h>
@@ -235,28 +237,23 @@ static enum kind kind_of(uint32_t word)
     return word >> 16 ? ORDINARY : UNKNOWN; // udf
 }
 
-static int64_t extend(uint32_t value, unsigned width)
-{
-    return (int64_t)((uint64_t)value << (64 - width)) >> (64 - width);
-}
-
 static int64_t distance_19(uint32_t word)
 {
-    return extend(word >> 5 & 0x7ffff, 19) * UNIT;
+    return hs_code_words__extend(word >> 5 & 0x7ffff, 19) * UNIT;
 }
 
 static uint64_t target_of(uint32_t word, enum kind kind, uint64_t at)
 {
     if (kind == JUMP || kind == CALL)
-        return at + (uint64_t)(extend(word & 0x3ffffff, 26) * UNIT);
+        return at + (uint64_t)(hs_code_words__extend(word & 0x3ffffff, 26) * UNIT);
     if (kind == TEST)
-        return at + (uint64_t)(extend(word >> 5 & 0x3fff, 14) * UNIT);
+        return at + (uint64_t)(hs_code_words__extend(word >> 5 & 0x3fff, 14) * UNIT);
     return at + (uint64_t)distance_19(word);
 }
 
 static uint64_t address_of(uint32_t word, uint64_t at)
 {
-    int64_t distance = extend((word >> 5 & 0x7ffff) << 2 | (word >> 29 & 3), 21);
+    int64_t distance = hs_code_words__extend((word >> 5 & 0x7ffff) << 2 | (word >> 29 & 3), 21);
     return word >> 31 ? (at & ~(uint64_t)0xfff) + ((uint64_t)distance << 12) : at + (uint64_t)distance;
 }
 
@@ -330,13 +327,6 @@ static const char *move_one(struct code_words *code, uint32_t word, const struct
     }
 }
 
-static uint32_t word_at(const uint8_t *bytes, uint64_t offset)
-{
-    uint32_t word;
-    memcpy(&word, bytes + offset, sizeof word);
-    return word;
-}
-
 // bti
 static bool is_landing_pad(uint32_t word)
 {
@@ -370,10 +360,10 @@ static bool is_followed_by_another(uint64_t function, const uint8_t *bytes, uint
 {
     enum { ALIGNMENT = 16 };
     uint64_t first = offset;
-    if (offset + UNIT <= length && saves_return(word_at(bytes, offset)))
+    if (offset + UNIT <= length && saves_return(hs_code_words__at(bytes, offset)))
         return true;
     for (; (function + offset) % ALIGNMENT; offset += UNIT)
-        if (offset + UNIT > length || (word_at(bytes, offset) != NOP && word_at(bytes, offset)))
+        if (offset + UNIT > length || (hs_code_words__at(bytes, offset) != NOP && hs_code_words__at(bytes, offset)))
             return false;
     return offset > first;
 }
@@ -384,7 +374,7 @@ static uint64_t size_of(uint64_t function, const uint8_t *bytes, uint64_t length
 {
     uint64_t last = function, offset = 0;
     while (offset + UNIT <= length) {
-        uint32_t word = word_at(bytes, offset);
+        uint32_t word = hs_code_words__at(bytes, offset);
         enum kind kind = kind_of(word);
         uint64_t target = branches(kind) ? target_of(word, kind, function + offset) : 0;
         offset += UNIT;
@@ -403,7 +393,7 @@ static uint64_t size_of(uint64_t function, const uint8_t *bytes, uint64_t length
 static bool is_jumped_to(const struct hs_moved_code *moved, uint64_t function, const uint8_t *bytes, uint64_t size)
 {
     for (uint64_t offset = 0; offset + UNIT <= size; offset += UNIT) {
-        uint32_t word = word_at(bytes, offset);
+        uint32_t word = hs_code_words__at(bytes, offset);
         enum kind kind = kind_of(word);
         uint64_t target = branches(kind) ? target_of(word, kind, function + offset) : 0;
         if (target >= function && target <= moved->at)
@@ -421,9 +411,10 @@ static bool move(struct hs_moved_code *moved, uint64_t function, const uint8_t *
     struct code_words code = {.start = moved->code, .at = to};
     bool goes_on = false;
     *moved = (struct hs_moved_code){.may_call = moved->may_call, .consumed = UNIT};
-    while (offset + UNIT <= end && (is_landing_pad(word_at(bytes, offset)) || is_signing(word_at(bytes, offset))) &&
+    while (offset + UNIT <= end &&
+           (is_landing_pad(hs_code_words__at(bytes, offset)) || is_signing(hs_code_words__at(bytes, offset))) &&
            !moved->signing) {
-        moved->signing = is_signing(word_at(bytes, offset)) ? word_at(bytes, offset) : 0;
+        moved->signing = is_signing(hs_code_words__at(bytes, offset)) ? hs_code_words__at(bytes, offset) : 0;
         offset += UNIT;
     }
     moved->at = function + offset;
@@ -432,7 +423,7 @@ static bool move(struct hs_moved_code *moved, uint64_t function, const uint8_t *
     if (function % UNIT || offset + UNIT > end)
         moved->problem = "is too short";
     else
-        moved->problem = move_one(&code, word_at(bytes, offset), moved, &goes_on);
+        moved->problem = move_one(&code, hs_code_words__at(bytes, offset), moved, &goes_on);
     if (!moved->problem && goes_on)
         put_jump(&code, moved->at + UNIT);
     if (!moved->problem && code.is_wrong)
@@ -458,81 +449,39 @@ static const struct user_regs_struct *saved(const struct hs_borrowed *borrowed)
     return (const struct user_regs_struct *)(const void *)borrowed->registers;
 }
 
-static int transfer(int request, pid_t tid, unsigned set, void *bytes, size_t length)
-{
-    struct iovec area = {bytes, length};
-    return ptrace(request, tid, (void *)(uintptr_t)set, &area) ? -errno : 0;
-}
-
-static int get(pid_t tid, struct user_regs_struct *registers)
-{
-    return transfer(PTRACE_GETREGSET, tid, NT_PRSTATUS, registers, sizeof *registers);
-}
-
-static int set(pid_t tid, const struct user_regs_struct *registers)
-{
-    struct user_regs_struct copy = *registers;
-    return transfer(PTRACE_SETREGSET, tid, NT_PRSTATUS, &copy, sizeof copy);
-}
-
-static int save(struct hs_borrowed *borrowed)
-{
-    return get(borrowed->tid, (struct user_regs_struct *)(void *)borrowed->registers);
-}
-
-static int restore(const struct hs_borrowed *borrowed)
-{
-    return set(borrowed->tid, saved(borrowed));
-}
-
 // An indirect branch that the thread has just carried out does not lead to the stub.
-static void send(struct user_regs_struct *registers, uint64_t pc)
+static void send(void *to, uint64_t pc)
 {
+    struct user_regs_struct *registers = to;
     registers->pc = pc;
     registers->pstate &= ~(unsigned long long)BRANCH_TYPE;
 }
 
-static int call(const struct hs_borrowed *borrowed, const struct hs_system_call *system_call)
+static void ask(void *of, const struct hs_system_call *call)
 {
-    struct user_regs_struct registers = *saved(borrowed);
-    send(&registers, borrowed->stub);
-    registers.regs[NUMBER] = (unsigned long long)system_call->number;
+    struct user_regs_struct *registers = of;
+    registers->regs[NUMBER] = (unsigned long long)call->number;
     for (size_t i = 0; i < ARGUMENTS; i++)
-        registers.regs[i] = (unsigned long long)system_call->arguments[i];
-    return set(borrowed->tid, &registers);
+        registers->regs[i] = (unsigned long long)call->arguments[i];
 }
 
-static long result(const struct hs_borrowed *borrowed)
+static long answer(const void *of)
 {
-    struct user_regs_struct registers;
-    int failed = get(borrowed->tid, &registers);
-    return failed ? failed : (long)registers.regs[0];
+    return (long)((const struct user_regs_struct *)of)->regs[0];
 }
 
-static int look(pid_t tid, uint64_t *pc, uint64_t *sp, uint64_t *thread_pointer)
+static void look(const void *of, uint64_t *pc, uint64_t *sp)
 {
-    struct user_regs_struct registers;
-    int failed = get(tid, &registers);
-    if (!failed)
-        failed = transfer(PTRACE_GETREGSET, tid, NT_ARM_TLS, thread_pointer, sizeof *thread_pointer);
-    if (failed)
-        return failed;
-    *pc = registers.pc;
-    *sp = registers.sp;
-    return 0;
+    const struct user_regs_struct *registers = of;
+    *pc = registers->pc;
+    *sp = registers->sp;
 }
 
-static int go_to(pid_t tid, uint64_t pc)
+static int thread_pointer(pid_t tid, const void *of, uint64_t *pointer)
 {
-    struct user_regs_struct registers;
-    int failed = get(tid, &registers);
-    send(&registers, pc);
-    return failed ? failed : set(tid, &registers);
-}
-
-static void call_clone(struct hs_system_call *system_call, unsigned long flags, uint64_t stack, uint64_t thread_pointer)
-{
-    *system_call = (struct hs_system_call){SYS_clone, {(long)flags, (long)stack, 0, (long)thread_pointer, 0}};
+    (void)of;
+    struct iovec area = {pointer, sizeof *pointer};
+    return ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_ARM_TLS, &area) ? -errno : 0;
 }
 
 // The kernel goes back to the instruction that calls before it stops the thread, and forgets how much time has passed
@@ -668,15 +617,15 @@ const struct hs_inject_arch hs_inject_aarch64 = {
 #if defined(__aarch64__) && defined(__LP64__)
     .stub = put_stub,
     .stub_values = 8 * VALUE_COUNT,
-    .save = save,
-    .call = call,
-    .result = result,
-    .restore = restore,
+    .get = hs_register_set__get,
+    .set = hs_register_set__set,
+    .send = send,
+    .ask = ask,
+    .answer = answer,
     .look = look,
-    .go_to = go_to,
+    .thread_pointer = thread_pointer,
+    .clone_pointer = 3,
     .mmap = SYS_mmap,
-    .mprotect = SYS_mprotect,
-    .clone = call_clone,
     .waits_anew = waits_anew,
 #endif
 };

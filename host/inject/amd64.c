@@ -447,71 +447,52 @@ static const struct user_regs_struct *saved(const struct hs_borrowed *borrowed)
     return (const struct user_regs_struct *)(const void *)borrowed->registers;
 }
 
-static int get(pid_t tid, struct user_regs_struct *registers)
+static int get(pid_t tid, void *registers)
 {
     return ptrace(PTRACE_GETREGS, tid, 0, registers) ? -errno : 0;
 }
 
-static int set(pid_t tid, const struct user_regs_struct *registers)
+static int set(pid_t tid, const void *registers)
 {
     return ptrace(PTRACE_SETREGS, tid, 0, registers) ? -errno : 0;
 }
 
-static int save(struct hs_borrowed *borrowed)
+static void send(void *to, uint64_t pc)
 {
-    return get(borrowed->tid, (struct user_regs_struct *)(void *)borrowed->registers);
+    struct user_regs_struct *registers = to;
+    registers->rip = pc;
 }
 
-static int restore(const struct hs_borrowed *borrowed)
+static void ask(void *of, const struct hs_system_call *call)
 {
-    return set(borrowed->tid, saved(borrowed));
+    struct user_regs_struct *registers = of;
+    registers->rax = (unsigned long long)call->number;
+    registers->orig_rax = ~0ull;
+    registers->rdi = (unsigned long long)call->arguments[0];
+    registers->rsi = (unsigned long long)call->arguments[1];
+    registers->rdx = (unsigned long long)call->arguments[2];
+    registers->r10 = (unsigned long long)call->arguments[3];
+    registers->r8 = (unsigned long long)call->arguments[4];
+    registers->r9 = (unsigned long long)call->arguments[5];
 }
 
-static int call(const struct hs_borrowed *borrowed, const struct hs_system_call *system_call)
+static long answer(const void *of)
 {
-    struct user_regs_struct registers = *saved(borrowed);
-    registers.rip = borrowed->stub;
-    registers.rax = (unsigned long long)system_call->number;
-    registers.orig_rax = ~0ull;
-    registers.rdi = (unsigned long long)system_call->arguments[0];
-    registers.rsi = (unsigned long long)system_call->arguments[1];
-    registers.rdx = (unsigned long long)system_call->arguments[2];
-    registers.r10 = (unsigned long long)system_call->arguments[3];
-    registers.r8 = (unsigned long long)system_call->arguments[4];
-    registers.r9 = (unsigned long long)system_call->arguments[5];
-    return set(borrowed->tid, &registers);
+    return (long)((const struct user_regs_struct *)of)->rax;
 }
 
-static long result(const struct hs_borrowed *borrowed)
+static void look(const void *of, uint64_t *pc, uint64_t *sp)
 {
-    struct user_regs_struct registers;
-    int failed = get(borrowed->tid, &registers);
-    return failed ? failed : (long)registers.rax;
+    const struct user_regs_struct *registers = of;
+    *pc = registers->rip;
+    *sp = registers->rsp;
 }
 
-static int look(pid_t tid, uint64_t *pc, uint64_t *sp, uint64_t *thread_pointer)
+static int thread_pointer(pid_t tid, const void *of, uint64_t *pointer)
 {
-    struct user_regs_struct registers;
-    int failed = get(tid, &registers);
-    if (failed)
-        return failed;
-    *pc = registers.rip;
-    *sp = registers.rsp;
-    *thread_pointer = registers.fs_base;
+    (void)tid;
+    *pointer = ((const struct user_regs_struct *)of)->fs_base;
     return 0;
-}
-
-static void call_clone(struct hs_system_call *system_call, unsigned long flags, uint64_t stack, uint64_t thread_pointer)
-{
-    *system_call = (struct hs_system_call){SYS_clone, {(long)flags, (long)stack, 0, 0, (long)thread_pointer}};
-}
-
-static int go_to(pid_t tid, uint64_t pc)
-{
-    struct user_regs_struct registers;
-    int failed = get(tid, &registers);
-    registers.rip = pc;
-    return failed ? failed : set(tid, &registers);
 }
 
 // As the kernel would begin an interrupted system call again.
@@ -628,14 +609,14 @@ const struct hs_inject_arch hs_inject_amd64 = {
 #if defined(__x86_64__) && defined(__LP64__)
     .stub = put_stub,
     .stub_values = 8 * WORD_COUNT,
-    .save = save,
-    .call = call,
-    .result = result,
-    .restore = restore,
+    .get = get,
+    .set = set,
+    .send = send,
+    .ask = ask,
+    .answer = answer,
     .look = look,
-    .go_to = go_to,
+    .thread_pointer = thread_pointer,
+    .clone_pointer = 4,
     .mmap = SYS_mmap,
-    .mprotect = SYS_mprotect,
-    .clone = call_clone,
 #endif
 };

@@ -94,17 +94,20 @@ struct hs_inject_arch {
     // `done` and ends. Returns at most HS_INJECT_CODE; 0: the instructions have no room before the values.
     size_t (*stub)(uint8_t *code, const struct hs_borrowed *borrowed, uint64_t done);
     size_t stub_values; // bytes at its end that differ from call to call
-    int (*save)(struct hs_borrowed *borrowed);
-    int (*call)(const struct hs_borrowed *borrowed, const struct hs_system_call *call);
-    long (*result)(const struct hs_borrowed *borrowed);
-    int (*restore)(const struct hs_borrowed *borrowed);
-    int (*look)(pid_t tid, uint64_t *pc, uint64_t *sp, uint64_t *thread_pointer);
-    int (*go_to)(pid_t tid, uint64_t pc);
-    bool (*is_unfit)(pid_t tid); // the stub could not bring the thread back to where it is. NULL: it always can
-    void (*clone)(struct hs_system_call *call, unsigned long flags, uint64_t stack, uint64_t thread_pointer);
+    // Registers as ptrace has them; 0 or a negative errno. See also register_set.h.
+    int (*get)(pid_t tid, void *registers);
+    int (*set)(pid_t tid, const void *registers);
+    void (*send)(void *registers, uint64_t pc);                      // to another place in the code
+    void (*ask)(void *registers, const struct hs_system_call *call); // sent to the stub: for a call there
+    long (*answer)(const void *registers);                           // of that call
+    void (*look)(const void *registers, uint64_t *pc, uint64_t *sp);
+    int (*thread_pointer)(pid_t tid, const void *registers, uint64_t *pointer);
+    // The stub could not bring the thread back to where it is. NULL: it always can.
+    bool (*is_unfit)(const void *registers);
+    unsigned clone_pointer; // which argument of clone is the thread pointer
     // Whether this call waits for a time from its beginning on, also if a borrowed thread was in it. NULL: none does.
     bool (*waits_anew)(const struct hs_system_call *call);
-    long mmap, mprotect; // numbers of system calls
+    long mmap; // number of the system call
 };
 
 // Whether a jump leads from one to the other, as far as the upper bits of their addresses go.

@@ -4,6 +4,7 @@
 // moved instructions of Thumb code.
 #include "host/inject/arch.h"
 #include "host/inject/arm_code.h"
+#include "host/inject/register_set.h"
 
 #include <elf.h>
 #include <linux/audit.h>
@@ -15,7 +16,6 @@
 #include <sys/auxv.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 #endif
 
@@ -305,91 +305,49 @@ static const struct registers *saved(const struct hs_borrowed *borrowed)
     return (const struct registers *)(const void *)borrowed->registers;
 }
 
-static int transfer(int request, pid_t tid, void *bytes, size_t length)
+static void send(void *to, uint64_t pc)
 {
-    struct iovec area = {bytes, length};
-    return ptrace(request, tid, (void *)(uintptr_t)NT_PRSTATUS, &area) ? -errno : 0;
-}
-
-static int get(pid_t tid, struct registers *registers)
-{
-    return transfer(PTRACE_GETREGSET, tid, registers, sizeof *registers);
-}
-
-static int set(pid_t tid, const struct registers *registers)
-{
-    struct registers copy = *registers;
-    return transfer(PTRACE_SETREGSET, tid, &copy, sizeof copy);
-}
-
-static int save(struct hs_borrowed *borrowed)
-{
-    return get(borrowed->tid, (struct registers *)(void *)borrowed->registers);
-}
-
-static int restore(const struct hs_borrowed *borrowed)
-{
-    return set(borrowed->tid, saved(borrowed));
-}
-
-static void send(struct registers *registers, uint64_t pc)
-{
+    struct registers *registers = to;
     registers->values[HS_ARM_PC] = (uint32_t)pc & ~(uint32_t)THUMB;
     registers->values[STATUS] &= ~(CONDITIONAL_STATE | THUMB_STATE);
     if (pc & THUMB)
         registers->values[STATUS] |= THUMB_STATE;
 }
 
-static int call(const struct hs_borrowed *borrowed, const struct hs_system_call *system_call)
+static void ask(void *of, const struct hs_system_call *call)
 {
-    struct registers registers = *saved(borrowed);
-    send(&registers, borrowed->stub);
-    registers.values[NUMBER] = (uint32_t)system_call->number;
+    struct registers *registers = of;
+    registers->values[NUMBER] = (uint32_t)call->number;
     for (size_t i = 0; i < ARGUMENTS; i++)
-        registers.values[i] = (uint32_t)system_call->arguments[i];
-    return set(borrowed->tid, &registers);
+        registers->values[i] = (uint32_t)call->arguments[i];
 }
 
-static long result(const struct hs_borrowed *borrowed)
+static long answer(const void *of)
 {
-    struct registers registers;
-    int failed = get(borrowed->tid, &registers);
-    return failed ? failed : (long)registers.values[0];
+    return (long)((const struct registers *)of)->values[0];
 }
 
-static int look(pid_t tid, uint64_t *pc, uint64_t *sp, uint64_t *thread_pointer)
+static void look(const void *of, uint64_t *pc, uint64_t *sp)
 {
-    struct registers registers;
-    uint32_t pointer = 0;
-    int failed = get(tid, &registers);
-    if (!failed && ptrace(PTRACE_GET_THREAD_AREA, tid, 0, &pointer))
-        failed = -errno;
-    if (failed)
-        return failed;
-    *pc = registers.values[HS_ARM_PC];
-    *sp = registers.values[HS_ARM_SP];
-    *thread_pointer = pointer;
+    const struct registers *registers = of;
+    *pc = registers->values[HS_ARM_PC];
+    *sp = registers->values[HS_ARM_SP];
+}
+
+static int thread_pointer(pid_t tid, const void *of, uint64_t *pointer)
+{
+    (void)of;
+    uint32_t value = 0;
+    if (ptrace(PTRACE_GET_THREAD_AREA, tid, 0, &value))
+        return -errno;
+    *pointer = value;
     return 0;
 }
 
-static int go_to(pid_t tid, uint64_t pc)
-{
-    struct registers registers;
-    int failed = get(tid, &registers);
-    send(&registers, pc);
-    return failed ? failed : set(tid, &registers);
-}
-
 // No jump leads into the middle of an IT block.
-static bool is_unfit(pid_t tid)
+static bool is_unfit(const void *of)
 {
-    struct registers registers;
-    return !get(tid, &registers) && registers.values[STATUS] & CONDITIONAL_STATE;
-}
-
-static void call_clone(struct hs_system_call *system_call, unsigned long flags, uint64_t stack, uint64_t thread_pointer)
-{
-    *system_call = (struct hs_system_call){SYS_clone, {(long)flags, (long)stack, 0, (long)thread_pointer, 0}};
+    return ((const struct registers *)of)->values[STATUS] & CONDITIONAL_STATE;
 }
 
 // The kernel goes back to the instruction that calls before it stops the thread, and forgets how much time has passed
@@ -520,16 +478,16 @@ const struct hs_inject_arch hs_inject_arm = {
 #if defined(__arm__) && defined(__ARMEL__)
     .stub = put_stub,
     .stub_values = UNIT * VALUE_COUNT,
-    .save = save,
-    .call = call,
-    .result = result,
-    .restore = restore,
+    .get = hs_register_set__get,
+    .set = hs_register_set__set,
+    .send = send,
+    .ask = ask,
+    .answer = answer,
     .look = look,
-    .go_to = go_to,
+    .thread_pointer = thread_pointer,
+    .clone_pointer = 3,
     .is_unfit = is_unfit,
     .mmap = SYS_mmap2,
-    .mprotect = SYS_mprotect,
-    .clone = call_clone,
     .waits_anew = waits_anew,
 #endif
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/base/clock.h"
 #include "host/inject/cave.h"
 #include "host/inject/hooks.h"
 #include "host/inject/image.h"
@@ -7,6 +8,7 @@
 #include "host/inject/place.h"
 #include "host/inject/region.h"
 #include "host/inject/seccomp.h"
+#include "host/inject/thread.h"
 #include "host/inject/trap_signal.h"
 #include "host/inject/words.h"
 
@@ -36,13 +38,6 @@ struct attaching {
     bool is_before_libc; // which has not begun
     uint8_t settings[HS_REGION_SETTINGS];
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static int no_memory(struct attaching *attaching, int failed)
 {
@@ -135,7 +130,7 @@ static int find_words(struct attaching *attaching)
     uint64_t pc, sp, pointer = 0;
     int failed = hs_inject_target__stop_one(target, attaching->error);
     pid_t tid = failed ? 0 : target->threads[0].tid;
-    if (!failed && target->arch->look(tid, &pc, &sp, &pointer))
+    if (!failed && hs_inject_thread__look(target->arch, tid, &pc, &sp, &pointer))
         failed = hs_error__set(attaching->error, ESRCH, "process %d has ended", (int)target->pid);
     hs_inject_target__let_go(target);
     uint32_t number = (uint32_t)hs_inject_target__own_tid(target, tid);
@@ -303,14 +298,14 @@ static int begin(struct attaching *attaching)
 {
     struct hs_inject_target *target = &attaching->target;
     const struct hs_attach_table *table = hs_inject_image__table(&attaching->image);
-    uint64_t before = now_ns();
+    uint64_t before = hs_clock__now();
     int failed = hs_inject_target__stop_one(target, attaching->error);
     if (!failed)
         failed = hs_region__start(&attaching->region, target, (uintptr_t)table->begin, attaching->error);
     hs_inject_target__let_go(target);
     if (!failed)
         failed = hs_region__wait(&attaching->region, target, BEGIN_SECONDS, attaching->error);
-    attaching->result->begin_ns = now_ns() - before;
+    attaching->result->begin_ns = hs_clock__now() - before;
     if (!failed && !attaching->request->begins_idle && !is_recording(attaching))
         failed =
             hs_error__set(attaching->error, EACCES,
@@ -363,7 +358,7 @@ static int patch(struct attaching *attaching)
     }
     attaching->result->threads = (unsigned)target->thread_count;
     hs_inject_target__let_go(target);
-    attaching->result->pause_ns = now_ns() - target->stopped_since;
+    attaching->result->pause_ns = hs_clock__now() - target->stopped_since;
     attaching->result->patches = attaching->region.patch_count;
     return failed;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/cave.h"
 
+#include "host/base/numbers.h"
+
 #include <string.h>
 
 static const uint8_t zeros[HS_INJECT_CODE];
@@ -20,18 +22,13 @@ static uint64_t cave_of(const struct hs_inject_mapping *mapping)
     return mapping->end - HS_INJECT_CODE;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
-}
-
 uint64_t hs_cave__find(const struct hs_inject_target *target, uint64_t near)
 {
     uint8_t bytes[HS_INJECT_CODE];
     uint64_t found = 0;
     for (size_t i = 0; i < target->mapping_count; i++) {
         uint64_t at = cave_of(&target->mappings[i]);
-        if (at && (!found || distance(at, near) < distance(found, near)) &&
+        if (at && (!found || hs_number__distance(at, near) < hs_number__distance(found, near)) &&
             !hs_inject_target__read(target, at, bytes, sizeof bytes) && !memcmp(bytes, zeros, sizeof bytes))
             found = at;
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/base/clock.h"
 #include "host/inject/cave.h"
 #include "host/inject/inject.h"
 #include "host/inject/permission.h"
@@ -9,13 +10,6 @@
 #include <time.h>
 
 enum { END_SECONDS = 60 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 bool hs_inject__is_attached(pid_t pid)
 {
@@ -37,14 +31,14 @@ bool hs_inject__has_ended(pid_t pid)
 static int stop_idle(struct hs_inject_target *target, const struct hs_region *region, struct hs_error *error)
 {
     const struct timespec pause = {0, 1000000};
-    uint64_t begun = now_ns();
+    uint64_t begun = hs_clock__now();
     do {
         int failed = hs_inject_target__stop_all(target, error);
         if (failed || !hs_region__is_in_use(region, target))
             return failed;
         hs_inject_target__let_go(target);
         nanosleep(&pause, NULL);
-    } while (now_ns() - begun < END_SECONDS * 1000000000ull);
+    } while (hs_clock__now() - begun < END_SECONDS * 1000000000ull);
     return hs_error__set(error, ETIMEDOUT, "the %s library still starts in process %d; try again later",
                          region->is_sampler ? "sampling" : "recording", (int)target->pid);
 }
@@ -68,7 +62,7 @@ static int detach(struct hs_inject_target *target, struct hs_inject_result *resu
     if (problem)
         return hs_inject_target__not_written(target, problem, error);
     hs_inject_target__let_go(target);
-    result->pause_ns = now_ns() - target->stopped_since;
+    result->pause_ns = hs_clock__now() - target->stopped_since;
     failed = hs_inject_target__stop_one(target, error);
     if (!failed)
         failed = hs_region__end(&region, target, error);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/arch.h"
+#include "host/inject/code_words.h"
 
 #include <elf.h>
 #include <linux/audit.h>
@@ -241,13 +242,6 @@ static enum mips_kind kind_of(uint32_t word)
     }
 }
 
-static uint32_t word_at(const uint8_t *bytes, uint64_t offset)
-{
-    uint32_t word;
-    memcpy(&word, bytes + offset, sizeof word);
-    return word;
-}
-
 static uint64_t target_of(uint32_t word, enum mips_kind kind, uint64_t at)
 {
     if (kind == JUMP || kind == CALL)
@@ -259,7 +253,7 @@ static uint64_t target_of(uint32_t word, enum mips_kind kind, uint64_t at)
 // behind the old place of both.
 static void move_branch(struct mips_code *code, const uint8_t *bytes, uint64_t at, bool *goes_on)
 {
-    const uint32_t word = word_at(bytes, 0), behind = word_at(bytes, UNIT);
+    const uint32_t word = hs_code_words__at(bytes, 0), behind = hs_code_words__at(bytes, UNIT);
     const enum mips_kind kind = kind_of(word);
     const uint64_t target = target_of(word, kind, at);
     *goes_on = kind == CALL || kind == INDIRECT_CALL;
@@ -280,10 +274,10 @@ static const char *move_next(struct mips_code *code, struct hs_moved_code *moved
     if (!*goes_on || moved->consumed + UNIT > end)
         return "is too short";
     const uint8_t *next = bytes + moved->consumed;
-    const enum mips_kind kind = kind_of(word_at(next, 0));
+    const enum mips_kind kind = kind_of(hs_code_words__at(next, 0));
     switch (kind) {
     case ORDINARY:
-        put(code, word_at(next, 0));
+        put(code, hs_code_words__at(next, 0));
         moved->consumed += UNIT;
         return NULL;
     case KERNEL:
@@ -300,7 +294,7 @@ static const char *move_next(struct mips_code *code, struct hs_moved_code *moved
     }
     if (moved->consumed + PATCH > end)
         return "is too short";
-    if (kind_of(word_at(next, UNIT)) != ORDINARY)
+    if (kind_of(hs_code_words__at(next, UNIT)) != ORDINARY)
         return "has an instruction that was not understood";
     move_branch(code, next, moved->at + moved->consumed, goes_on);
     moved->consumed += PATCH;
@@ -313,7 +307,7 @@ static uint64_t size_of(uint64_t function, const uint8_t *bytes, uint64_t length
 {
     uint64_t last = function, offset = 0;
     while (offset + PATCH <= length) {
-        uint32_t word = word_at(bytes, offset);
+        uint32_t word = hs_code_words__at(bytes, offset);
         enum mips_kind kind = kind_of(word);
         uint64_t target = kind == CONDITIONAL ? target_of(word, kind, function + offset) : 0;
         offset += UNIT;
@@ -330,7 +324,7 @@ static uint64_t size_of(uint64_t function, const uint8_t *bytes, uint64_t length
 static bool is_jumped_to(const struct hs_moved_code *moved, const uint8_t *bytes, uint64_t size)
 {
     for (uint64_t offset = 0; offset + UNIT <= size; offset += UNIT) {
-        uint32_t word = word_at(bytes, offset);
+        uint32_t word = hs_code_words__at(bytes, offset);
         enum mips_kind kind = kind_of(word);
         if (kind != JUMP && kind != CONDITIONAL)
             continue;
@@ -378,83 +372,56 @@ struct mips_registers {
     uint64_t values[32], lo, hi, pc, bad_address, status, cause;
 };
 
-_Static_assert(sizeof(struct mips_registers) <= HS_INJECT_REGISTERS, "they are saved there");
-
 static const struct mips_registers *saved(const struct hs_borrowed *borrowed)
 {
     return (const struct mips_registers *)(const void *)borrowed->registers;
 }
 
-static int get(pid_t tid, struct mips_registers *registers)
+static int get(pid_t tid, void *registers)
 {
     return ptrace(PTRACE_GETREGS, tid, 0, registers) ? -errno : 0;
 }
 
-static int set(pid_t tid, const struct mips_registers *registers)
+static int set(pid_t tid, const void *registers)
 {
-    struct mips_registers copy = *registers;
-    return ptrace(PTRACE_SETREGS, tid, 0, &copy) ? -errno : 0;
+    return ptrace(PTRACE_SETREGS, tid, 0, registers) ? -errno : 0;
 }
 
-static int save(struct hs_borrowed *borrowed)
+// The kernel begins no call again for which it has no number.
+static void send(void *to, uint64_t pc)
 {
-    return get(borrowed->tid, (struct mips_registers *)(void *)borrowed->registers);
+    struct mips_registers *registers = to;
+    registers->pc = pc;
+    registers->values[ZERO] = 0;
 }
 
-static int restore(const struct hs_borrowed *borrowed)
+// $16 leads to the stub's values: no call changes it.
+static void ask(void *of, const struct hs_system_call *call)
 {
-    return set(borrowed->tid, saved(borrowed));
-}
-
-// The kernel begins no call again for which it has no number. $16 leads to the stub's values: no call changes it.
-static int call(const struct hs_borrowed *borrowed, const struct hs_system_call *system_call)
-{
-    struct mips_registers registers = *saved(borrowed);
-    registers.pc = borrowed->stub;
-    registers.values[ZERO] = 0;
-    registers.values[S0] = borrowed->stub;
-    registers.values[V0] = (uint64_t)system_call->number;
+    struct mips_registers *registers = of;
+    registers->values[S0] = registers->pc;
+    registers->values[V0] = (uint64_t)call->number;
     for (size_t i = 0; i < ARGUMENTS; i++)
-        registers.values[A0 + i] = (uint64_t)system_call->arguments[i];
-    return set(borrowed->tid, &registers);
+        registers->values[A0 + i] = (uint64_t)call->arguments[i];
 }
 
-static long result(const struct hs_borrowed *borrowed)
+static long answer(const void *of)
 {
-    struct mips_registers registers;
-    int failed = get(borrowed->tid, &registers);
-    if (failed)
-        return failed;
-    return registers.values[A3] ? -(long)registers.values[V0] : (long)registers.values[V0];
+    const struct mips_registers *registers = of;
+    return registers->values[A3] ? -(long)registers->values[V0] : (long)registers->values[V0];
 }
 
-static int look(pid_t tid, uint64_t *pc, uint64_t *sp, uint64_t *thread_pointer)
+static void look(const void *of, uint64_t *pc, uint64_t *sp)
 {
-    struct mips_registers registers;
-    unsigned long pointer = 0;
-    int failed = get(tid, &registers);
-    if (!failed && ptrace(PTRACE_GET_THREAD_AREA, tid, 0, &pointer))
-        failed = -errno;
-    if (failed)
-        return failed;
-    *pc = registers.pc;
-    *sp = registers.values[SP];
-    *thread_pointer = pointer;
-    return 0;
+    const struct mips_registers *registers = of;
+    *pc = registers->pc;
+    *sp = registers->values[SP];
 }
 
-static int go_to(pid_t tid, uint64_t pc)
+static int thread_pointer(pid_t tid, const void *of, uint64_t *pointer)
 {
-    struct mips_registers registers;
-    int failed = get(tid, &registers);
-    registers.pc = pc;
-    registers.values[ZERO] = 0;
-    return failed ? failed : set(tid, &registers);
-}
-
-static void call_clone(struct hs_system_call *system_call, unsigned long flags, uint64_t stack, uint64_t thread_pointer)
-{
-    *system_call = (struct hs_system_call){SYS_clone, {(long)flags, (long)stack, 0, (long)thread_pointer, 0}};
+    (void)of;
+    return ptrace(PTRACE_GET_THREAD_AREA, tid, 0, pointer) ? -errno : 0;
 }
 
 // As the kernel would begin an interrupted system call again.
@@ -582,14 +549,14 @@ const struct hs_inject_arch hs_inject_mips64 = {
 #if defined(__mips64) && defined(__LP64__)
     .stub = put_stub,
     .stub_values = 8 * VALUE_COUNT,
-    .save = save,
-    .call = call,
-    .result = result,
-    .restore = restore,
+    .get = get,
+    .set = set,
+    .send = send,
+    .ask = ask,
+    .answer = answer,
     .look = look,
-    .go_to = go_to,
+    .thread_pointer = thread_pointer,
+    .clone_pointer = 3,
     .mmap = SYS_mmap,
-    .mprotect = SYS_mprotect,
-    .clone = call_clone,
 #endif
 };

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/modules.h"
 
+#include "host/base/path.h"
+#include "host/base/strings.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -98,28 +101,18 @@ const char *hs_elf_symbols__name(const struct hs_elf_symbols *symbols, size_t in
 
 // ---- the modules of a process --------------------------------------------------------------------------------------
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-static bool begins_with(const char *text, const char *beginning)
-{
-    return !strncmp(text, beginning, strlen(beginning));
-}
-
 static enum hs_inject_module_role role_of(const char *path, bool is_program)
 {
-    const char *name = base_name(path);
+    const char *name = hs_path__name(path);
     if (is_program)
         return HS_INJECT_MODULE_PROGRAM;
-    if (begins_with(name, "libheapsonde-"))
+    if (hs_string__begins_with(name, "libheapsonde-"))
         return HS_INJECT_MODULE_OURS;
-    if (begins_with(name, "libc.so") || begins_with(name, "libc-2") || begins_with(name, "ld-musl-") ||
-        begins_with(name, "libc.musl-"))
+    if (hs_string__begins_with(name, "libc.so") || hs_string__begins_with(name, "libc-2") ||
+        hs_string__begins_with(name, "ld-musl-") || hs_string__begins_with(name, "libc.musl-"))
         return HS_INJECT_MODULE_LIBC;
-    return begins_with(name, "ld-linux") || begins_with(name, "ld-2") || begins_with(name, "ld64.so")
+    return hs_string__begins_with(name, "ld-linux") || hs_string__begins_with(name, "ld-2") ||
+                   hs_string__begins_with(name, "ld64.so")
                ? HS_INJECT_MODULE_LOADER
                : HS_INJECT_MODULE_LIBRARY;
 }

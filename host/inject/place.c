@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -107,7 +108,7 @@ static int make_writable(struct hs_inject_target *target, uint64_t at, uint64_t 
                          struct hs_error *error)
 {
     long protected = 0;
-    struct hs_system_call call = {target->arch->mprotect, {(long)at, (long)size, PROT_READ | PROT_WRITE, 0, 0, 0}};
+    struct hs_system_call call = {SYS_mprotect, {(long)at, (long)size, PROT_READ | PROT_WRITE, 0, 0, 0}};
     int failed = hs_inject_target__call(target, cave, 0, &call, &protected, error);
     if (!failed && protected < 0)
         failed = hs_error__set(error, (int)-protected, "process %d cannot protect memory: %s", (int)target->pid,

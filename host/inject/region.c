@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/region.h"
 
+#include "host/base/search.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 enum { STACK_LOOKED_AT = 0x4000, WORDS_LOOKED_AT = 2048, TOP_OF_STACK = 256, WAIT_NS = 200000 };
@@ -61,7 +64,7 @@ int hs_region__start(struct hs_region *region, struct hs_inject_target *target, 
     uintptr_t pointer = (uintptr_t)region->local + HS_REGION_LOCAL / 2;
     uint64_t top = region->local + HS_REGION_LOCAL + HS_REGION_STACK - TOP_OF_STACK;
     uint32_t done = 0;
-    struct hs_system_call call;
+    struct hs_system_call call = {SYS_clone, {THREAD_FLAGS, (long)top}};
     long tid = 0;
     int failed = hs_inject_target__write(target, region->local, zeros, sizeof zeros);
     if (!failed)
@@ -72,7 +75,7 @@ int hs_region__start(struct hs_region *region, struct hs_inject_target *target, 
         failed = hs_inject_target__write(target, hs_region__done(region), &done, sizeof done);
     if (failed)
         return hs_inject_target__not_written(target, failed, error);
-    target->arch->clone(&call, THREAD_FLAGS, top, pointer);
+    call.arguments[target->arch->clone_pointer] = (long)pointer;
     failed = hs_inject_target__call(target, region->at + HS_REGION_STUB, hs_region__done(region), &call, &tid, error);
     if (!failed && tid <= FIRST_RESTART)
         return hs_error__set(error, EINTR, "a signal has stopped process %d meanwhile", (int)target->pid);
@@ -163,17 +166,10 @@ static uint64_t end_of(const struct hs_region_patch *patch)
 static bool is_inside(const struct hs_region *region, uint64_t address)
 {
     const struct hs_region_patch *patches = region->patches;
-    uint32_t first = 0, end = region->patch_count; // the last one that begins below `address` is before `end`
-    if (!end || address <= patches[0].at || address >= end_of(&patches[end - 1]))
+    const size_t count = region->patch_count;
+    if (!count || address <= patches[0].at || address >= end_of(&patches[count - 1]))
         return false;
-    while (first < end) {
-        uint32_t middle = first + (end - first) / 2;
-        if (patches[middle].at < address)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return address < end_of(&patches[end - 1]);
+    return address < end_of(&patches[HS_SEARCH(count, i, patches[i].at < address) - 1]);
 }
 
 // A signal handler that runs in the thread returns to what it has interrupted, and the stack says where that is.

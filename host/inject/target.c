@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/target.h"
 
+#include "host/base/clock.h"
+#include "host/inject/thread.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -226,13 +229,6 @@ int hs_inject_target__not_written(const struct hs_inject_target *target, int fai
 
 // ---- stopping ------------------------------------------------------------------------------------------------------
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 // The folder lists threads in the same order again.
 static bool is_seized(const struct hs_inject_target *target, pid_t tid, size_t listed)
 {
@@ -412,13 +408,13 @@ static void hurry(bool on)
 int hs_inject_target__stop_all(struct hs_inject_target *target, struct hs_error *error)
 {
     int added;
-    target->stopped_since = now_ns();
+    target->stopped_since = hs_clock__now();
     if (target->is_starting)
         return 0;
     hurry(true);
     for (bool is_first = true; (added = seize_all(target, error)) > 0; is_first = false) {
         if (is_first)
-            target->stopped_since = now_ns();
+            target->stopped_since = hs_clock__now();
         interrupt_all(target);
     }
     if (added < 0)
@@ -495,7 +491,7 @@ int hs_inject_target__stop_one(struct hs_inject_target *target, struct hs_error 
         if (result == -EPERM && !is_ending(target, tid))
             return hs_error__set(error, EPERM, "process %d may not be traced: %s", (int)target->pid, strerror(EPERM));
         bool is_stopped = !result && !ptrace(PTRACE_INTERRUPT, tid, 0, 0) && wait_for_stop(target, &target->threads[0]);
-        if (is_stopped && !(target->arch->is_unfit && target->arch->is_unfit(tid)))
+        if (is_stopped && !hs_inject_thread__is_unfit(target->arch, tid))
             return 0;
         if (is_stopped)
             hs_inject_target__let_go(target);
@@ -519,7 +515,8 @@ void hs_inject_target__let_go(struct hs_inject_target *target)
 bool hs_inject_target__see(const struct hs_inject_target *target, struct hs_thread_stop *thread)
 {
     if (!thread->is_seen)
-        thread->is_seen = !target->arch->look(thread->tid, &thread->pc, &thread->sp, &thread->pointer);
+        thread->is_seen =
+            !hs_inject_thread__look(target->arch, thread->tid, &thread->pc, &thread->sp, &thread->pointer);
     return thread->is_seen;
 }
 
@@ -555,13 +552,14 @@ static bool carry_out(struct hs_inject_target *target, struct hs_thread_stop *th
     uint64_t all[HS_INJECT_MASK];
     memset(all, 0xff, sizeof all);
     // In this order a kill between two of them leaves the mask as it was.
-    if (arch->call(borrowed, call) || ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, all))
+    if (hs_inject_thread__call(arch, borrowed, call) ||
+        ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, all))
         return false;
     if (!go_to_call(target, thread) || !go_to_call(target, thread))
         return false;
-    *result = arch->result(borrowed);
+    *result = hs_inject_thread__result(arch, borrowed);
     return leave_call(target, thread) && !ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)KERNEL_MASK, borrowed->mask) &&
-           !arch->restore(borrowed);
+           !hs_inject_thread__restore(arch, borrowed);
 }
 
 int hs_inject_target__block(const struct hs_inject_target *target, uint64_t signals, struct hs_error *error)
@@ -581,7 +579,8 @@ int hs_inject_target__call(struct hs_inject_target *target, uint64_t stub, uint6
     struct hs_thread_stop *thread = &target->threads[0];
     struct hs_borrowed borrowed = {.tid = thread->tid, .stub = stub};
     uint8_t code[HS_INJECT_CODE];
-    if (target->arch->save(&borrowed) || ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)KERNEL_MASK, borrowed.mask))
+    if (hs_inject_thread__save(target->arch, &borrowed) ||
+        ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)KERNEL_MASK, borrowed.mask))
         return hs_error__set(error, ESRCH, "thread %d has ended", (int)thread->tid);
     size_t length = target->arch->stub(code, &borrowed, done);
     int failed = length ? hs_inject_target__write(target, stub, code, length) : -E2BIG;
@@ -710,7 +709,7 @@ static bool is_told_until(pid_t pid, const struct timespec *end)
 static bool is_at(const struct hs_inject_target *target, pid_t tid, const struct trap *trap)
 {
     uint64_t pc = 0, sp, pointer;
-    return !target->arch->look(tid, &pc, &sp, &pointer) && pc == trap->at + target->arch->trap_passed;
+    return !hs_inject_thread__look(target->arch, tid, &pc, &sp, &pointer) && pc == trap->at + target->arch->trap_passed;
 }
 
 // 1: there. 0: the process has ended, or has executed another program. -ETIMEDOUT: it was stopped on its way. A stop
@@ -752,7 +751,7 @@ int hs_inject_target__run_to(struct hs_inject_target *target, uint64_t address, 
         return hs_inject_target__not_written(target, failed, error);
     int reached = go_to_trap(target, thread, &trap);
     if (!reached || hs_inject_target__write(target, trap.at, trap.before, arch->trap_length) ||
-        (reached > 0 && (arch->go_to(thread->tid, address) || !leave_call(target, thread))))
+        (reached > 0 && (hs_inject_thread__go_to(arch, thread->tid, address) || !leave_call(target, thread))))
         return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
     if (reached < 0)
         return hs_error__set(error, ETIMEDOUT,

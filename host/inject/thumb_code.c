@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/arm_code.h"
+#include "host/inject/code_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,11 +106,6 @@ static uint64_t base_of(const struct hs_arm_code *code)
     return pc_of(code) & ~3ull;
 }
 
-static int64_t extend(uint32_t value, unsigned width)
-{
-    return (int64_t)((uint64_t)value << (64 - width)) >> (64 - width);
-}
-
 static const char *move_jump(struct hs_arm_code *code, uint64_t to)
 {
     code->goes_on = false;
@@ -205,9 +201,10 @@ static const char *move_short(struct hs_arm_code *code, uint32_t half)
             return "makes a system call in its first instructions";
         if ((half & 0xf00) == 0xe00)
             return HS_ARM_NOT_UNDERSTOOD;
-        return move_conditional(code, (half & 0xff00) ^ 0x100, pc_of(code) + (uint64_t)(extend(half & 0xff, 8) * UNIT));
+        return move_conditional(code, (half & 0xff00) ^ 0x100,
+                                pc_of(code) + (uint64_t)(hs_code_words__extend(half & 0xff, 8) * UNIT));
     case 0x1c:
-        return move_jump(code, pc_of(code) + (uint64_t)(extend(half & 0x7ff, 11) * UNIT));
+        return move_jump(code, pc_of(code) + (uint64_t)(hs_code_words__extend(half & 0x7ff, 11) * UNIT));
     default:
         return keep(code, half);
     }
@@ -217,15 +214,16 @@ static const char *move_short(struct hs_arm_code *code, uint32_t half)
 static int64_t distance_25(uint32_t first, uint32_t second)
 {
     uint32_t sign = first >> 10 & 1, high = (second >> 13 & 1) ^ sign ^ 1, low = (second >> 11 & 1) ^ sign ^ 1;
-    return extend(sign << 24 | high << 23 | low << 22 | (first & 0x3ff) << 12 | (second & 0x7ff) << 1, 25);
+    return hs_code_words__extend(sign << 24 | high << 23 | low << 22 | (first & 0x3ff) << 12 | (second & 0x7ff) << 1,
+                                 25);
 }
 
 // With a condition
 static int64_t distance_21(uint32_t first, uint32_t second)
 {
-    return extend((first >> 10 & 1) << 20 | (second >> 11 & 1) << 19 | (second >> 13 & 1) << 18 | (first & 0x3f) << 12 |
-                      (second & 0x7ff) << 1,
-                  21);
+    return hs_code_words__extend((first >> 10 & 1) << 20 | (second >> 11 & 1) << 19 | (second >> 13 & 1) << 18 |
+                                     (first & 0x3f) << 12 | (second & 0x7ff) << 1,
+                                 21);
 }
 
 static const char *move_branch(struct hs_arm_code *code, uint32_t first, uint32_t second)
@@ -364,9 +362,9 @@ static int64_t target_of(uint32_t first, uint32_t second, size_t offset)
 {
     int64_t pc = (int64_t)offset + AHEAD;
     if ((first & 0xf000) == 0xd000 && (first & 0xe00) != 0xe00)
-        return pc + extend(first & 0xff, 8) * UNIT;
+        return pc + hs_code_words__extend(first & 0xff, 8) * UNIT;
     if ((first & 0xf800) == 0xe000)
-        return pc + extend(first & 0x7ff, 11) * UNIT;
+        return pc + hs_code_words__extend(first & 0x7ff, 11) * UNIT;
     if ((first & 0xf500) == 0xb100)
         return pc + (int64_t)((first >> 3 & 0x40) | (first >> 2 & 0x3e));
     if ((first & 0xf800) == 0xf000 && (second & 0xd000) == 0x9000)

@@ -2,6 +2,7 @@
 #include "host/inject/trap_signal.h"
 
 #include "host/inject/cave.h"
+#include "host/inject/thread.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -42,7 +43,8 @@ static int ignore(struct hs_inject_target *target, struct hs_error *error)
     int failed = hs_inject_target__read_mappings(target, error);
     if (failed)
         return failed;
-    uint64_t cave = target->arch->look(target->pid, &pc, &sp, &pointer) ? 0 : hs_cave__find(target, pc);
+    uint64_t cave =
+        hs_inject_thread__look(target->arch, target->pid, &pc, &sp, &pointer) ? 0 : hs_cave__find(target, pc);
     const uint64_t at = (sp - BELOW_STACK) & ~(uint64_t)15;
     if (!cave)
         return hs_error__set(error, ENOTSUP, "process %d has no unused bytes in its code", (int)target->pid);

@@ -3,6 +3,7 @@
 // heapsonde-attach: attaches to processes of a machine that has no heapsonde command. It is linked statically and
 // needs nothing there but /proc. 'heapsonde attach --on' sends it to a board and speaks to it by --until-input-ends,
 // --pipe, --names and --detach-by.
+#include "host/base/strings.h"
 #include "host/onboard/names.h"
 #include "host/onboard/wait.h"
 #ifdef HEAPSONDE_HAS_INJECTOR
@@ -147,20 +148,15 @@ static int take_option(struct onboard *onboard, int option)
 
 extern char **environ;
 
-static bool begins_with(const char *text, const char *beginning)
-{
-    return !strncmp(text, beginning, strlen(beginning));
-}
-
 // Its own settings decide where the trace goes.
 static bool is_for_library(const struct onboard *onboard, const char *entry)
 {
     static const char *const others[] = {"HEAPSONDE_OUTPUT=", "HEAPSONDE_CONNECT=", "HEAPSONDE_REGISTER_SIGUSR1=",
                                          "HEAPSONDE_REGISTER_SIGUSR2=", "MEMORY_PROFILER_OUTPUT="};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        if (begins_with(entry, others[i]) && (i != 1 || onboard->pipe))
+        if (hs_string__begins_with(entry, others[i]) && (i != 1 || onboard->pipe))
             return false;
-    return begins_with(entry, "HEAPSONDE_") || begins_with(entry, "MEMORY_PROFILER_");
+    return hs_string__begins_with(entry, "HEAPSONDE_") || hs_string__begins_with(entry, "MEMORY_PROFILER_");
 }
 
 static bool add(struct hs_inject_request *request, char *entry)

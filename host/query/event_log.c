@@ -2,6 +2,7 @@
 #include "host/query/event_log.h"
 
 #include "host/base/array.h"
+#include "host/base/search.h"
 #include "host/query/drop_pages.h"
 #include "host/query/order.h"
 #include "host/query/scan.h"
@@ -387,15 +388,7 @@ static void read_times(const struct hs_event_log *log, uint64_t block, struct ti
 // How many of the values, which are in order, are below a limit.
 static size_t count_below(const uint64_t *value, size_t count, uint64_t limit)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (value[middle] < limit)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return HS_SEARCH(count, i, value[i] < limit);
 }
 
 // The first event that is not before the time.

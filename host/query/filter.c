@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/base/search.h"
 #include "host/query/scan.h"
 
 void hs_filter__init(struct hs_filter *filter)
@@ -88,14 +89,8 @@ bool hs_filter__matches_chain(const struct hs_filter *filter, const struct hs_st
 // Whether one of the filter's times lies within [first, last].
 static bool times_overlap(const struct hs_filter *filter, uint64_t first, uint64_t last)
 {
-    size_t low = 0, high = filter->time_count; // the first range that does not end before `first`
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (filter->times[middle].last < first)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HS_SEARCH(filter->time_count, i,
+                           filter->times[i].last < first); // the first range that does not end before `first`
     return low < filter->time_count && filter->times[low].first <= last;
 }
 

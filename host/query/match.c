@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/match.h"
 
+#include "host/base/numbers.h"
 #include "host/query/scan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 // ---- the filter ----------------------------------------------------------------------------------------------------
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 static void match_nothing(struct hs_bounds *bounds)
 {
@@ -31,12 +22,12 @@ static void work_out_ends(struct hs_matcher *matcher)
     *time = (struct hs_bounds){filter->time_min, filter->time_max};
     *end = (struct hs_bounds){filter->free_min, filter->free_max};
     if (filter->freed_only)
-        end->most = smaller(end->most, HS_NEVER - 1);
+        end->most = hs_number__least(end->most, HS_NEVER - 1);
     if (filter->never_freed_only)
         end->least = HS_NEVER;
     for (unsigned i = 0; i < filter->alive_count; i++) {
-        time->most = smaller(time->most, filter->alive_at[i]);
-        end->least = larger(end->least, filter->alive_at[i] + 1);
+        time->most = hs_number__least(time->most, filter->alive_at[i]);
+        end->least = hs_number__most(end->least, filter->alive_at[i] + 1);
         if (filter->alive_at[i] == UINT64_MAX)
             match_nothing(end);
     }

@@ -2,6 +2,7 @@
 #include "host/query/page_set.h"
 
 #include "host/base/array.h"
+#include "host/base/numbers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,11 +49,6 @@ static uint64_t mask_of(unsigned word, uint64_t first, uint64_t end)
     return mask;
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void add_to_part(struct hs_page_set *set, struct hs_page_part *part, uint64_t first, uint64_t end)
 {
     for (unsigned i = (unsigned)(first / 64); i < WORDS && (uint64_t)i * 64 < end; i++) {
@@ -66,7 +62,7 @@ static void remove_from_part(struct hs_page_set *set, struct hs_page_part *part,
 {
     uint64_t start = part->key * PART_PAGES;
     first = first > start ? first - start : 0;
-    end = smaller(end - start, PART_PAGES);
+    end = hs_number__least(end - start, PART_PAGES);
     for (unsigned i = (unsigned)(first / 64); i < WORDS && (uint64_t)i * 64 < end; i++) {
         uint64_t removed = mask_of(i, first, end) & part->word[i];
         set->count -= (unsigned)__builtin_popcountll(removed);
@@ -78,7 +74,7 @@ bool hs_page_set__add(struct hs_page_set *set, uint64_t first, uint64_t end)
 {
     while (first < end) {
         uint64_t key = first / PART_PAGES, start = key * PART_PAGES;
-        uint64_t part_end = smaller(end - start, PART_PAGES);
+        uint64_t part_end = hs_number__least(end - start, PART_PAGES);
         if (set->parts == MOST_PARTS && !find(set, key))
             return true;
         struct hs_page_part *part = find_or_add(set, key);
@@ -114,7 +110,7 @@ static uint64_t count_in_part(const struct hs_page_part *part, uint64_t first, u
 {
     uint64_t start = part->key * PART_PAGES, count = 0;
     first = first > start ? first - start : 0;
-    end = smaller(end - start, PART_PAGES);
+    end = hs_number__least(end - start, PART_PAGES);
     for (unsigned i = (unsigned)(first / 64); i < WORDS && (uint64_t)i * 64 < end; i++)
         count += (unsigned)__builtin_popcountll(mask_of(i, first, end) & part->word[i]);
     return count;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/parts.h"
 
+#include "host/base/search.h"
 #include "host/query/match.h"
 #include "host/query/scan.h"
 
@@ -26,15 +27,7 @@ static size_t part_of(const struct parts_context *context, size_t near, uint64_t
     const size_t parts = context->question->parts;
     if (near < parts && time <= until[near] && (!near || time > until[near - 1]))
         return near;
-    size_t low = 0, high = parts;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (until[middle] < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return HS_SEARCH(parts, i, until[i] < time);
 }
 
 static void add_row(const struct parts_context *context, struct parts_worker *worker, struct hs_part *group,

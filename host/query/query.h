@@ -135,6 +135,14 @@ void hs_totals__free(struct hs_totals *totals);
 
 // Adds a total to another one, except the stack.
 void hs_total__add(struct hs_total *to, const struct hs_total *from);
+// Appends a total to totals that have room for it.
+static inline int hs_totals__take(void *to, const struct hs_total *total)
+{
+    struct hs_totals *totals = to;
+    totals->total[totals->count++] = *total;
+    hs_total__add(&totals->sum, total);
+    return 0;
+}
 // Makes totals of an instant: the allocated and the peak numbers become the live ones.
 void hs_total__take_live(struct hs_total *total);
 enum hs_total_key {

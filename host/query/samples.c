@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/samples.h"
 
+#include "host/base/search.h"
 #include "host/query/scan.h"
 
 #include <errno.h>
@@ -68,17 +69,15 @@ void hs_sample_threads__free(struct hs_sample_threads *threads)
     *threads = (struct hs_sample_threads){0};
 }
 
+static bool begins_before(const struct hs_thread *thread, uint32_t tid, uint64_t time)
+{
+    return thread->tid < tid || (thread->tid == tid && thread->start_time <= time);
+}
+
 const struct hs_thread *hs_sample_threads__find(const struct hs_sample_threads *threads, uint32_t tid, uint64_t time)
 {
-    size_t low = 0, high = threads->count; // the first that is behind
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct hs_thread *thread = threads->thread[middle];
-        if (thread->tid > tid || (thread->tid == tid && thread->start_time > time))
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    // The first that is behind.
+    const size_t low = HS_SEARCH(threads->count, i, begins_before(threads->thread[i], tid, time));
     if (low && threads->thread[low - 1]->tid == tid)
         return threads->thread[low - 1];
     // A thread is known from its first allocation on; it may have run before.

@@ -2,6 +2,8 @@
 #include "host/query/sorted_index.h"
 
 #include "host/base/check.h"
+#include "host/base/numbers.h"
+#include "host/base/search.h"
 #include "host/query/drop_pages.h"
 #include "host/query/match.h"
 #include "host/query/order.h"
@@ -116,19 +118,13 @@ static int pass(struct sorted_index_making *making,
     return 0;
 }
 
-static int compare(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
-
 // If a key belongs to several parts, it gets a part of its own, which need not be sorted.
 static size_t choose_parts(struct sorted_index_making *making)
 {
     size_t count = 0;
     uint64_t *behind = making->behind, before = 0;
     bool any = false;
-    qsort(making->sample, making->samples, sizeof(*making->sample), compare);
+    qsort(making->sample, making->samples, sizeof(*making->sample), hs_number__compare_items);
     for (size_t i = SAMPLES; i < making->samples; i += SAMPLES) {
         uint64_t key = making->sample[i];
         if (any && key == before && key < UINT64_MAX && (!count || behind[count - 1] <= key))
@@ -331,15 +327,7 @@ size_t hs_sorted_index__read(const struct hs_sorted_index *sorted_index, uint64_
 static size_t part_at(const uint64_t *before, size_t parts, uint64_t rank)
 {
     HS_CHECK_SLOW(parts);
-    size_t low = 0, high = parts;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (before[middle] <= rank)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return HS_SEARCH_LAST(parts, i, before[i] <= rank);
 }
 
 size_t hs_sorted_index__part_at(const struct hs_sorted_index *sorted_index, uint64_t rank)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/query/stack_sums.h"
 
+#include "host/base/numbers.h"
 #include "host/query/block.h"
 #include "host/query/drop_pages.h"
 #include "host/query/large_pages.h"
@@ -43,16 +44,6 @@ static void find_places(struct hs_stack_sums *sums, const struct addends *addend
     }
 }
 
-static inline uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline uint64_t most(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static inline void add_end(struct hs_stack_sum *sum, uint64_t size, uint64_t slack, uint64_t time, uint64_t end)
 {
     if (end == HS_NEVER) {
@@ -63,8 +54,8 @@ static inline void add_end(struct hs_stack_sum *sum, uint64_t size, uint64_t sla
     }
     uint64_t lifetime = end - time;
     sum->lifetime_sum = hs_lifetimes__add(sum->lifetime_sum, lifetime);
-    sum->lifetime_min = least(sum->lifetime_min, lifetime);
-    sum->lifetime_max = most(sum->lifetime_max, lifetime);
+    sum->lifetime_min = hs_number__least(sum->lifetime_min, lifetime);
+    sum->lifetime_max = hs_number__most(sum->lifetime_max, lifetime);
 }
 
 static inline void add_row(struct hs_stack_sum *sum, const struct addends *addends, size_t i)
@@ -80,10 +71,10 @@ static inline void add_row(struct hs_stack_sum *sum, const struct addends *adden
     sum->peak_count += (uint32_t)at_peak;
     sum->temporary_bytes += size & (0 - temporary);
     sum->temporary_count += (uint32_t)temporary;
-    sum->size_min = least(sum->size_min, size);
-    sum->size_max = most(sum->size_max, size);
-    sum->first_time = least(sum->first_time, addends->time[i]);
-    sum->last_time = most(sum->last_time, addends->time[i]);
+    sum->size_min = hs_number__least(sum->size_min, size);
+    sum->size_max = hs_number__most(sum->size_max, size);
+    sum->first_time = hs_number__least(sum->first_time, addends->time[i]);
+    sum->last_time = hs_number__most(sum->last_time, addends->time[i]);
     add_end(sum, size, slack, addends->time[i], addends->end[i]);
 }
 
@@ -184,7 +175,7 @@ int hs_stack_sums__start(struct hs_stack_sums *sums, const struct hs_store *stor
     *sums = (struct hs_stack_sums){0};
     hs_store__nodes(store, &sums->stacks);
     sums->stacks += !sums->stacks;
-    const uint64_t places = least(most, sums->stacks) + 1;
+    const uint64_t places = hs_number__least(most, sums->stacks) + 1;
     sums->place = hs_large_pages__get(sums->stacks * sizeof *sums->place);
     sums->sum = hs_large_pages__get(places * sizeof *sums->sum);
     if (!sums->place || !sums->sum) {

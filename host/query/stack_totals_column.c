@@ -2,6 +2,7 @@
 #include "host/query/stack_totals_column.h"
 
 #include "host/base/check.h"
+#include "host/base/search.h"
 #include "host/query/large_pages.h"
 #include "host/query/scan.h"
 
@@ -161,17 +162,7 @@ static uint64_t runs_of(const struct hs_packed *table)
 static size_t length_of(const struct hs_packed *table, uint64_t run)
 {
     const uint64_t first = (run * FIELDS + ALLOCATED_COUNT) * RUN;
-    size_t low = 0, high = RUN;
-    if (run + 1 < runs_of(table))
-        return RUN;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (hs_packed__at(table, first + middle))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return run + 1 < runs_of(table) ? RUN : HS_SEARCH(RUN, i, hs_packed__at(table, first + i));
 }
 
 const struct hs_packed *hs_stack_totals_column__for(const struct hs_store *store, const struct hs_filter *filter)
@@ -265,18 +256,10 @@ int hs_stack_totals_column__each_total(const struct hs_packed *table, const stru
     return result;
 }
 
-static int take_total(void *context, const struct hs_total *total)
-{
-    struct hs_totals *totals = context;
-    totals->total[totals->count++] = *total;
-    hs_total__add(&totals->sum, total);
-    return 0;
-}
-
 int hs_stack_totals_column__read(const struct hs_packed *table, const struct hs_set *stacks, struct hs_totals *totals)
 {
     totals->total = hs_large_pages__get(hs_stack_totals_column__count(table) * sizeof *totals->total);
-    int failed = totals->total ? hs_stack_totals_column__each_total(table, stacks, take_total, totals) : -ENOMEM;
+    int failed = totals->total ? hs_stack_totals_column__each_total(table, stacks, hs_totals__take, totals) : -ENOMEM;
     if (!failed)
         totals->total = hs_large_pages__fit(totals->total, totals->count * sizeof *totals->total);
     return failed;

@@ -266,14 +266,6 @@ static struct context context_of(const struct hs_store *store, const struct hs_f
     return context;
 }
 
-static int take_total(void *argument, const struct hs_total *total)
-{
-    struct hs_totals *totals = argument;
-    totals->total[totals->count++] = *total;
-    hs_total__add(&totals->sum, total);
-    return 0;
-}
-
 int hs_query__totals(const struct hs_store *store, const struct hs_filter *filter,
                      const struct hs_query_control *control, struct hs_totals *totals, struct hs_error *error)
 {
@@ -290,7 +282,7 @@ int hs_query__totals(const struct hs_store *store, const struct hs_filter *filte
     int failed = add_up(&context, control, &plan, error);
     if (!failed) {
         totals->total = hs_large_pages__get(most_totals(&context) * sizeof *totals->total);
-        failed = fail(totals->total ? each_total(&context, take_total, totals) : -ENOMEM, error);
+        failed = fail(totals->total ? each_total(&context, hs_totals__take, totals) : -ENOMEM, error);
         if (!failed)
             totals->total = hs_large_pages__fit(totals->total, totals->count * sizeof *totals->total);
     }

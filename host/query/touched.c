@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/base/search.h"
 #include "host/query/page_set.h"
 #include "host/query/samples.h"
 #include "host/query/usage.h"
@@ -105,15 +106,7 @@ void hs_touching__destroy(struct hs_touching *touching)
 // The first run that may reach behind `address`.
 static size_t first_run(const struct hs_touching *touching, uint64_t address)
 {
-    size_t low = 0, high = touching->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (touching->reach[middle] > address)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return HS_SEARCH(touching->count, i, touching->reach[i] <= address);
 }
 
 struct touched_block {

@@ -2,6 +2,7 @@
 #include "host/query/usage.h"
 
 #include "host/base/array.h"
+#include "host/base/search.h"
 #include "host/query/page_set.h"
 #include "host/query/samples.h"
 
@@ -74,15 +75,7 @@ static int add_returns(struct changes *changes)
 
 static size_t first_return_after(const struct changes *changes, uint64_t time)
 {
-    size_t low = 0, high = changes->returns;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (changes->change[middle].time > time)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return HS_SEARCH(changes->returns, i, changes->change[i].time <= time);
 }
 
 // What of a run lies before pages of it are given back is not what lies after: its pages are spread evenly over its

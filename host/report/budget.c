@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/report/budget.h"
 
+#include "host/base/numbers.h"
 #include "host/filter/allocator.h"
 #include "host/filter/main_heap.h"
 #include "host/query/page_set.h"
@@ -135,11 +136,6 @@ static unsigned words_before(const struct hs_store *store, uint64_t row, bool is
     return !is_glibc ? 0 : hs_allocator__is_mapped(store, row) ? 2 : 1;
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 // The live blocks in the order of their addresses. What one has is not counted again for the next: in a damaged trace,
 // blocks overlap.
 static int divide_heap(struct hs_budget *budget, const struct budget_pages *pages, const struct hs_store *store,
@@ -157,14 +153,14 @@ static int divide_heap(struct hs_budget *budget, const struct budget_pages *page
         const uint32_t row = rows.row[i];
         const uint64_t address = hs_row__address(columns, row), size = hs_row__size(columns, row);
         const uint64_t head = words_before(store, row, is_glibc) * columns->pointer_size;
-        const uint64_t begin = later(at, address), end = end_of(address, size);
+        const uint64_t begin = hs_number__most(at, address), end = end_of(address, size);
         const uint64_t usable_end = end_of(end, hs_row__slack_of(columns, row, size));
         budget->live += size;
         budget->part[HS_BUDGET_TOUCHED] += bytes_in_heap(pages, begin, end);
         budget->part[HS_BUDGET_ADDED] +=
-            bytes_in_heap(pages, later(at, address - (head < address ? head : 0)), address) +
-            bytes_in_heap(pages, later(at, end), usable_end);
-        at = later(at, usable_end);
+            bytes_in_heap(pages, hs_number__most(at, address - (head < address ? head : 0)), address) +
+            bytes_in_heap(pages, hs_number__most(at, end), usable_end);
+        at = hs_number__most(at, usable_end);
     }
     if (!result)
         hs_rows__free(&rows);
@@ -251,12 +247,12 @@ static int take_code(struct hs_budget *budget, struct budget_pages *pages, const
             continue;
         take(budget, pages, HS_BUDGET_CODE, modules[i].start / pages->page, page_behind(pages, modules[i].end));
         if (*modules[i].path == '/') // the vdso may lie above the stack
-            above = later(above, page_behind(pages, modules[i].end));
+            above = hs_number__most(above, page_behind(pages, modules[i].end));
     }
     const int result = take_stacks(budget, pages, store, control, error);
     const uint64_t end = highest_end(pages), span = STACK_SPAN / pages->page;
     if (above && end > above)
-        take(budget, pages, HS_BUDGET_CODE, later(above, end > span ? end - span : 0), end);
+        take(budget, pages, HS_BUDGET_CODE, hs_number__most(above, end > span ? end - span : 0), end);
     return result;
 }
 

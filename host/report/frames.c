@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/report/frames.h"
 
+#include "host/base/path.h"
+#include "host/base/strings.h"
 #include "host/report/text.h"
 
 #include <string.h>
 
 #define LONGEST_FUNCTION 110
 #define LONGEST_FILE     60
-
-static bool starts_with(const char *text, const char *prefix)
-{
-    return !strncmp(text, prefix, strlen(prefix));
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 // ---- kinds of frames -----------------------------------------------------------------------------------------------
 
@@ -27,15 +18,15 @@ enum hs_origin hs_frame__origin(const char *function, const char *module, const 
                                           "libm.so",   "libm-",    "libdl.",     "libdl-",      "librt.",
                                           "libstdc++", "libgcc_s", "libc++",     "ld64.so",     "ld.so",
                                           "ld-2.",     "[vdso]",   "linux-vdso", "libheapsonde"};
-    if (starts_with(function, "[cut") || starts_with(function, "[guessed"))
+    if (hs_string__begins_with(function, "[cut") || hs_string__begins_with(function, "[guessed"))
         return HS_ORIGIN_CUT;
     if (!*module)
         return HS_ORIGIN_UNKNOWN;
     if (executable && !strcmp(module, executable))
         return HS_ORIGIN_PROGRAM;
-    const char *base = base_name(module);
+    const char *base = hs_path__name(module);
     for (size_t i = 0; i < sizeof(runtime) / sizeof(runtime[0]); i++) {
-        if (starts_with(base, runtime[i]))
+        if (hs_string__begins_with(base, runtime[i]))
             return HS_ORIGIN_RUNTIME;
     }
     return HS_ORIGIN_LIBRARY;
@@ -110,7 +101,7 @@ static size_t operator_sign(const char *text, const char *at)
     if (at - text < 8 || strncmp(at - 8, "operator", 8))
         return 0;
     for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
-        if (starts_with(at, signs[i]))
+        if (hs_string__begins_with(at, signs[i]))
             return strlen(signs[i]);
     }
     return 0;
@@ -124,7 +115,7 @@ static bool elide_arguments(const char *text, char *to, size_t size)
     unsigned depth = 0;
     for (const char *at = text; *at;) {
         size_t whole = depth ? 0 : operator_sign(text, at);
-        if (!depth && starts_with(at, anonymous))
+        if (!depth && hs_string__begins_with(at, anonymous))
             whole = sizeof(anonymous) - 1;
         if (used + whole + 4 >= size)
             return false;
@@ -186,11 +177,18 @@ void hs_frame__print(FILE *out, const struct hs_style *style, const struct hs_fr
         fputs(")", out);
     } else if (frame->kind == HS_FRAME_NAMED && *frame->module) {
         fputs(" (", out);
-        print_file(out, base_name(frame->module));
+        print_file(out, hs_path__name(frame->module));
         fputs(")", out);
     }
     if (frame->inlined)
         fputs(" [inlined]", out);
     fputs(style->plain, out);
     putc('\n', out);
+}
+
+void hs_frame__write(FILE *out, const struct hs_frame *frame)
+{
+    fputs(frame->function, out);
+    if (frame->file)
+        fprintf(out, " (%s:%u)", hs_path__name(frame->file), (unsigned)frame->line);
 }

@@ -25,4 +25,7 @@ const struct hs_frame *hs_frames__requester(struct hs_trace_symbols *symbols, ui
 // "function (file:line)", the module where the file is not known; long names lose their arguments, then their middle.
 void hs_frame__print(FILE *out, const struct hs_style *style, const struct hs_frame *frame);
 
+// "function (file:line)", in full and without a folder; only the function where the file is not known.
+void hs_frame__write(FILE *out, const struct hs_frame *frame);
+
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The digest as a file that is kept with the store.
+#include "host/base/hash_index.h"
 #include "host/report/digest.h"
 
 #include "host/base/buffer.h"
@@ -55,21 +56,15 @@ static bool is_of_all(const struct hs_subject *subject)
 
 // ---- what places look like -----------------------------------------------------------------------------------------
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
     uint64_t word = 0;
     size_t length = text ? strlen(text) : 0;
-    hash = mix(hash, text ? length : UINT64_MAX);
+    hash = hs_hash__mix(hash, text ? length : UINT64_MAX);
     for (size_t i = 0; i < length; i += sizeof(word)) {
         word = 0;
         memcpy(&word, text + i, length - i < sizeof(word) ? length - i : sizeof(word));
-        hash = mix(hash, word);
+        hash = hs_hash__mix(hash, word);
     }
     return hash;
 }
@@ -77,11 +72,11 @@ static uint64_t mix_text(uint64_t hash, const char *text)
 // All that decides which frames are left out and which look the same.
 static uint64_t mix_frames(uint64_t hash, const struct hs_frames *frames)
 {
-    hash = mix(hash, frames->count);
+    hash = hs_hash__mix(hash, frames->count);
     for (uint32_t i = 0; i < frames->count; i++) {
         const struct hs_frame *frame = &frames->frame[i];
         hash = mix_text(mix_text(hash, frame->function), frame->file);
-        hash = mix(hash, (uint64_t)frame->role << 32 | frame->line);
+        hash = hs_hash__mix(hash, (uint64_t)frame->role << 32 | frame->line);
     }
     return hash;
 }

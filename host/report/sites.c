@@ -53,11 +53,6 @@ static bool same_half(slot_word slot, uint64_t hash)
     return slot >> 32 == hash >> 32;
 }
 
-static bool same_look(const struct hs_frame *a, const struct hs_frame *b)
-{
-    return a == b || (hs_frame__identity(a) == hs_frame__identity(b) && a->file == b->file && a->line == b->line);
-}
-
 static uint64_t hash_look(const struct looked_up *stack)
 {
     uint64_t hash = stack->count;
@@ -74,7 +69,7 @@ static bool is_site(const struct hs_site *site, const struct looked_up *stack)
     if (site->frame_count != stack->count)
         return false;
     for (uint32_t i = 0; i < stack->count; i++) {
-        if (!same_look(site->frames[i], stack->frames[i]))
+        if (!hs_frame__looks_like(site->frames[i], stack->frames[i]))
             return false;
     }
     return true;

@@ -2,6 +2,7 @@
 //
 // /allocation_ascii_tree: the call tree as text. Frames of one line are one node, then those of one function, then
 // those of one address.
+#include "host/base/path.h"
 #include "host/base/paths.h"
 #include "host/rest/answers.h"
 #include "host/rest/ascii.h"
@@ -221,11 +222,11 @@ static int add_label(struct ascii_tree_rows *rows, uint32_t at)
     uint64_t address = hs_write__call_address(rows->question, label->node);
     if (frame->kind != HS_FRAME_NAMED && *frame->module)
         return hs_ascii_table__add(table, "%s%s%016" PRIX64 " [%s]", indent, branch, address,
-                                   hs_base_name(frame->module));
+                                   hs_path__name(frame->module));
     if (frame->kind != HS_FRAME_NAMED && address)
         return hs_ascii_table__add(table, "%s%s%016" PRIX64, indent, branch, address);
     if (frame->file && frame->line)
-        return hs_ascii_table__add(table, "%s%s%s [%s:%u]", indent, branch, frame->function, hs_base_name(frame->file),
+        return hs_ascii_table__add(table, "%s%s%s [%s:%u]", indent, branch, frame->function, hs_path__name(frame->file),
                                    frame->line);
     return hs_ascii_table__add(table, "%s%s%s", indent, branch, frame->function);
 }

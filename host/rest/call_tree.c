@@ -2,6 +2,7 @@
 //
 // /call_tree, /inverted_tree, /sandwich: trees of functions, pruned here, so that the client gets only what it can
 // show.
+#include "host/base/path.h"
 #include "host/report/events.h"
 #include "host/rest/answers.h"
 #include "host/rest/entries.h"
@@ -393,7 +394,7 @@ static void write_members(struct hs_json *json, const struct call_tree_writing *
     char *memory = NULL;
     if (node->frame) {
         hs_json__string(json, "function", hs_write__function(writing->question, node->frame->function, &memory));
-        hs_json__string(json, "library", *node->frame->module ? hs_base_name(node->frame->module) : NULL);
+        hs_json__string(json, "library", *node->frame->module ? hs_path__name(node->frame->module) : NULL);
         free(memory);
         if (hs_frame__declared(node->frame))
             hs_json__string(json, "declared", hs_frame__declared(node->frame));

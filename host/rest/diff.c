@@ -4,6 +4,8 @@
 // keys of their frames are.
 #include "host/rest/diff.h"
 
+#include "host/base/array.h"
+#include "host/base/id_map.h"
 #include "host/dump/series.h"
 #include "host/query/order.h"
 #include "host/rest/answers.h"
@@ -55,8 +57,7 @@ struct diff {
     bool same_trace;
     struct diff_group *group;
     size_t count, room;
-    uint32_t *slot; // number of a group + 1, by hash
-    size_t slots;   // a power of two
+    struct hs_id_map numbers; // of groups, by hash
     struct hs_keyed_row *order;
     struct diff_side base, now;
 };
@@ -65,7 +66,7 @@ static void free_diff(void *work)
 {
     struct diff *diff = work;
     free(diff->group);
-    free(diff->slot);
+    hs_id_map__free(&diff->numbers);
     free(diff->order);
     free(diff);
 }
@@ -79,49 +80,20 @@ static void add(struct diff_side *to, const struct diff_side *from)
 
 // ---- groups ---------------------------------------------------------------------------------------------------------
 
-static uint32_t *slot_of(const struct diff *diff, uint64_t hash)
-{
-    size_t i = (size_t)(hash >> 32) & (diff->slots - 1);
-    while (diff->slot[i] && diff->group[diff->slot[i] - 1].hash != hash)
-        i = (i + 1) & (diff->slots - 1);
-    return &diff->slot[i];
-}
-
-static int grow_groups(struct diff *diff)
-{
-    const size_t room = diff->room ? 2 * diff->room : 1024;
-    struct diff_group *groups = reallocarray(diff->group, room, sizeof(*groups));
-    if (groups)
-        diff->group = groups;
-    uint32_t *slot = groups ? calloc(2 * room, sizeof(*slot)) : NULL;
-    if (!slot)
-        return -ENOMEM;
-    free(diff->slot);
-    diff->slot = slot;
-    diff->slots = 2 * room;
-    diff->room = room;
-    for (size_t i = 0; i < diff->count; i++)
-        *slot_of(diff, diff->group[i].hash) = (uint32_t)i + 1;
-    return 0;
-}
-
 static struct diff_group *group_of(struct diff *diff, uint64_t hash, uint32_t stack, bool now)
 {
-    uint32_t *slot = diff->slots ? slot_of(diff, hash) : NULL;
-    if (slot && *slot) {
-        struct diff_group *group = &diff->group[*slot - 1];
+    const uint32_t number = hs_id_map__find(&diff->numbers, hash);
+    if (number != UINT32_MAX) {
+        struct diff_group *group = &diff->group[number];
         if (diff->same_trace && stack < group->stack)
             group->stack = stack;
         return group;
     }
-    if (diff->count == diff->room) {
-        if (grow_groups(diff))
-            return NULL;
-        slot = slot_of(diff, hash);
-    }
+    if (!HS_ARRAY_HAS_ROOM(diff->group, diff->count, diff->room) ||
+        hs_id_map__set(&diff->numbers, hash, (uint32_t)diff->count))
+        return NULL;
     struct diff_group *group = &diff->group[diff->count++];
     *group = (struct diff_group){.hash = hash, .stack = stack, .only_in_base = !now && !diff->same_trace};
-    *slot = (uint32_t)diff->count;
     return group;
 }
 
@@ -186,8 +158,7 @@ static void leave_out_equal(struct diff *diff)
         if (memcmp(&diff->group[i].base, &diff->group[i].now, sizeof(struct diff_side)) != 0)
             diff->group[kept++] = diff->group[i];
     diff->count = kept;
-    free(diff->slot);
-    diff->slot = NULL;
+    hs_id_map__free(&diff->numbers);
 }
 
 // By key, then by stack.

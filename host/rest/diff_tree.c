@@ -2,6 +2,8 @@
 //
 // /diff_tree: what differs between two instants of a trace, or between two traces, as a tree of functions or libraries.
 // Functions are the same when their keys are.
+#include "host/base/numbers.h"
+#include "host/base/path.h"
 #include "host/report/call_tree.h"
 #include "host/rest/answers.h"
 #include "host/rest/diff.h"
@@ -172,11 +174,6 @@ static int add_side(struct diff_tree *tree, const struct hs_rest_state *state, c
 
 // ---- the largest changes --------------------------------------------------------------------------------------------
 
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
-}
-
 static bool differs(const struct diff_tree *tree, uint32_t at)
 {
     const struct diff_tree_node *node = &tree->node[at];
@@ -187,7 +184,7 @@ static void add_up_changes(struct diff_tree *tree)
 {
     for (size_t i = 0; i < tree->paths.count; i++) {
         const struct diff_tree_node *node = &tree->node[i];
-        tree->paths.at[i].value.bytes = distance(node->now_self.bytes, node->base_self.bytes);
+        tree->paths.at[i].value.bytes = hs_number__distance(node->now_self.bytes, node->base_self.bytes);
     }
     hs_paths__finish(&tree->paths);
 }
@@ -264,7 +261,7 @@ static void write_names(struct hs_json *json, const struct hs_question *question
         hs_json__null(json, "function");
     else
         hs_json__string(json, "function", hs_write__function(question, node->frame->function, &memory));
-    hs_json__string(json, "library", node->frame ? hs_base_name(node->frame->module) : NULL);
+    hs_json__string(json, "library", node->frame ? hs_path__name(node->frame->module) : NULL);
     free(memory);
 }
 

@@ -2,6 +2,7 @@
 //
 // /dynamic_constants and /dynamic_statics: what initialisers of global C++ objects allocated and is still there, by
 // source line; as JSON and as text.
+#include "host/base/path.h"
 #include "host/rest/answers.h"
 #include "host/rest/ascii.h"
 #include "host/rest/write.h"
@@ -186,7 +187,7 @@ static int add_file(struct hs_ascii_table *table, const struct dynamic_lines *li
                     bool is_last)
 {
     const char *branch = is_last ? "└" : "├";
-    const char *name = hs_base_name(file->sum.file);
+    const char *name = hs_path__name(file->sum.file);
     int failed = add_numbers(table, file->sum.bytes, file->sum.count);
     if (!failed && file->end == file->first + 1)
         return hs_ascii_table__add(table, "%s%s:%u [%s]", branch, name, lines->line[file->first].line, file->sum.file);

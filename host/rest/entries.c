@@ -2,6 +2,7 @@
 #include "host/rest/entries.h"
 
 #include "host/base/array.h"
+#include "host/base/path.h"
 #include "host/rest/write.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@ struct entries_finding {
 
 static bool is_path(const char *path, const char *name)
 {
-    return path && *path && (!strcmp(path, name) || !strcmp(hs_base_name(path), name));
+    return path && *path && (!strcmp(path, name) || !strcmp(hs_path__name(path), name));
 }
 
 static bool is_it(const struct entries_finding *finding, const struct hs_frame *frame)

@@ -136,24 +136,16 @@ static void free_order(struct flame_order *order)
     hs_id_map__free(&order->string_of);
 }
 
-static void write_numbers(struct hs_json *json, const char *key, const int32_t *numbers, size_t count)
-{
-    hs_json__open_array(json, key);
-    for (size_t i = 0; i < count; i++)
-        hs_json__signed(json, NULL, numbers[i]);
-    hs_json__close_array(json);
-}
-
 static void write_texts(struct hs_json *json, const struct flame_order *order, const struct hs_slice_tree *tree)
 {
     hs_json__open_array(json, "strings");
     for (size_t i = 0; i < order->strings; i++)
         hs_json__string(json, NULL, order->string[i]);
     hs_json__close_array(json);
-    write_numbers(json, "parent", order->parent, order->count);
-    write_numbers(json, "name", order->text[0], order->count);
-    write_numbers(json, "library", order->text[1], order->count);
-    write_numbers(json, "source", order->text[2], order->count);
+    hs_json__signed_array(json, "parent", order->parent, order->count);
+    hs_json__signed_array(json, "name", order->text[0], order->count);
+    hs_json__signed_array(json, "library", order->text[1], order->count);
+    hs_json__signed_array(json, "source", order->text[2], order->count);
     hs_json__open_array(json, "line");
     for (size_t i = 0; i < order->count; i++)
         hs_json__number(json, NULL, tree->node[order->node[i]].line);

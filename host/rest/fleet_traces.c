@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/fleet_traces.h"
 
+#include "host/base/search.h"
 #include "host/fleet/keys.h"
 
 #include <inttypes.h>
@@ -114,15 +115,7 @@ void hs_fleet_traces__destroy(struct hs_fleet_traces *self)
 // The first with this key, or with a greater one.
 static size_t first_of(const struct fleet_order *order, uint64_t key)
 {
-    size_t low = 0, high = order->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (order->at[middle].key < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return HS_SEARCH(order->count, i, order->at[i].key < key);
 }
 
 const char *hs_fleet_traces__find(const struct hs_fleet_traces *self, uint64_t session, const char *device,

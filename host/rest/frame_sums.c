@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/base/array.h"
+#include "host/base/path.h"
 #include "host/report/events.h"
 #include "host/report/frames.h"
 #include "host/rest/sum_rows.h"
@@ -24,9 +26,8 @@ enum hs_sum_by hs_sum_by__parse(const char *word)
 void hs_sum_rows__free(struct hs_sum_rows *rows)
 {
     free(rows->row);
-    free(rows->slot);
     rows->row = NULL;
-    rows->slot = NULL;
+    hs_hash_index__free(&rows->index);
 }
 
 // ---- rows -----------------------------------------------------------------------------------------------------------
@@ -60,7 +61,7 @@ const char *hs_sum_by__name(enum hs_sum_by by, const struct hs_frame *frame)
     switch (by) {
     case HS_SUM_BY_LIBRARY:
     case HS_SUM_BY_REQUESTER_LIBRARY:
-        return hs_base_name(frame->module);
+        return hs_path__name(frame->module);
     case HS_SUM_BY_SOURCE:
     case HS_SUM_BY_LINE:
         return frame->file;
@@ -79,53 +80,36 @@ uint64_t hs_sum_by__number(enum hs_sum_by by, const struct hs_frame *frame)
     return hs_sum_by__has_line(by) ? frame->line : 0;
 }
 
-static uint32_t *slot_of(const struct hs_sum_rows *rows, const char *text, uint64_t number)
-{
-    const uint64_t mixed = ((uint64_t)(uintptr_t)text + number * 0x632be59bd9b4e019u) * 0x9e3779b97f4a7c15u;
-    size_t i = (size_t)(mixed >> 32) & (rows->slots - 1);
-    for (; rows->slot[i]; i = (i + 1) & (rows->slots - 1)) {
-        const struct hs_sum_row *row = &rows->row[rows->slot[i] - 1];
-        if (hs_sum_by__text(rows->by, row->frame) == text && row->number == number)
-            break;
-    }
-    return &rows->slot[i];
-}
+struct sum_row_key {
+    const struct hs_sum_rows *rows;
+    const char *text;
+    uint64_t number;
+};
 
-static int grow(struct hs_sum_rows *rows)
+static bool is_wanted(const void *key, uint32_t number)
 {
-    const size_t room = rows->room ? 2 * rows->room : 1024;
-    struct hs_sum_row *row = reallocarray(rows->row, room, sizeof(*row));
-    uint32_t *slot = calloc(4 * room, sizeof(*slot));
-    if (row)
-        rows->row = row;
-    if (!row || !slot) {
-        free(slot);
-        return -ENOMEM;
-    }
-    free(rows->slot);
-    rows->slot = slot;
-    rows->slots = 4 * room;
-    rows->room = room;
-    for (size_t i = 0; i < rows->count; i++)
-        *slot_of(rows, hs_sum_by__text(rows->by, row[i].frame), row[i].number) = (uint32_t)i + 1;
-    return 0;
+    const struct sum_row_key *wanted = key;
+    const struct hs_sum_row *row = &wanted->rows->row[number];
+    return hs_sum_by__text(wanted->rows->by, row->frame) == wanted->text && row->number == wanted->number;
 }
 
 // NULL: it is in none, or there is no memory.
 static struct hs_sum_row *row_of(struct hs_sum_rows *rows, const struct hs_frame *frame, int *failed)
 {
-    const char *text = hs_sum_by__text(rows->by, frame);
-    const uint64_t number = hs_sum_by__number(rows->by, frame);
-    if (!text)
+    const struct sum_row_key key = {rows, hs_sum_by__text(rows->by, frame), hs_sum_by__number(rows->by, frame)};
+    const uint64_t hash = hs_hash__pair((uintptr_t)key.text, key.number);
+    if (!key.text)
         return NULL;
-    if (rows->count == rows->room && (*failed = grow(rows)))
+    const uint32_t number = hs_hash_index__find(&rows->index, hash, is_wanted, &key);
+    if (number != HS_HASH_NONE)
+        return &rows->row[number];
+    if (!HS_ARRAY_HAS_ROOM(rows->row, rows->count, rows->room) ||
+        hs_hash_index__add(&rows->index, hash, (uint32_t)rows->count)) {
+        *failed = -ENOMEM;
         return NULL;
-    uint32_t *slot = slot_of(rows, text, number);
-    if (!*slot) {
-        rows->row[rows->count++] = (struct hs_sum_row){.frame = frame, .number = number};
-        *slot = (uint32_t)rows->count;
     }
-    return &rows->row[*slot - 1];
+    rows->row[rows->count] = (struct hs_sum_row){.frame = frame, .number = key.number};
+    return &rows->row[rows->count++];
 }
 
 // ---- adding up ------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // /peak: when what matches was largest; /generations: what was allocated between two marks, and what became of it.
+#include "host/base/search.h"
 #include "host/rest/answers.h"
 #include "host/rest/write.h"
 
@@ -108,14 +109,7 @@ static int add_row(void *context, const struct hs_store *store, uint64_t row)
     const struct hs_columns *columns = hs_store__columns(store);
     uint64_t time = hs_row__time(columns, row), freed = hs_row__free_time(columns, row);
     uint64_t size = hs_row__size(columns, row);
-    size_t low = 0, high = generations->count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (generations->generation[middle].from <= time)
-            low = middle;
-        else
-            high = middle;
-    }
+    const size_t low = HS_SEARCH_LAST(generations->count, i, generations->generation[i].from <= time);
     struct generation *generation = &generations->generation[low];
     add(&generation->allocated, size);
     if (freed > end_of(generations, store, low))

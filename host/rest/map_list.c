@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/map_list.h"
 
+#include "host/base/search.h"
 #include "host/query/page_set.h"
 #include "host/query/samples.h"
 #include "host/query/usage.h"
@@ -50,14 +51,8 @@ static uint32_t parent_of(const struct hs_columns *columns, const struct hs_map_
                           uint32_t row)
 {
     uint64_t time = hs_row__time(columns, row);
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        bool before = ended[middle].ended < time || (ended[middle].ended == time && ended[middle].row < row);
-        low = before ? middle + 1 : low;
-        high = before ? high : middle;
-    }
-    for (size_t i = low; i-- && low - i < MOST_ENDED && ended[i].ended == time;)
+    const size_t end = HS_SEARCH(count, i, ended[i].ended < time || (ended[i].ended == time && ended[i].row < row));
+    for (size_t i = end; i-- && end - i < MOST_ENDED && ended[i].ended == time;)
         if (covers(columns, ended[i].row, row))
             return ended[i].row;
     return row;

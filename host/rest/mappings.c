@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // /mmaps: mappings as the calls that made and ended them.
+#include "host/base/search.h"
 #include "host/rest/answers.h"
 #include "host/rest/map_list.h"
 #include "host/rest/paging.h"
@@ -44,15 +45,7 @@ static void free_operations(void *work)
 
 static size_t first_at(const struct hs_columns *columns, const struct hs_rows *rows, uint64_t address)
 {
-    size_t low = 0, high = rows->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (hs_row__address(columns, rows->row[middle]) < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return HS_SEARCH(rows->count, i, hs_row__address(columns, rows->row[i]) < address);
 }
 
 // If a part of a mapping is unmapped, the rest becomes a new row at the same time. The unmapped parts are the ranges

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // /maps: mappings as things that were there for a time; /map/N: all about one of them.
+#include "host/base/numbers.h"
+#include "host/base/path.h"
 #include "host/rest/answers.h"
 #include "host/rest/map_list.h"
 #include "host/rest/paging.h"
@@ -95,7 +97,7 @@ static bool is_jemalloc(const struct hs_store *store, uint64_t row)
     if (!stack || stack >= count)
         return false;
     const struct hs_module *module = hs_store__module_at(store, nodes[stack].pc - 1, hs_row__time(columns, row));
-    return module && !strncmp(hs_base_name(module->path), "libjemalloc", 11);
+    return module && !strncmp(hs_path__name(module->path), "libjemalloc", 11);
 }
 
 static bool accept_map(void *context, const struct hs_store *store, uint64_t row)
@@ -150,11 +152,6 @@ struct maps_order {
     bool descending;
 };
 
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static const char *name_of(const struct hs_store *store, uint32_t row)
 {
     const struct hs_mapping *mapping = hs_mapping_of(store, row);
@@ -190,8 +187,8 @@ static int compare(const void *left, const void *right, void *context)
     const struct maps_order *order = context;
     const struct hs_map *a = *(const struct hs_map *const *)left, *b = *(const struct hs_map *const *)right;
     int result = !strcmp(order->key, "name") ? strcmp(name_of(order->store, a->row), name_of(order->store, b->row))
-                                             : compare_numbers(number_of(order, a), number_of(order, b));
-    result = result ? result : compare_numbers(a->row, b->row);
+                                             : hs_number__compare(number_of(order, a), number_of(order, b));
+    result = result ? result : hs_number__compare(a->row, b->row);
     return order->descending ? -result : result;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A report that is one file: the page with the answers to the questions that its views ask at first.
+#include "host/base/path.h"
 #include "host/rest/answers.h"
 #include "host/rest/rest.h"
 #include "host/rest/write.h"
@@ -165,7 +166,7 @@ static int write_all(struct hs_rest *rest, struct hs_one_file *file, const char 
 int hs_rest__write_report(struct hs_rest *rest, const char *id, const char *name, FILE *out, struct hs_error *error)
 {
     struct hs_one_file file;
-    char *about = describe(id, hs_base_name(name));
+    char *about = describe(id, hs_path__name(name));
     int result = about ? hs_one_file__start(&file, out, MOST_BYTES, about, error)
                        : hs_error__set(error, ENOMEM, "out of memory");
     free(about);

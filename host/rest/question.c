@@ -2,6 +2,7 @@
 #include "host/rest/question.h"
 
 #include "host/base/array.h"
+#include "host/base/strings.h"
 #include "host/dump/series.h"
 #include "host/import/ticks.h"
 #include "host/query/event_totals.h"
@@ -149,11 +150,6 @@ int hs_question__narrow(struct hs_question *question, const struct hs_rest_state
     return result;
 }
 
-static bool is_digits(const char *text)
-{
-    return *text && !text[strspn(text, "0123456789")];
-}
-
 static bool is_word(const char *text, const char *choices)
 {
     size_t length = strlen(text);
@@ -167,8 +163,8 @@ static int check_number(struct hs_question *question, const struct hs_rest_param
 {
     uint64_t most = parameter->most ? parameter->most : UINT64_MAX;
     errno = 0;
-    uint64_t number = is_digits(value) ? strtoull(value, NULL, 10) : 0;
-    if (is_digits(value) && !errno && number >= parameter->least && number <= most)
+    uint64_t number = hs_string__is_digits(value) ? strtoull(value, NULL, 10) : 0;
+    if (hs_string__is_digits(value) && !errno && number >= parameter->least && number <= most)
         return 0;
     if (parameter->most)
         return hs_error__set(&question->error, EINVAL, "%s: '%s' is not a whole number from %llu to %llu",

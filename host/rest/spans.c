@@ -2,6 +2,7 @@
 #include "host/rest/spans.h"
 
 #include "host/base/array.h"
+#include "host/base/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -53,14 +54,7 @@ int hs_spans__settle(struct hs_spans *spans)
 // The last one that begins at or before the address, if any.
 static const struct hs_span *find(const struct hs_spans *spans, uint64_t start)
 {
-    size_t low = 0, high = spans->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (spans->at[middle].start <= start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HS_SEARCH(spans->count, i, spans->at[i].start <= start);
     return low ? &spans->at[low - 1] : NULL;
 }
 

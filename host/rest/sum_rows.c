@@ -37,7 +37,7 @@ static int make_rows(void *context, void **value, size_t *bytes, struct hs_error
         return result;
     }
     *value = rows;
-    *bytes = sizeof(*rows) + rows->room * sizeof(*rows->row) + rows->slots * sizeof(*rows->slot);
+    *bytes = sizeof(*rows) + rows->room * sizeof(*rows->row) + rows->index.slots * sizeof(*rows->index.slot);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #ifndef HEAPSONDE_HOST_REST_SUM_ROWS_H
 #define HEAPSONDE_HOST_REST_SUM_ROWS_H
 
+#include "host/base/hash_index.h"
 #include "host/base/json.h"
 #include "host/rest/question.h"
 
@@ -44,9 +45,7 @@ struct hs_sum_rows {
     struct hs_value sum[HS_COST_COUNT];
     struct hs_sum_row *row;
     size_t count, room;
-    // Private: number of a row + 1.
-    uint32_t *slot;
-    size_t slots;
+    struct hs_hash_index index; // private
 };
 
 // Rows of frames: `self` is what they allocated themselves, `total` includes their callees. 0, or a negative errno with

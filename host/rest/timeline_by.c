@@ -2,6 +2,7 @@
 //
 // /timeline_by: what was live when each of equal intervals ended, by who had allocated it. The series and what is left
 // over add up to what all blocks that match had then.
+#include "host/base/path.h"
 #include "host/query/match.h"
 #include "host/query/scan.h"
 #include "host/rest/answers.h"
@@ -313,7 +314,7 @@ static void write_name(struct hs_json *json, const struct hs_question *question,
         return;
     }
     hs_json__string(json, "key", hs_sum_by__name(work->by, frame));
-    hs_json__string(json, "library", frame->module && *frame->module ? hs_base_name(frame->module) : NULL);
+    hs_json__string(json, "library", frame->module && *frame->module ? hs_path__name(frame->module) : NULL);
     if (!hs_sum_by__has_line(work->by))
         return;
     hs_json__string(json, "source", frame->file);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // /totals: what matches, added up by functions, libraries, files, lines, threads, sizes, lifetimes or kinds of blocks.
+#include "host/base/path.h"
 #include "host/report/events.h"
 #include "host/rest/answers.h"
 #include "host/rest/paging.h"
@@ -78,7 +79,7 @@ static int compare_names(const struct totals *totals, const struct hs_sum_row *a
 
 static const char *library_of(const struct hs_sum_row *row)
 {
-    return row->frame && row->frame->module ? hs_base_name(row->frame->module) : "";
+    return row->frame && row->frame->module ? hs_path__name(row->frame->module) : "";
 }
 
 static int compare_values(const struct totals *totals, const struct hs_sum_row *a, const struct hs_sum_row *b,
@@ -159,7 +160,7 @@ int hs_prepare__totals(struct hs_question *question)
 static void write_frame(struct hs_json *json, const struct totals *totals, const struct hs_sum_row *row)
 {
     const struct hs_frame *frame = row->frame;
-    hs_json__string(json, "library", frame->module && *frame->module ? hs_base_name(frame->module) : NULL);
+    hs_json__string(json, "library", frame->module && *frame->module ? hs_path__name(frame->module) : NULL);
     if (!has_source(totals->rows->by, row))
         return;
     hs_json__string(json, "source", frame->file);

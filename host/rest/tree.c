@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // /tree: the tree of return addresses, and /export/flamegraph.pl: the same as folded stacks.
+#include "host/base/path.h"
 #include "host/base/text_stream.h"
 #include "host/rest/answers.h"
 #include "host/rest/stack_tree.h"
@@ -140,7 +141,7 @@ static void append_text(FILE *to, const char *text)
 
 static void append_frame(FILE *to, const struct hs_question *question, uint32_t node, const struct hs_frame *frame)
 {
-    const char *library = hs_base_name(frame->module);
+    const char *library = hs_path__name(frame->module);
     bool marks =
         hs_trace_symbols__is_cut(question->symbols, node) || hs_trace_symbols__is_guess(question->symbols, node);
     if (frame->kind == HS_FRAME_NAMED || marks)

@@ -88,14 +88,6 @@ static void write_texts(struct hs_json *json, const struct columns *columns)
     hs_json__close_array(json);
 }
 
-static void write_numbers(struct hs_json *json, const char *key, const int32_t *numbers, size_t count)
-{
-    hs_json__open_array(json, key);
-    for (size_t i = 0; i < count; i++)
-        hs_json__signed(json, NULL, numbers[i]);
-    hs_json__close_array(json);
-}
-
 enum tree_columns_column { SIZE, COUNT, SELF_SIZE, SELF_COUNT };
 
 static uint64_t value_of(const struct hs_function_values *values, enum tree_columns_column column)
@@ -171,11 +163,11 @@ static void write_columns(const struct columns *columns, FILE *out)
     hs_json__number(&json, "nodes", columns->count);
     hs_json__boolean(&json, "left_out", leaves_out(columns));
     write_texts(&json, columns);
-    write_numbers(&json, "parent", columns->parent, columns->count);
-    write_numbers(&json, "name", columns->text[NAME], columns->count);
-    write_numbers(&json, "library", columns->text[LIBRARY], columns->count);
-    write_numbers(&json, "source", columns->text[SOURCE], columns->count);
-    write_numbers(&json, "declared", columns->text[DECLARED], columns->count);
+    hs_json__signed_array(&json, "parent", columns->parent, columns->count);
+    hs_json__signed_array(&json, "name", columns->text[NAME], columns->count);
+    hs_json__signed_array(&json, "library", columns->text[LIBRARY], columns->count);
+    hs_json__signed_array(&json, "source", columns->text[SOURCE], columns->count);
+    hs_json__signed_array(&json, "declared", columns->text[DECLARED], columns->count);
     write_lines(&json, columns);
     write_values(&json, columns, 0);
     write_costs(&json, columns);

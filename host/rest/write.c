@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/rest/write.h"
 
+#include "host/base/path.h"
+
 #include <elf.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -38,12 +40,6 @@ void hs_write__hexadecimal(struct hs_json *json, const char *key, uint64_t value
     char text[20];
     snprintf(text, sizeof(text), "%016" PRIX64, value);
     hs_json__string(json, key, text);
-}
-
-const char *hs_base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 uint64_t hs_write__call_address(const struct hs_question *question, uint32_t node)
@@ -123,7 +119,7 @@ void hs_write__frame(struct hs_json *json, const char *key, const struct hs_ques
     hs_write__hexadecimal(json, "address_s", address);
     hs_json__number(json, "count", hs_rest_state__frame_count(question->state, node));
     if (*frame->module)
-        hs_json__string(json, "library", hs_base_name(frame->module));
+        hs_json__string(json, "library", hs_path__name(frame->module));
     if (frame->kind == HS_FRAME_NAMED || marks)
         hs_json__string(json, "function", hs_write__function(question, frame->function, &memory));
     else if (frame->kind == HS_FRAME_OFFSET)

@@ -22,8 +22,6 @@ void hs_write__frame(struct hs_json *json, const char *key, const struct hs_ques
                      const struct hs_frame *frame);
 void hs_write__backtrace(struct hs_json *json, const char *key, const struct hs_question *question, uint32_t stack);
 
-// The base name of a path.
-const char *hs_base_name(const char *path);
 // The address that is looked up for a node's return address.
 uint64_t hs_write__call_address(const struct hs_question *question, uint32_t node);
 // The kernel's thread id of a stream.

@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/server/uri.h"
 
+#include "host/base/strings.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int digit(char letter)
-{
-    if (letter >= '0' && letter <= '9')
-        return letter - '0';
-    letter |= 0x20;
-    return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
-}
 
 // Decodes in place. False when a byte would end the text.
 static bool decode(char *text, bool plus_is_space)
 {
     char *to = text;
     for (const char *from = text; *from; from++) {
-        int high = *from == '%' ? digit(from[1]) : -1;
-        int low = high >= 0 ? digit(from[2]) : -1;
+        int high = *from == '%' ? hs_string__digit(from[1]) : -1;
+        int low = high >= 0 ? hs_string__digit(from[2]) : -1;
         if (low >= 0) {
             if (!high && !low)
                 return false;

@@ -339,6 +339,21 @@ struct hs_timeline_point {
     uint64_t freed_bytes, freed_count;
 };
 
+// Adds an interval that follows.
+static inline void hs_timeline_point__add(struct hs_timeline_point *to, const struct hs_timeline_point *from)
+{
+    if (from->live_bytes_max > to->live_bytes_max)
+        to->live_bytes_max = from->live_bytes_max;
+    if (from->live_count_max > to->live_count_max)
+        to->live_count_max = from->live_count_max;
+    to->live_bytes_end = from->live_bytes_end;
+    to->live_count_end = from->live_count_end;
+    to->allocated_bytes += from->allocated_bytes;
+    to->allocated_count += from->allocated_count;
+    to->freed_bytes += from->freed_bytes;
+    to->freed_count += from->freed_count;
+}
+
 // The pyramid of timelines: level 0 is the finest, intervals of level n are 2^(2n) times as long. All levels start at
 // time 0.
 struct hs_timeline_level {

@@ -3,6 +3,7 @@
 
 #include "format/trace_format.h"
 #include "host/base/folders.h"
+#include "host/base/search.h"
 #include "host/base/text_stream.h"
 #include "host/store/attach.h"
 #include "host/store/clock_points.h"
@@ -350,20 +351,6 @@ static int copy_modules(struct hs_store *store, const struct hs_store_tables *ta
     return 0;
 }
 
-static void merge_point(struct hs_timeline_point *to, const struct hs_timeline_point *from, bool is_first)
-{
-    if (is_first)
-        *to = (struct hs_timeline_point){0};
-    to->live_bytes_max = from->live_bytes_max > to->live_bytes_max ? from->live_bytes_max : to->live_bytes_max;
-    to->live_count_max = from->live_count_max > to->live_count_max ? from->live_count_max : to->live_count_max;
-    to->live_bytes_end = from->live_bytes_end;
-    to->live_count_end = from->live_count_end;
-    to->allocated_bytes += from->allocated_bytes;
-    to->allocated_count += from->allocated_count;
-    to->freed_bytes += from->freed_bytes;
-    to->freed_count += from->freed_count;
-}
-
 // All levels: four points of one are one of the next.
 static int copy_timeline(struct hs_store *store, const struct hs_store_tables *tables)
 {
@@ -375,9 +362,12 @@ static int copy_timeline(struct hs_store *store, const struct hs_store_tables *t
         const struct hs_timeline_point *from = level ? points + all - store->head.timeline_points[level - 1] : NULL;
         const size_t finer = level ? store->head.timeline_points[level - 1] : count;
         count = level ? (finer + 3) / 4 : finer;
-        for (size_t i = 0; i < finer; i++)
-            merge_point(&points[all + (level ? i / 4 : i)], level ? &from[i] : &tables->points[i],
-                        !level || i % 4 == 0);
+        for (size_t i = 0; i < finer; i++) {
+            struct hs_timeline_point *to = &points[all + (level ? i / 4 : i)];
+            if (!level || i % 4 == 0)
+                *to = (struct hs_timeline_point){0};
+            hs_timeline_point__add(to, level ? &from[i] : &tables->points[i]);
+        }
         store->head.timeline_points[level] = count;
         all += count;
     }
@@ -504,14 +494,7 @@ const struct hs_columns *hs_store__columns(const struct hs_store *store)
 
 const struct hs_chain_link *hs_row__link(const struct hs_columns *columns, uint64_t row)
 {
-    size_t low = 0, high = columns->link_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (columns->links[middle].row < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HS_SEARCH(columns->link_count, i, columns->links[i].row < row);
     return low < columns->link_count && columns->links[low].row == row ? &columns->links[low] : NULL;
 }
 
@@ -647,14 +630,7 @@ uint32_t *hs_store__depths(const struct hs_store *store)
 uint64_t hs_store__node_time(const struct hs_store *store, uint32_t node)
 {
     const struct hs_stored_node_time *times = store->node_times.data;
-    size_t low = 0, high = store->node_times.capacity;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (times[middle].first <= node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HS_SEARCH(store->node_times.capacity, i, times[i].first <= node);
     return low ? times[low - 1].time : 0;
 }
 
@@ -676,14 +652,7 @@ static void narrow(uint64_t change, uint64_t time, uint64_t *from, uint64_t *unt
 const struct hs_module *hs_store__module_during(const struct hs_store *store, uint64_t pc, uint64_t time,
                                                 uint64_t *from, uint64_t *until)
 {
-    size_t low = 0, high = store->modules.capacity;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (store->module_list[middle].start <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HS_SEARCH(store->modules.capacity, i, store->module_list[i].start <= pc);
     const struct hs_module *nearest = NULL;
     *from = 0;
     *until = HS_NEVER;
@@ -704,14 +673,7 @@ const struct hs_module *hs_store__module_during(const struct hs_store *store, ui
 
 const struct hs_thread *hs_store__thread(const struct hs_store *store, uint32_t stream)
 {
-    size_t low = 0, high = store->threads.capacity;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (store->thread_list[middle].stream < stream)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HS_SEARCH(store->threads.capacity, i, store->thread_list[i].stream < stream);
     return low < store->threads.capacity && store->thread_list[low].stream == stream ? &store->thread_list[low] : NULL;
 }
 
@@ -753,14 +715,7 @@ bool hs_store__function(const struct hs_store *store, uint64_t address, struct h
                         uint32_t *number)
 {
     const struct hs_stored_function *stored = store->functions.data;
-    size_t low = 0, high = store->functions.capacity;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (stored[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HS_SEARCH(store->functions.capacity, i, stored[i].start <= address);
     if (!low || address >= stored[low - 1].end)
         return false;
     stored += low - 1;

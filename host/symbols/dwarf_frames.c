@@ -2,6 +2,7 @@
 #include "host/symbols/dwarf_frames.h"
 
 #include "host/base/array.h"
+#include "host/base/search.h"
 #include "host/symbols/split_unit.h"
 
 #include <dwarf.h>
@@ -126,15 +127,7 @@ static void sort_ranges(struct dwarf_frames_ranges *ranges)
 // The innermost range that holds the address: the last in order, looking a little further for enclosing ones.
 static const struct dwarf_frames_range *find_range(const struct dwarf_frames_ranges *ranges, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = ranges->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ranges->items[middle].low <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HS_SEARCH(ranges->count, i, ranges->items[i].low <= address);
     for (size_t back = 1; back <= DEEPEST_SCOPE && back <= low; back++) {
         if (address < ranges->items[low - back].high)
             return &ranges->items[low - back];

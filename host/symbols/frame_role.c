@@ -2,6 +2,7 @@
 #include "host/symbols/frame_role.h"
 
 #include "host/base/path.h"
+#include "host/base/strings.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,11 +52,6 @@ static const char *const allocator_members[] = {"::_M_allocate(", "::_M_get_node
 static const char *const standard_prefixes[] = {
     "std::", "void std::", "__gnu_cxx::", "alloc::", "core::", "<alloc::", "<core::"};
 
-static bool starts_with(const char *text, const char *prefix)
-{
-    return !strncmp(text, prefix, strlen(prefix));
-}
-
 static bool is_one_of(const char *name, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -72,17 +68,17 @@ static bool is_allocator(const char *name, const char *module)
     const char *library = hs_path__name(module);
     for (size_t i = 0; i < COUNT(modules); i++) {
         // A name may be nothing but the module and an offset.
-        if (starts_with(library, modules[i]) || starts_with(name, modules[i]))
+        if (hs_string__begins_with(library, modules[i]) || hs_string__begins_with(name, modules[i]))
             return true;
     }
     if (is_one_of(name, allocator_names, COUNT(allocator_names)))
         return true;
     for (size_t i = 0; i < COUNT(allocator_prefixes); i++) {
-        if (starts_with(name, allocator_prefixes[i]))
+        if (hs_string__begins_with(name, allocator_prefixes[i]))
             return true;
     }
     for (size_t i = 0; i < COUNT(allocator_members); i++) {
-        if (starts_with(name, "std::") && strstr(name, allocator_members[i]))
+        if (hs_string__begins_with(name, "std::") && strstr(name, allocator_members[i]))
             return true;
     }
     return false;
@@ -93,7 +89,7 @@ enum hs_frame_role hs_frame_role(const char *function, const char *module)
     if (is_allocator(function, module))
         return HS_ROLE_ALLOCATOR;
     for (size_t i = 0; i < COUNT(standard_prefixes); i++) {
-        if (starts_with(function, standard_prefixes[i]))
+        if (hs_string__begins_with(function, standard_prefixes[i]))
             return HS_ROLE_STANDARD;
     }
     return is_one_of(function, start_up_names, COUNT(start_up_names)) ? HS_ROLE_START_UP : HS_ROLE_CODE;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/symbols/symbol_table.h"
 
+#include "host/base/search.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -219,15 +221,7 @@ void hs_symbol_table__free(struct hs_symbol_table *table)
 
 const char *hs_symbol_table__find(const struct hs_symbol_table *table, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = table->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (table->symbols[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HS_SEARCH(table->count, i, table->symbols[i].start <= address);
     for (size_t back = 1; back <= NESTED_SYMBOLS && back <= low; back++) {
         const struct hs_symbol *symbol = &table->symbols[low - back];
         if (address < symbol->end)

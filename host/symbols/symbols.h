@@ -56,6 +56,12 @@ static inline const char *hs_frame__declared(const struct hs_frame *frame)
     return identity == frame->function ? NULL : identity + strlen(frame->function) + 1;
 }
 
+// Whether they are shown in the same way.
+static inline bool hs_frame__looks_like(const struct hs_frame *a, const struct hs_frame *b)
+{
+    return a == b || (hs_frame__identity(a) == hs_frame__identity(b) && a->file == b->file && a->line == b->line);
+}
+
 struct hs_frames {
     const struct hs_frame *frame; // innermost first
     uint32_t count;               // at least 1

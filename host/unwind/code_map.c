@@ -2,6 +2,7 @@
 #include "host/unwind/code_map.h"
 
 #include "host/base/array.h"
+#include "host/base/search.h"
 
 #include <stdlib.h>
 
@@ -44,14 +45,7 @@ void hs_code_map__set_modules(struct hs_code_map *self, const struct hs_offline_
 
 static const struct hs_offline_module *module_at(const struct hs_code_map *self, uint64_t pc)
 {
-    size_t low = 0, high = self->module_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (self->modules[middle].start <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HS_SEARCH(self->module_count, i, self->modules[i].start <= pc);
     return low && pc - self->modules[low - 1].start < self->modules[low - 1].end - self->modules[low - 1].start
                ? &self->modules[low - 1]
                : NULL;

@@ -21,16 +21,27 @@ static const uint64_t patched = 0x40201230;
 static uint8_t *memory; // PAGE bytes
 static uint64_t pc, sp;
 
-static int look(pid_t tid, uint64_t *pc_of, uint64_t *sp_of, uint64_t *thread_pointer)
+static int get(pid_t tid, void *registers)
 {
-    (void)tid;
-    *pc_of = pc;
-    *sp_of = sp;
-    *thread_pointer = 0;
+    (void)tid, (void)registers;
     return 0;
 }
 
-static const struct hs_inject_arch arch = {.look = look};
+static void look(const void *registers, uint64_t *pc_of, uint64_t *sp_of)
+{
+    (void)registers;
+    *pc_of = pc;
+    *sp_of = sp;
+}
+
+static int thread_pointer(pid_t tid, const void *registers, uint64_t *pointer)
+{
+    (void)tid, (void)registers;
+    *pointer = 0;
+    return 0;
+}
+
+static const struct hs_inject_arch arch = {.get = get, .look = look, .thread_pointer = thread_pointer};
 static struct hs_thread_stop thread = {.is_stopped = true};
 static struct hs_inject_target target = {.arch = &arch, .threads = &thread, .thread_count = 1};
 static struct hs_region region;

@@ -1,11 +1,19 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Common to the checks: $folder is emptied at the end; fail and skip end the check.
+# Common to the checks: $folder is emptied at the end, and what outlives its program ends; fail and skip end the check.
 set -euo pipefail
 : "${SAFETY_TRACE:?}" "${SAFETY_PROF:?}" "${SAFETY_PROGRAMS:?}" "${SAFETY_HEAPSONDE:?}"
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+trap 'end_left; rm -rf "$folder"' EXIT
+
+# A sender that reaches nobody goes on after its program, in a session of its own. Its environment names the folder.
+end_left() {
+    local process
+    for process in $(grep -slaF -- "$folder" /proc/[0-9]*/environ | cut -d/ -f3); do
+        kill -9 "$process" 2>/dev/null || true
+    done
+}
 
 fail() {
     echo "FAILED: $*"
