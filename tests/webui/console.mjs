@@ -63,7 +63,7 @@ export function consoles({ page, view }) {
     await page.getByRole("button", { name: "Stop", exact: true }).click();
     assert.match(await over(page), /Stopped/);
     await start(page, "for (;;);", 300);
-    assert.match(await over(page), /^A script has 0\.3 s .* stopped/);
+    assert.match(await over(page), /^A script has 0\.3 s, .* stopped/);
     await start(page, "println('again')");
     assert.match(await over(page), /^Finished/);
     assert.deepEqual(await lines(page), ["again"]);
