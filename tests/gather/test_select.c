@@ -81,7 +81,7 @@ START_TEST(test_errors)
     expect_error("labels. == x", "there is no key 'labels.'");
     expect_error("names == x", "there is no key 'names'");
     expect_error("name =~ \"(\"", "at character 9: the regular expression '(' is wrong");
-    expect_error("== x", "'=' is no key");
+    expect_error("== x", "'=' is not a key");
 }
 END_TEST
 
