@@ -186,19 +186,8 @@ static bool from_pyramid(const struct hs_store *store, struct hs_timeline *timel
     for (size_t i = 0; i < timeline->count; i++) {
         struct hs_timeline_point *point = &timeline->point[i];
         *point = (struct hs_timeline_point){last, last_count, last, last_count, 0, 0, 0, 0};
-        for (uint64_t k = skipped + i * group; k < skipped + (i + 1) * group && k < from->points; k++) {
-            const struct hs_timeline_point *part = &from->point[k];
-            if (part->live_bytes_max > point->live_bytes_max)
-                point->live_bytes_max = part->live_bytes_max;
-            if (part->live_count_max > point->live_count_max)
-                point->live_count_max = part->live_count_max;
-            point->live_bytes_end = part->live_bytes_end;
-            point->live_count_end = part->live_count_end;
-            point->allocated_bytes += part->allocated_bytes;
-            point->allocated_count += part->allocated_count;
-            point->freed_bytes += part->freed_bytes;
-            point->freed_count += part->freed_count;
-        }
+        for (uint64_t k = skipped + i * group; k < skipped + (i + 1) * group && k < from->points; k++)
+            hs_timeline_point__add(point, &from->point[k]);
         last = point->live_bytes_end;
         last_count = point->live_count_end;
     }
