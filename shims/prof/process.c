@@ -158,8 +158,9 @@ void hs_shim__code_will_be_unloaded(void)
 {
 }
 
-void hs_shim__code_was_unloaded(void)
+void hs_shim__code_was_unloaded(uintptr_t address)
 {
+    (void)address;
 }
 
 // ---- messages -------------------------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ void hs_shim__code_will_be_unloaded(void)
     hs_process__code_will_be_unloaded();
 }
 
-void hs_shim__code_was_unloaded(void)
+void hs_shim__code_was_unloaded(uintptr_t address)
 {
-    hs_process__code_was_unloaded();
+    hs_process__code_was_unloaded(address);
 }
