@@ -87,6 +87,8 @@ static int check_access(pid_t pid, struct hs_error *error)
         return 0;
     }
     int problem = errno;
+    if (hs_inject__has_ended(pid))
+        return hs_error__set(error, ESRCH, "process %d has ended", (int)pid);
     hs_inject_target__status(pid, "Uid", users, sizeof users);
     snprintf(own, sizeof own, "%u", (unsigned)getuid());
     users[strcspn(users, "\t")] = 0;
@@ -130,6 +132,8 @@ static int check_machine(pid_t pid, struct hs_error *error)
     int problem = errno;
     if (fd >= 0)
         close(fd);
+    if (!is_read && hs_inject__has_ended(pid))
+        return hs_error__set(error, ESRCH, "process %d has ended", (int)pid);
     if (!is_read)
         return hs_error__set(error, fd < 0 ? problem : ENOEXEC, "process %d has no program file that can be read: %s",
                              (int)pid, fd < 0 ? strerror(problem) : "too short");
