@@ -136,11 +136,10 @@ static size_t put_island(uint8_t *bytes, const struct hs_island *island)
     struct code code = {.start = bytes, .at = island->at};
     size_t own = 0;
     if (island->own_end) {
-        PUT(&code, 0x4c, 0x8b, 0x1c, 0x24); // mov (%rsp), %r11
-        PUT(&code, 0x49, 0xba);             // mov $own, %r10
-        put_64(&code, island->own);
-        PUT(&code, 0x4d, 0x29, 0xd3); // sub %r10, %r11
-        PUT(&code, 0x49, 0x81, 0xfb); // cmp $size, %r11
+        PUT(&code, 0x49, 0xbb); // mov $-own, %r11
+        put_64(&code, 0 - island->own);
+        PUT(&code, 0x4c, 0x03, 0x1c, 0x24); // add (%rsp), %r11
+        PUT(&code, 0x49, 0x81, 0xfb);       // cmp $size, %r11
         put_32(&code, (int64_t)(island->own_end - island->own));
         own = put_short_jump(&code, 0x72); // jb
     }

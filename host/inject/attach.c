@@ -35,7 +35,6 @@ struct attaching {
     struct hs_region region;
     struct hs_hooks hooks;
     bool is_glibc;
-    bool is_before_libc; // which has not begun
     uint8_t settings[HS_REGION_SETTINGS];
 };
 
@@ -178,7 +177,7 @@ static uint64_t import(void *context, const char *name)
     struct attaching *attaching = context;
     if (!strcmp(name, "environ"))
         return attaching->region.settings + SETTING_ENVIRON;
-    if (attaching->is_before_libc && (!strcmp(name, "getauxval") || !strcmp(name, "_dl_find_object")))
+    if (attaching->target.is_before_libc && (!strcmp(name, "getauxval") || !strcmp(name, "_dl_find_object")))
         return 0; // of a libc that has not begun
     uint64_t found = hs_inject_modules__find_any(&attaching->modules, name);
     if (attaching->is_glibc && !strcmp(name, "gnu_get_libc_version"))
@@ -238,7 +237,7 @@ static int prepare_hooks(struct attaching *attaching)
     hooks->image = &attaching->image;
     hooks->region = &attaching->region;
     hooks->adopted = (uintptr_t)hs_inject_image__table(&attaching->image)->adopted;
-    hooks->is_starting = attaching->is_before_libc;
+    hooks->is_starting = attaching->target.is_before_libc;
     if (hs_hooks__add_area(hooks, attaching->region.at + HS_REGION_ISLANDS))
         return hs_error__set(attaching->error, ENOMEM, "out of memory");
     return hs_hooks__prepare(hooks, attaching->error);
@@ -458,7 +457,7 @@ static int attach(struct attaching *attaching)
         failed = hs_inject_image__open(&attaching->image, request->library, attaching->target.arch->machine,
                                        attaching->error);
     if (!failed)
-        failed = attaching->is_before_libc ? guess_words(attaching) : find_words(attaching);
+        failed = attaching->target.is_before_libc ? guess_words(attaching) : find_words(attaching);
     struct hs_thread_words words = attaching->region.words;
     bool follows_another = !failed && hs_region__was_there(&attaching->target);
     if (!failed)
@@ -524,7 +523,7 @@ int hs_inject__start(const struct hs_inject_request *request, struct hs_inject_r
     if (!attaching)
         return -ENOMEM;
     int failed = hs_inject_target__start(&attaching->target, request->pid, executed, error);
-    attaching->is_before_libc = true;
+    attaching->target.is_before_libc = true;
     if (!failed && *executed)
         failed = attach(attaching);
     if (failed && *executed && !hs_inject_target__is_held(&attaching->target))
@@ -589,8 +588,8 @@ static int join(struct attaching *attaching)
         failed = hs_inject_target__read_mappings(target, attaching->error);
     if (!failed)
         failed = hs_inject_modules__open(&attaching->modules, target, attaching->error);
-    attaching->is_before_libc = hs_inject_modules__is_static(&attaching->modules);
-    if (!failed && !attaching->is_before_libc)
+    attaching->target.is_before_libc = hs_inject_modules__is_static(&attaching->modules);
+    if (!failed && !attaching->target.is_before_libc)
         failed = load_libraries(attaching);
     hs_inject_modules__close(&attaching->modules);
     return failed ? failed : attach(attaching);

@@ -21,12 +21,6 @@ bool hs_inject__is_attached(pid_t pid)
     return found;
 }
 
-bool hs_inject__has_ended(pid_t pid)
-{
-    char state[32];
-    return !hs_inject_target__status(pid, "State", state, sizeof state) || *state == 'Z' || *state == 'X';
-}
-
 // An attach that was killed may have left a thread that starts the library.
 static int stop_idle(struct hs_inject_target *target, const struct hs_region *region, struct hs_error *error)
 {

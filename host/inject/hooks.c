@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKED_AT = 4096, MOST_LOOKED_AT = 1 << 20, UNIT = 16, ALLOCATOR = 1, NEEDED = 2, LATER = 4 };
+enum { LOOKED_AT = 4096, MOST_LOOKED_AT = 1 << 20, UNIT = 16, ALLOCATOR = 1, NEEDED = 2, LATER = 4, AT_END = 8 };
 
 // Functions of the library with the same name take their place. sbrk is done by brk. LATER: libc itself calls it before
-// there are thread-local variables.
+// there are thread-local variables. AT_END: a C library's allocator itself calls it when a thread ends.
 static const struct {
     const char *name;
     unsigned how;
 } functions[] = {
     {"malloc", ALLOCATOR | NEEDED},
-    {"free", ALLOCATOR | NEEDED},
+    {"free", ALLOCATOR | NEEDED | AT_END},
     {"calloc", ALLOCATOR},
     {"realloc", ALLOCATOR},
     {"posix_memalign", ALLOCATOR},
@@ -72,7 +72,7 @@ static bool is_glibc(const struct hs_hooks *hooks)
 }
 
 // glibc frees what a thread has kept when the thread ends, by its own `free`. No other function lies between these, as
-// they are one object file.
+// they are one object file. Their calls of other functions are made while one of them is recorded, and pass.
 static void find_own_code(const struct hs_hooks *hooks, const struct hs_function *found, struct hs_island *island)
 {
     island->own = island->own_end = 0;
@@ -319,7 +319,7 @@ static int plan_usual(struct hs_hooks *hooks, struct hs_error *error)
         find_own_code(hooks, found, &own);
     for (size_t i = 0; i < FUNCTIONS; i++) {
         unsigned how = functions[i].how;
-        struct hs_island *used = how & ALLOCATOR ? &own : &island;
+        struct hs_island *used = how & AT_END ? &own : &island;
         const char *problem = NULL;
         if ((hooks->is_starting && how & LATER) || (how & ALLOCATOR && !hooks->allocator))
             continue;

@@ -35,6 +35,17 @@ bool hs_permission__has_capability(unsigned number)
     return !syscall(SYS_capget, &header, data) && data[number / 32].effective & 1u << number % 32;
 }
 
+bool hs_inject__has_ended(pid_t pid)
+{
+    char state[32];
+    return !hs_inject_target__status(pid, "State", state, sizeof state) || *state == 'Z' || *state == 'X';
+}
+
+static int say_ended(pid_t pid, struct hs_error *error)
+{
+    return hs_error__set(error, ESRCH, "process %d has ended", (int)pid);
+}
+
 static int check_tracer(pid_t pid, struct hs_error *error)
 {
     char tracer[32];
@@ -48,9 +59,10 @@ static int check_tracer(pid_t pid, struct hs_error *error)
 
 static int check_state(pid_t pid, struct hs_error *error)
 {
-    char state[32];
-    if (!hs_inject_target__status(pid, "State", state, sizeof state) || state[0] == 'Z' || state[0] == 'X')
-        return hs_error__set(error, ESRCH, "process %d has ended", (int)pid);
+    char state[32] = "";
+    if (hs_inject__has_ended(pid))
+        return say_ended(pid, error);
+    hs_inject_target__status(pid, "State", state, sizeof state);
     if (state[0] == 'T')
         return hs_error__set(error, EBUSY, "process %d is stopped; continue it first (kill -CONT %d)", (int)pid,
                              (int)pid);
@@ -87,6 +99,8 @@ static int check_access(pid_t pid, struct hs_error *error)
         return 0;
     }
     int problem = errno;
+    if (hs_inject__has_ended(pid))
+        return say_ended(pid, error);
     hs_inject_target__status(pid, "Uid", users, sizeof users);
     snprintf(own, sizeof own, "%u", (unsigned)getuid());
     users[strcspn(users, "\t")] = 0;
@@ -130,6 +144,8 @@ static int check_machine(pid_t pid, struct hs_error *error)
     int problem = errno;
     if (fd >= 0)
         close(fd);
+    if (!is_read && hs_inject__has_ended(pid))
+        return say_ended(pid, error);
     if (!is_read)
         return hs_error__set(error, fd < 0 ? problem : ENOEXEC, "process %d has no program file that can be read: %s",
                              (int)pid, fd < 0 ? strerror(problem) : "too short");

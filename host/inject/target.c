@@ -517,6 +517,9 @@ bool hs_inject_target__see(const struct hs_inject_target *target, struct hs_thre
     if (!thread->is_seen)
         thread->is_seen =
             !hs_inject_thread__look(target->arch, thread->tid, &thread->pc, &thread->sp, &thread->pointer);
+    // MIPS keeps the pointer of the program that executed this one.
+    if (target->is_before_libc)
+        thread->pointer = 0;
     return thread->is_seen;
 }
 

@@ -33,6 +33,7 @@ struct hs_inject_target {
     struct hs_inject_mapping *mappings;
     size_t mapping_count, mapping_room;
     bool is_starting;     // its only thread is stopped already and stays so
+    bool is_before_libc;  // which has not begun: threads have no control block yet
     bool is_joined;       // other processes wait meanwhile for the one that traces it, so that it may not take long
     bool has_handlers;    // of signals
     bool has_own_numbers; // processes have other numbers in its namespace

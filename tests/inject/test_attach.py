@@ -26,7 +26,9 @@ SKIPPED = 77
 ROUNDS = int(os.environ.get('HEAPSONDE_TEST_ROUNDS', '0'))  # scripts/soak has more
 FIRST_ROUNDS = 18  # allocations before the first word
 STRIDE = int(os.environ.get('HEAPSONDE_TEST_STRIDE', '1'))  # of the calls before which a command is killed, every how many-th
-PIDFD_OPEN, PPOLL = 434, 73 if platform.machine() == 'aarch64' else 271
+PIDFD_OPEN = 434
+# System calls, and the register of openat's path.
+PPOLL, OPENAT, PATH_AT = (73, 56, 1) if platform.machine() == 'aarch64' else (271, 257, 13)
 TRACEME, DETACH, SYSCALL, SETOPTIONS, GETREGSET, SEIZE, INTERRUPT = 0, 17, 24, 0x4200, 0x4204, 0x4206, 0x4207
 CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 1 << 14, 1 << 18
 TRACESYSGOOD, EXITKILL, NT_PRSTATUS, CAP_SYS_ADMIN = 1, 1 << 20, 1, 21
@@ -203,45 +205,67 @@ def children_of(pid):
         return [int(number) for number in file.read().split()]
 
 
+class Calls:
+    """Stops a command before each of its system calls."""
+
+    def __init__(self, words, output=2, errors=2):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        self.registers, self.status = (ctypes.c_ulong * 64)(), None
+        command = program_of(words)
+        self.pid = os.fork()
+        if self.pid == 0:
+            self.libc.ptrace(TRACEME, 0, None, None)
+            os.dup2(output, 1)
+            os.dup2(errors, 2)
+            os.execv(command[0], command)
+        os.waitpid(self.pid, 0)
+        self.libc.ptrace(SETOPTIONS, self.pid, None, TRACESYSGOOD | EXITKILL)
+
+    def __iter__(self):
+        """Yields the number of each call; at the end there is a status."""
+        is_entry, signal_number = False, 0
+        area = (ctypes.c_ulong * 2)(ctypes.addressof(self.registers), 0)  # struct iovec
+        while True:
+            assert self.libc.ptrace(SYSCALL, self.pid, None, signal_number) == 0
+            _, self.status = os.waitpid(self.pid, 0)
+            if not os.WIFSTOPPED(self.status):
+                return
+            signal_number = os.WSTOPSIG(self.status)
+            if signal_number != signal.SIGTRAP | 0x80:
+                continue
+            signal_number = 0
+            is_entry = not is_entry
+            area[1] = ctypes.sizeof(self.registers)
+            assert self.libc.ptrace(GETREGSET, self.pid, NT_PRSTATUS, ctypes.addressof(area)) == 0
+            if is_entry:
+                yield self.registers[NUMBER_AT]
+
+    def opens(self, path):
+        """Whether the call is an openat of that path."""
+        with open(f'/proc/{self.pid}/mem', 'rb') as memory:
+            memory.seek(self.registers[PATH_AT])
+            return memory.read(len(path) + 1) == path.encode() + b'\0'
+
+
 def end_at(words, number, output=2, ends_child=False):
     """Ends the command, or the program that it has started, before the command's call of that number that could change a process.
     True: there was such a call. The command has the program's status. To end the program, only calls count while there is one."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-    command = program_of(words)
-    pid = os.fork()
-    if pid == 0:
-        libc.ptrace(TRACEME, 0, None, None)
-        os.dup2(output, 1)
-        os.execv(command[0], command)
-    os.waitpid(pid, 0)
-    libc.ptrace(SETOPTIONS, pid, None, TRACESYSGOOD | EXITKILL)
-    is_entry, signal_number, registers, expected = False, 0, (ctypes.c_ulong * 64)(), 0
-    area = (ctypes.c_ulong * 2)(ctypes.addressof(registers), ctypes.sizeof(registers))  # struct iovec
-    while True:
-        assert libc.ptrace(SYSCALL, pid, None, signal_number) == 0
-        _, status = os.waitpid(pid, 0)
-        if not os.WIFSTOPPED(status):
-            assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == expected, (words, number, status)
-            return expected != 0
-        signal_number = os.WSTOPSIG(status)
-        if signal_number != signal.SIGTRAP | 0x80:
+    calls, expected = Calls(words, output), 0
+    for call in calls:
+        if call not in CALLS_THAT_CHANGE:
             continue
-        signal_number = 0
-        is_entry = not is_entry
-        area[1] = ctypes.sizeof(registers)
-        assert libc.ptrace(GETREGSET, pid, NT_PRSTATUS, ctypes.addressof(area)) == 0
-        if not is_entry or registers[NUMBER_AT] not in CALLS_THAT_CHANGE:
-            continue
-        children = children_of(pid)
+        children = children_of(calls.pid)
         number -= 1 if children or not ends_child else 0
         if number == 0 and not ends_child:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+            os.kill(calls.pid, signal.SIGKILL)
+            os.waitpid(calls.pid, 0)
             return True
         if number == 0 and not expected:
             os.kill(children[0], signal.SIGKILL)
             expected = 128 + signal.SIGKILL
+    assert os.WIFEXITED(calls.status) and os.WEXITSTATUS(calls.status) == expected, (words, number, calls.status)
+    return expected != 0
 
 
 def killed_at_each_call(target):
@@ -410,6 +434,25 @@ def names_at_end(target):
     assert 'made_while_it_runs;allocate_below' in names_in(trace), names_in(trace)
 
 
+def ends_meanwhile(target):
+    """The command says so, whichever file of the process it is about to open."""
+    for file, before in (('exe', 0), ('mem', 1)):
+        process = subprocess.Popen(target.process.args, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdout.readline() == b'ready\n'
+        with open(os.path.join(target.folder, file), 'w+', encoding='utf-8') as errors:
+            calls = Calls(('attach', str(process.pid)), errors=errors.fileno())
+            for call in calls:
+                if call != OPENAT or not calls.opens(f'/proc/{process.pid}/{file}'):
+                    continue
+                before -= 1
+                if before < 0:
+                    process.kill()
+                    process.wait()
+            errors.seek(0)
+            said = errors.read()
+        assert os.WEXITSTATUS(calls.status) == 1 and f'process {process.pid} has ended' in said, (file, said)
+
+
 def refused(target):
     """With a sentence, and nothing is touched."""
     before = target.state()
@@ -447,7 +490,7 @@ def filtered(target):
 
 
 CASES = {case.__name__: case for case in (counts, exits, busy, killed, killed_at_each_call, stopped, stopped_meanwhile, at_once, filtered,
-                                           for_a_time, ends_untold, names, names_at_end, refused)}
+                                           for_a_time, ends_untold, ends_meanwhile, names, names_at_end, refused)}
 
 
 def without_sections(program, path):
