@@ -63,7 +63,8 @@ static bool after_path_end(const struct hs_module *module, uintptr_t pc)
 }
 
 // A return address that is not after a call: the first byte of a function, or code that nothing before it leads to. It
-// was put there when the stack was made (as in makecontext()), so the stack starts here.
+// was put there when the stack was made (as in makecontext()), so the stack starts here. Or an optimizing compiler's
+// frame was replaced by that of an interpreter (V8), to which frame pointers lead on.
 static bool planted(const struct hs_found_cfi_row *found, uintptr_t pc)
 {
     const struct hs_module *module = &found->place.module;
@@ -90,7 +91,8 @@ static bool find_without_fde(uintptr_t pc, bool exact, struct hs_found_cfi_row *
     bool in_code = found->place.in_module && !module->anonymous;
     found->place.section = (struct hs_cfi_section){0};
     found->place.fde = (struct hs_fde){.return_address_column = HS_DWARF_RA};
-    if ((!exact && planted(found, pc)) || (in_code && at_start_code(module, pc))) {
+    found->guessed = !exact && planted(found, pc);
+    if (found->guessed || (in_code && at_start_code(module, pc))) {
         found->cfi_row = (struct hs_cfi_row){.cfa_register = HS_DWARF_SP};
         found->cfi_row.registers[HS_DWARF_RA].kind = HS_CFI_UNDEFINED;
         return true;

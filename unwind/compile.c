@@ -115,7 +115,7 @@ uint32_t hs_rule_compile(const struct hs_found_cfi_row *found, bool exact)
     if (fde->return_address_column != HS_DWARF_RA)
         return hs_rule_odd(HS_ODD_END, HS_END_BAD_RULE);
     if (found->cfi_row.registers[HS_DWARF_RA].kind == HS_CFI_UNDEFINED)
-        return hs_rule_odd(HS_ODD_END, HS_END_ROOT);
+        return hs_rule_odd(HS_ODD_END, found->guessed ? HS_ODD_PLANTED : HS_END_ROOT);
     if (!classify_cfa(&context, &cfa) || !classify_ra(&context, &ra) || !classify_fp(&context, &fp) ||
         !sp_is_cfa(&context, &cfa))
         return guess(found, hs_rule_odd(HS_ODD_FULL, 0));

@@ -234,6 +234,19 @@ static HS_COLD int step_by_guess(struct hs_full_walk *walk)
     return HS_STEP_MORE;
 }
 
+// A planted return address, as the fast steps know it.
+static HS_COLD int step_from_planted(struct hs_full_walk *walk)
+{
+    struct hs_full_walk next = *walk;
+    const uintptr_t *values = next.registers.values;
+    walk->guessed = false;
+    if (values[HS_DWARF_FP] - values[HS_DWARF_SP] > HS_PLANTED_FRAME_MAX || step_by_guess(&next) != HS_STEP_MORE ||
+        !hs_call_site__at(next_in_chain(&next, values[HS_DWARF_FP]), walk->memory.copy))
+        return HS_END_ROOT;
+    *walk = next;
+    return HS_STEP_MORE;
+}
+
 // A call through a bad pointer, as the fast steps know it.
 static HS_COLD int step_from_nowhere(struct hs_full_walk *walk)
 {
@@ -294,7 +307,8 @@ int hs_full_step(struct hs_full_walk *walk)
         break;
     }
     walk->guessed = found.guessed;
-    int result = step_by_found(walk, &found, pc);
+    bool planted = found.guessed && found.cfi_row.registers[HS_DWARF_RA].kind == HS_CFI_UNDEFINED;
+    int result = planted ? step_from_planted(walk) : step_by_found(walk, &found, pc);
     hs_cfi_row_release(&found);
     return result;
 }

@@ -6,6 +6,9 @@
 
 #include "unwind/expression.h"
 
+// A frame to which only frame pointers lead from a planted return address is at most so large.
+#define HS_PLANTED_FRAME_MAX 32768
+
 struct hs_full_walk {
     struct hs_all_registers registers;
     struct hs_words memory;

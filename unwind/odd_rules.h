@@ -10,11 +10,14 @@
 
 // What HS_RULE_ODD means.
 enum hs_odd_kind {
-    HS_ODD_END = 0,    // the walk ends here; argument: enum hs_end
+    HS_ODD_END = 0,    // the walk ends here; argument: enum hs_end, or HS_ODD_PLANTED
     HS_ODD_FULL = 1,   // needs registers that the fast walk does not track
     HS_ODD_TABLE = 2,  // argument: index into the table
     HS_ODD_SIGNAL = 3, // a signal trampoline; argument: where the ucontext is, from sp
 };
+
+// Of HS_ODD_END: the return address is behind no call. The stack starts here, or frame pointers lead on.
+#define HS_ODD_PLANTED 0xff
 
 // Not in memory, of a frame that was interrupted: HS_BASE_LINK: in the link register. HS_BASE_REGISTER: in the register
 // whose number is the offset.

@@ -6,6 +6,7 @@
 #include "unwind/call_site.h"
 #include "unwind/capture.h"
 #include "unwind/full_step.h"
+#include "unwind/luajit_frame.h"
 #include "unwind/module.h"
 #include "unwind/odd_rules.h"
 
@@ -199,19 +200,60 @@ static HS_COLD int step_by_guess(struct hs_walk *walk, uint32_t rule)
     return HS_STEP_MORE;
 }
 
+static HS_COLD int step_over_luajit(struct hs_walk *walk)
+{
+#ifdef HS_LUAJIT_FRAMES
+    struct hs_registers caller;
+    if (!hs_luajit_frame__find(&walk->memory, walk->sp, &caller))
+        return HS_END_NO_RULE;
+    walk->pc = caller.pc;
+    walk->sp = caller.sp;
+    walk->fp = caller.fp;
+    walk->exact = false;
+    walk->guessed = true;
+    return HS_STEP_MORE;
+#else
+    (void)walk;
+    return HS_END_NO_RULE;
+#endif
+}
+
+static HS_COLD int step_without_rule(struct hs_walk *walk, uint32_t rule)
+{
+    int result = step_by_guess(walk, rule);
+    return result == HS_END_NO_RULE && rule == HS_RULE_FRAME_POINTER_CHAIN ? step_over_luajit(walk) : result;
+}
+
+// The stack starts here unless the frame pointers of at least two frames say that it goes on.
+static HS_COLD int step_from_planted(struct hs_walk *walk)
+{
+    const uint32_t rule = HS_RULE_FRAME_POINTER_CHAIN;
+    struct hs_walk next = *walk;
+    if (walk->fp - walk->sp > HS_PLANTED_FRAME_MAX || step_by_guess(&next, rule) != HS_STEP_MORE ||
+        !hs_call_site__at(next_in_chain(&next, rule), true))
+        return HS_END_ROOT;
+    *walk = next;
+    return HS_STEP_MORE;
+}
+
+static HS_COLD int step_to_end(struct hs_walk *walk, uint32_t argument)
+{
+    if (argument == HS_END_NO_RULE)
+        return step_from_nowhere(walk);
+    return argument == HS_ODD_PLANTED ? step_from_planted(walk) : (int)argument;
+}
+
 HS_COLD int hs_step_odd(struct hs_walk *walk, uint32_t rule)
 {
     if (hs_rule_is(rule, HS_RULE_NONE))
         return step_down(walk, rule);
     if (hs_rule_is(rule, HS_RULE_GUESSED))
-        return step_by_guess(walk, rule);
+        return step_without_rule(walk, rule);
     if (!hs_rule_is(rule, HS_RULE_ODD))
         return HS_END_NO_RULE;
     switch ((enum hs_odd_kind)hs_rule_odd_sub_kind(rule)) {
     case HS_ODD_END:
-        if (hs_rule_odd_argument(rule) == HS_END_NO_RULE)
-            return step_from_nowhere(walk);
-        return (int)hs_rule_odd_argument(rule);
+        return step_to_end(walk, hs_rule_odd_argument(rule));
     case HS_ODD_TABLE:
         return step_by_table(walk, hs_odd_rule_at(hs_rule_odd_argument(rule)));
     case HS_ODD_FULL:

@@ -103,7 +103,7 @@ static inline uint32_t step_mark(uint32_t rule)
 {
     if (__builtin_expect(hs_rule_is(rule, HS_RULE_STANDARD), 1))
         return (rule & (HS_RULE_BASE_IS_FP | HS_RULE_FP_SAVED)) | hs_rule_fp_below_ra(rule) << 6;
-    if (hs_rule_is(rule, HS_RULE_GUESSED))
+    if (hs_rule_is(rule, HS_RULE_GUESSED) || rule == hs_rule_odd(HS_ODD_END, HS_ODD_PLANTED))
         return MARK_GUESS;
     return rule == hs_rule_odd(HS_ODD_END, HS_END_ROOT) ? 0 : MARK_BARRIER;
 }

@@ -16,6 +16,15 @@ struct jit_variable {
     const char *abis; // only on these; NULL: on all
 };
 
+// LuaJIT writes no file. It executes this before the program; other versions of Lua do, too, and have no `jit`. Written
+// without what a shell would expand between double quotes.
+#define LUAJIT_MAP                                                                                                     \
+    "if jit then pcall(function() local info, where = require'jit.util', '?' "                                         \
+    "local map = io.open('/tmp/perf-'..io.open'/proc/self/stat':read'*n'..'.map', 'w') map:setvbuf'line' "             \
+    "jit.attach(function(what, trace, func, pc) if what == 'start' then where = info.funcinfo(func, pc).loc or '?' "   \
+    "elseif what == 'stop' then local code, address = info.tracemc(trace) "                                            \
+    "map:write(('%x %x TRACE_%d::%s\\n'):format(address, #code, trace, where)) end end, 'trace') end) end"
+
 // Ruby has no variable that is safe: RUBYOPT=--yjit-perf ends versions that do not know the option.
 static const struct jit_variable variables[] = {
     {"NODE_OPTIONS", "--perf-basic-prof --interpreted-frames-native-stack", true, NULL},
@@ -27,6 +36,7 @@ static const struct jit_variable variables[] = {
     {"PYTHONPERFSUPPORT", "1", false, NULL},
     {"DOTNET_PerfMapEnabled", "1", false, NULL},
     {"ENABLE_JITPROFILING", "1", false, NULL}, // Julia
+    {"LUA_INIT", LUAJIT_MAP, false, NULL},
     // Without a compiler, Erlang does not start with this option.
     {"ERL_FLAGS", "+JPperf true", true, "amd64 aarch64"},
 };

@@ -213,6 +213,7 @@ START_TEST(test_variables)
     expect(outcome.output, "PYTHONPERFSUPPORT=1\n");
     expect(outcome.output, "DOTNET_PerfMapEnabled=1\n");
     expect(outcome.output, "ENABLE_JITPROFILING=1\n");
+    expect(outcome.output, "LUA_INIT=if jit then pcall(function() ");
     expect(outcome.errors, "no program wrote names");
     free_outcome(&outcome);
     outcome = run("$HEAPSONDE run -q -o t.dat -- env");
@@ -227,6 +228,9 @@ START_TEST(test_variables)
     expect(outcome.output, "NODE_OPTIONS=--no-deprecation --perf-basic-prof --interpreted-frames-native-stack\n");
     expect(outcome.output, "PYTHONPERFSUPPORT=0\n");
     expect(outcome.output, "DOTNET_PerfMapEnabled=1\n");
+    // As it is without another shell between.
+    expect(outcome.output, "LUA_INIT=if jit then pcall(function() local info, where = require'jit.util', '?' ");
+    expect(outcome.output, "map:write(('%x %x TRACE_%d::%s\\n'):format(address, #code, trace, where)) ");
     expect(outcome.errors, "no program wrote names");
     free_outcome(&outcome);
 }

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Frames of runtimes that make code while they run, of which no table tells.
+#define _GNU_SOURCE
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+void frame_planted(void (*callback)(void), const void *fp);
+void frame_planted_at(void);
+void frame_luajit(void (*callback)(void), void (*code)(void), void **state);
+
+struct stack {
+    void *pcs[256];
+    int depth;
+    struct hs_backtrace_info info;
+};
+
+static struct stack inner, outer;
+
+NOINLINE static void take_inner(void)
+{
+    inner.depth = hs_backtrace_reason(inner.pcs, 256, &inner.info);
+    OPAQUE(inner.depth);
+}
+
+// The caller's own frame is at another call in each of the two.
+static void check_goes_on(void)
+{
+    const int shared = outer.depth - 1;
+    ck_assert_int_eq(outer.info.end, HS_BACKTRACE_COMPLETE);
+    ck_assert_int_eq(inner.info.end, HS_BACKTRACE_COMPLETE);
+    ck_assert_int_gt(shared, 2);
+    ck_assert_int_gt(inner.depth, shared + 2);
+    ck_assert(!memcmp(inner.pcs + inner.depth - shared, outer.pcs + outer.depth - shared,
+                      (size_t)shared * sizeof *inner.pcs));
+}
+
+NOINLINE static void call_planted(const void *fp)
+{
+    outer.depth = hs_backtrace_reason(outer.pcs, 256, &outer.info);
+    frame_planted(take_inner, fp);
+    OPAQUE(fp);
+}
+
+START_TEST(a_frame_that_was_replaced)
+{
+    for (int i = 0; i < 5; i++) {
+        call_planted(NULL);
+        check_goes_on();
+        ck_assert_int_eq(inner.info.guessed, 1);
+        ck_assert_ptr_eq(inner.pcs[1], (void *)frame_planted_at);
+    }
+}
+END_TEST
+
+// Such as a coroutine: what is in the frame pointer does not lead on, though it may look like frames.
+START_TEST(a_stack_that_starts_at_a_function)
+{
+    const struct list {
+        const struct list *next;
+        void (*function)(void);
+    } list[3] = {{list + 1, take_inner}, {list + 2, take_inner}, {list, take_inner}};
+    uint8_t *far = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const void *const fps[] = {list, list + 1, (void *)8, (const char *)list + 1, far};
+    ck_assert_ptr_ne(far, MAP_FAILED);
+    for (size_t i = 0; i < sizeof fps / sizeof *fps; i++)
+        for (int again = 0; again < 2; again++) {
+            call_planted(fps[i]);
+            ck_assert_int_eq(inner.info.end, HS_BACKTRACE_COMPLETE);
+            ck_assert_int_eq(inner.info.guessed, 0);
+            ck_assert_int_eq(inner.depth, 2);
+        }
+}
+END_TEST
+
+// sub $0x60,%rsp; mov $3,%ebp; call *%rdi; add $0x60,%rsp; jmp *%r14
+static const uint8_t trace[] = {0x48, 0x83, 0xec, 0x60, 0xbd, 3,    0,    0,    0,
+                                0xff, 0xd7, 0x48, 0x83, 0xc4, 0x60, 0x41, 0xff, 0xe6};
+
+static void (*make_trace(void))(void)
+{
+    uint8_t *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(code, MAP_FAILED);
+    memcpy(code + 64, trace, sizeof trace);
+    ck_assert_int_eq(mprotect(code, 4096, PROT_READ | PROT_EXEC), 0);
+    return (void (*)(void))(uintptr_t)(code + 64);
+}
+
+NOINLINE static void call_luajit(void (*code)(void), void **state)
+{
+    outer.depth = hs_backtrace_reason(outer.pcs, 256, &outer.info);
+    frame_luajit(take_inner, code, state);
+    state[10] = state[10] ? state : NULL; // the frame is no more
+    OPAQUE(code);
+}
+
+START_TEST(machine_code_of_luajit)
+{
+    void (*code)(void) = make_trace();
+    static void *states[2][12]; // not on the stack
+    for (int i = 0; i < 10; i++) {
+        void **state = states[i % 2];
+        state[1] = (void *)0x10621;
+        state[10] = state; // not NULL: to be set
+        call_luajit(code, state);
+        check_goes_on();
+        ck_assert_int_eq(inner.info.guessed, 1);
+        ck_assert_int_eq(inner.depth, outer.depth + 2);
+    }
+}
+END_TEST
+
+// What points back at the frame is no state of LuaJIT.
+START_TEST(a_pointer_to_the_frame)
+{
+    static void *object[12];
+    void (*code)(void) = make_trace();
+    object[10] = object;
+    call_luajit(code, object);
+    ck_assert_int_eq(inner.info.end, HS_BACKTRACE_NO_RULE);
+    ck_assert_int_eq(inner.depth, 2);
+}
+END_TEST
+
+// More often than it is looked for: afterwards, a new state is not found, and the known one still is.
+START_TEST(machine_code_of_others)
+{
+    void (*code)(void) = make_trace();
+    static void *known[12], *other[12];
+    known[1] = other[1] = (void *)0x10621;
+    known[10] = known;
+    call_luajit(code, known);
+    check_goes_on();
+    for (int i = 0; i < 300; i++) {
+        call_luajit(code, other);
+        ck_assert_int_eq(inner.info.end, HS_BACKTRACE_NO_RULE);
+        ck_assert_int_eq(inner.depth, 2);
+    }
+    call_luajit(code, known);
+    check_goes_on();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("run_time");
+    TCase *cases = tcase_create("run_time");
+    tcase_add_test(cases, a_frame_that_was_replaced);
+    tcase_add_test(cases, a_stack_that_starts_at_a_function);
+    tcase_add_test(cases, machine_code_of_luajit);
+    tcase_add_test(cases, a_pointer_to_the_frame);
+    tcase_add_test(cases, machine_code_of_others);
+    suite_add_tcase(suite, cases);
+    return run_suite(suite);
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "unwind/luajit_frame.h"
+
+#include "arch/likely.h"
+#include "unwind/call_site.h"
+
+#include <stdatomic.h>
+
+#ifdef HS_LUAJIT_FRAMES
+
+enum {
+    SPILLS_MAX = 1024 + 64, // bytes; 255 slots of 4 bytes, and what is for other calls
+    FRAME_MAX = 128,        // 80 until now
+    NEAR = 16384,           // states are not on the stack
+    STATE_TYPE = 0x0106,    // of a lua_State with references of 64 bits: two bytes that say what it is,
+    STATE_CFRAME = 10,      // and the word that points to the frame
+    FAILURES_MAX = 256,     // one after the other: this process does not run LuaJIT
+};
+
+static _Atomic uintptr_t last_state; // where to look first: most calls are of one thread of Lua
+static _Atomic uint32_t failures;
+
+// The frame's own stack pointer: in the state that `word` may point to; its lowest bits are flags. 0: it does not.
+static HS_COLD uintptr_t frame_of(uintptr_t word, uintptr_t sp, uintptr_t slot)
+{
+    const uintptr_t flags = 7;
+    uintptr_t state[STATE_CFRAME + 1];
+    if (word % sizeof word || word < HS_STACK_PAGE || word >> HS_ARCH_ADDRESS_BITS || word - sp + NEAR < 2 * NEAR ||
+        !hs_memory_copy(word, state, sizeof state, true))
+        return 0;
+    uintptr_t frame = state[STATE_CFRAME] & ~flags;
+    bool found = (state[1] >> 8 & 0xffff) == STATE_TYPE && frame >= sp && frame <= slot && slot - frame < FRAME_MAX;
+    return found ? frame : 0;
+}
+
+// `state`: only what points to this one is looked at. 0: everything. Saved registers are behind the pointer to the
+// state, and the return address is behind those.
+static HS_COLD bool search(struct hs_stack_memory *memory, uintptr_t sp, uintptr_t state, struct hs_registers *caller)
+{
+    uintptr_t frame = 0, of = 0, before = 0, word;
+    for (uintptr_t slot = sp; slot - sp < SPILLS_MAX + FRAME_MAX && hs_stack_memory_read(memory, slot, &word);
+         slot += sizeof word, before = word) {
+        uintptr_t pc = hs_arch_strip(word);
+        if (frame && slot - frame < FRAME_MAX) {
+            if (!hs_call_site__at(pc, true))
+                continue;
+            *caller = (struct hs_registers){.pc = pc, .sp = slot + sizeof word, .fp = before};
+            atomic_store_explicit(&last_state, of, memory_order_relaxed);
+            return true;
+        }
+        frame = !state || word == state ? frame_of(word, sp, slot) : 0;
+        of = word;
+    }
+    return false;
+}
+
+HS_COLD bool hs_luajit_frame__find(struct hs_stack_memory *memory, uintptr_t sp, struct hs_registers *caller)
+{
+    uintptr_t state = atomic_load_explicit(&last_state, memory_order_relaxed);
+    if (state && search(memory, sp, state, caller))
+        return true;
+    if (atomic_load_explicit(&failures, memory_order_relaxed) >= FAILURES_MAX)
+        return false;
+    bool found = search(memory, sp, 0, caller);
+    atomic_store_explicit(&failures, found ? 0 : atomic_load_explicit(&failures, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    return found;
+}
+#else
+typedef int hs_luajit_frame__none; // a file has to contain something
+#endif
