@@ -84,10 +84,13 @@ static void begin_anew(struct top *top)
 static int take_rows(struct top *top)
 {
     struct hs_top_asking *asking = &top->asking;
-    if (top->asked_group != top->group || (!asking->rows && !top->model.has_answer)) {
+    const struct hs_top_rows *known = asking->known;
+    if (top->asked_group != top->group || (!asking->rows && !known && !top->model.has_answer)) {
         top->is_due = true;
         return 0;
     }
+    if (known)
+        return hs_top_model__take_known(&top->model, known->row, known->count, &known->sum, known->time_ns);
     if (!asking->rows)
         hs_top_model__rest(&top->model);
     else if (hs_top_model__take(&top->model, asking->rows, asking->time_ns))
