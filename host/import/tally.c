@@ -7,6 +7,7 @@
 #include "host/base/id_map.h"
 #include "host/base/memory.h"
 #include "host/base/numbers.h"
+#include "host/import/builder.h"
 #include "host/import/consumed.h"
 #include "host/import/live_map.h"
 #include "host/import/ties.h"
@@ -56,6 +57,7 @@ struct hs_tally {
     struct hs_array blocks;  // struct tally_block
     uint32_t free_block;     // + 1
     uint64_t live_most;
+    struct hs_allowance allowance; // for sizes
     const int *cancel;
     struct hs_tally_state state;
 };
@@ -327,11 +329,15 @@ static int end_block(struct hs_tally *tally, struct hs_live_entry *entry)
     return 0;
 }
 
+// A stack that is not known yet may become known.
 static int begin_block(struct hs_tally *tally, const struct hs_step *step)
 {
+    if (step->stack && !node_of(tally, step->stack))
+        return -ENOTSUP;
+    const uint64_t size = hs_builder__allow(&tally->allowance, step->size, step->usable).size;
     const uint32_t stack = find_stack(tally, step->stack);
     struct hs_tally_sums *sums = stack ? change(tally, stack - 1) : NULL, *sum = &tally->state.sum;
-    const uint32_t number = sums ? add_block(tally, step->size, stack - 1) : 0;
+    const uint32_t number = sums ? add_block(tally, size, stack - 1) : 0;
     if (!number)
         return -ENOMEM;
     while (hs_live_map__is_full(&tally->live))
@@ -342,9 +348,9 @@ static int begin_block(struct hs_tally *tally, const struct hs_step *step)
     hs_live_map__fill(&tally->live, entry, &filled);
     struct hs_tally_sums *const both[] = {sums, sum};
     for (size_t i = 0; i < 2; i++) {
-        both[i]->live_bytes += step->size;
+        both[i]->live_bytes += size;
         both[i]->live_count++;
-        both[i]->all_bytes += step->size;
+        both[i]->all_bytes += size;
         both[i]->all_count++;
     }
     if (sum->live_bytes > tally->state.most_bytes)
@@ -395,7 +401,7 @@ static int visit(void *context, struct hs_step *steps, size_t count)
 static int reach(void *context, uint64_t time, struct hs_array *consumed)
 {
     struct hs_tally *tally = context;
-    int failed = hs_ties__expire(&tally->ties, hs_clock_map__ns(&tally->clock, time));
+    int failed = hs_ties__expire(&tally->ties, hs_trace_clock__next(&tally->clock, tally->now, time) + 1);
     if (failed)
         return failed;
     free(tally->consumed.data);
@@ -517,6 +523,7 @@ struct hs_tally *hs_tally__create(const char *path)
         return NULL;
     tally->path = strdup(path);
     tally->ties = (struct hs_ties){.take = take, .context = tally};
+    tally->allowance.left = HS_ALLOWANCE_LARGE;
     if (tally->path && hs_array__reach(&tally->nodes, 0, sizeof(struct hs_node)) && !hs_live_map__create(&tally->live) && !hs_tally__look(tally, NULL))
         return tally;
     hs_tally__free(tally);
