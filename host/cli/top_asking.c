@@ -48,6 +48,7 @@ static int take_summary(struct hs_top_asking *asking, char *text, uint64_t *time
         asking->about.peak_bytes = number_in(answer, "peak_bytes");
         copy_text(asking->about.program, sizeof(asking->about.program), answer, "program");
         copy_text(asking->about.state, sizeof(asking->about.state), answer, "state");
+        copy_text(asking->about.clock, sizeof(asking->about.clock), answer, "clock");
     }
     hs_answer_values__free(values);
     return result;

@@ -11,7 +11,7 @@
 
 // The trace that is shown.
 struct hs_top_about {
-    char program[128], state[16], device[64]; // safe to print
+    char program[128], state[16], device[64], clock[16]; // safe to print
     uint64_t peak_bytes;
     size_t place, of; // in the list of traces
 };

@@ -156,7 +156,7 @@ static void draw_head(const struct top *top)
     }
     write_change(grew, sizeof(grew), (int64_t)(model->sum.live_bytes - model->marked.live_bytes));
     snprintf(text, sizeof(text), "%s: %s live, %s since the mark, peak %s, %s/s in %.0f blocks/s",
-             hs_text__time(model->time_ns).text, hs_text__bytes(model->sum.live_bytes).text, grew,
+             hs_text__time_of(model->time_ns, about->clock).text, hs_text__bytes(model->sum.live_bytes).text, grew,
              hs_text__bytes(about->peak_bytes).text, hs_text__bytes((uint64_t)model->bytes_per_second).text,
              model->blocks_per_second);
     draw_line(1, text, A_NORMAL);
