@@ -18,6 +18,7 @@ static const struct {
 } expected[PLANTS] = {
     [PLANT_LEAK] = {"never_freed", "likely"},
     [PLANT_CACHE] = {"bounded", "look"},
+    [PLANT_SLOW_CACHE] = {"bounded", "look"},
     [PLANT_FREED_AT_END] = {"freed_at_end", "likely"},
     [PLANT_ROUNDS] = {"rounds", "sure"},
     [PLANT_PEAK] = {"high_peak", "look"},

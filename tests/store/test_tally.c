@@ -148,7 +148,7 @@ START_TEST(sums_are_those_of_imports)
 {
     const uint64_t seed = test_seed("sums_are_those_of_imports");
     for (uint64_t i = 0; i < 4; i++)
-        grow(seed + i, i < 3 ? 6000 : 40000);
+        grow(seed + i, i < 3 ? 3000 : 12000);
 }
 END_TEST
 
