@@ -27,10 +27,10 @@ struct hs_top_asking {
     int result; // 0, or a negative errno with the error set
     struct hs_error error;
     bool has_gone_on;
-    char *rows;                // of /totals, to be freed
+    char *rows;                      // of /totals, to be freed
     const struct hs_top_rows *known; // in place of it, until the source is used again. Both are NULL: nothing happened
                                      // since the last answer
-    struct hs_top_about about; // as before if there is no answer
+    struct hs_top_about about;       // as before if there is no answer
     // private
     struct hs_top_rows kept;
     pthread_t thread;

@@ -13,10 +13,10 @@
 struct hs_top_source {
     const char *target, *device; // as they were given
     const struct hs_symbols_options *symbols;
-    struct hs_rest *rest; // NULL: a server answers
+    struct hs_rest *rest;           // NULL: a server answers
     struct hs_top_growing *growing; // NULL: the trace is always asked as a whole
-    pthread_mutex_t lock; // held while `rest` is replaced, and by who gives up
-    int gives_up;         // hs_top_source__give_up was called; atomic
+    pthread_mutex_t lock;           // held while `rest` is replaced, and by who gives up
+    int gives_up;                   // hs_top_source__give_up was called; atomic
     char *host, *port, *token;
     char *trace; // the id of the one that is shown
     // Of a folder or a server:

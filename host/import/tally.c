@@ -159,8 +159,8 @@ static int note_rate(struct hs_tally *tally, const struct hs_meta_record *record
 {
     static const char key[] = "ticks-per-second";
     if (record->key.length == sizeof(key) - 1 && !memcmp(record->key.data, key, sizeof(key) - 1))
-        snprintf(tally->rate, sizeof(tally->rate), "%.*s", (int)hs_number__least(record->text.length, sizeof(tally->rate)),
-                 (const char *)record->text.data);
+        snprintf(tally->rate, sizeof(tally->rate), "%.*s",
+                 (int)hs_number__least(record->text.length, sizeof(tally->rate)), (const char *)record->text.data);
     return 0;
 }
 
@@ -524,7 +524,8 @@ struct hs_tally *hs_tally__create(const char *path)
     tally->path = strdup(path);
     tally->ties = (struct hs_ties){.take = take, .context = tally};
     tally->allowance.left = HS_ALLOWANCE_LARGE;
-    if (tally->path && hs_array__reach(&tally->nodes, 0, sizeof(struct hs_node)) && !hs_live_map__create(&tally->live) && !hs_tally__look(tally, NULL))
+    if (tally->path && hs_array__reach(&tally->nodes, 0, sizeof(struct hs_node)) &&
+        !hs_live_map__create(&tally->live) && !hs_tally__look(tally, NULL))
         return tally;
     hs_tally__free(tally);
     return NULL;

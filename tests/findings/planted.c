@@ -257,11 +257,13 @@ static void plant_not_heap(unsigned more)
 static void plant_it(enum plant plant, unsigned more)
 {
     static void (*const plants[PLANTS])(unsigned) = {
-        [PLANT_SLOW_CACHE] = plant_slow_cache,
-        [PLANT_LEAK] = plant_leak,         [PLANT_CACHE] = plant_cache,       [PLANT_FREED_AT_END] = plant_freed_at_end,
-        [PLANT_ROUNDS] = plant_rounds,     [PLANT_PEAK] = plant_peak,         [PLANT_CHURN] = plant_churn,
-        [PLANT_REALLOC] = plant_realloc,   [PLANT_HOLES] = plant_holes,       [PLANT_UNTOUCHED] = plant_untouched,
-        [PLANT_RESIDENT] = plant_resident, [PLANT_NOT_HEAP] = plant_not_heap, [PLANT_ATTACHED] = plant_resident};
+        [PLANT_SLOW_CACHE] = plant_slow_cache, [PLANT_LEAK] = plant_leak,
+        [PLANT_CACHE] = plant_cache,           [PLANT_FREED_AT_END] = plant_freed_at_end,
+        [PLANT_ROUNDS] = plant_rounds,         [PLANT_PEAK] = plant_peak,
+        [PLANT_CHURN] = plant_churn,           [PLANT_REALLOC] = plant_realloc,
+        [PLANT_HOLES] = plant_holes,           [PLANT_UNTOUCHED] = plant_untouched,
+        [PLANT_RESIDENT] = plant_resident,     [PLANT_NOT_HEAP] = plant_not_heap,
+        [PLANT_ATTACHED] = plant_resident};
     if (plant == PLANT_LEAK_AND_CHURN) {
         plant_churn(2 * more);
         plant_leak(more);
