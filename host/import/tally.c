@@ -121,26 +121,30 @@ static int add_node(struct hs_tally *tally, const struct recorded_node *recorded
         return -ENOMEM;
     if (*number)
         return 0;
-    node.parent = node_of(tally, node.parent);
-    if (!node.parent && recorded->node.parent)
+    node.parent = node.parent < recorded->number ? node_of(tally, node.parent) : 0;
+    if (!node.parent && recorded->node.parent && recorded->node.parent < recorded->number)
         return wait_for_parent(tally, recorded);
     *number = number_of(tally, &node);
     return *number ? 0 : -ENOMEM;
 }
 
-// Threads write their nodes in any order.
+static int compare_recorded(const void *left, const void *right)
+{
+    const struct recorded_node *a = left, *b = right;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+// Threads write their nodes in any order, but the number of a parent is less.
 static int add_waiting(struct hs_tally *tally)
 {
-    size_t before = SIZE_MAX;
+    struct hs_array waiting = tally->waiting;
     int failed = 0;
-    while (!failed && tally->waiting.count && tally->waiting.count < before) {
-        struct hs_array waiting = tally->waiting;
-        tally->waiting = (struct hs_array){0};
-        before = waiting.count;
-        for (size_t i = 0; i < waiting.count && !failed; i++)
-            failed = add_node(tally, (const struct recorded_node *)waiting.data + i);
-        free(waiting.data);
-    }
+    tally->waiting = (struct hs_array){0};
+    if (waiting.count)
+        qsort(waiting.data, waiting.count, sizeof(struct recorded_node), compare_recorded);
+    for (size_t i = 0; i < waiting.count && !failed; i++)
+        failed = add_node(tally, (const struct recorded_node *)waiting.data + i);
+    free(waiting.data);
     return failed;
 }
 

@@ -206,6 +206,35 @@ START_TEST(young_looks_are_no_ends)
 }
 END_TEST
 
+// So many that looking for them one after the other would not end.
+START_TEST(parents_may_come_after_their_children)
+{
+    enum { NODES = 100000 };
+    const struct hs_event event = {
+        .kind = HS_EVENT_MALLOC, .time = 1000, .address = 0x10000, .size = 10, .stack = NODES};
+    static uint8_t bytes[32 * NODES];
+    struct trace_writer writer;
+    struct hs_meta_writer meta;
+    uint32_t depth = 0;
+    hs_meta_begin(&meta, bytes, sizeof(bytes));
+    for (uint32_t node = NODES; node; node--)
+        hs_meta_node(&meta, node, node - 1, 0x400000 + node);
+    trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    trace_writer__meta(&writer, bytes, (size_t)(meta.at - bytes), false);
+    trace_writer__events(&writer, 0, &event, 1, false);
+    trace_writer__close(&writer, false, 0);
+    struct hs_tally *tally = hs_tally__create(path);
+    ck_assert_ptr_nonnull(tally);
+    ck_assert_int_eq(hs_tally__look(tally, NULL), 0);
+    const struct hs_tally_state *state = hs_tally__state(tally);
+    ck_assert_uint_eq(state->stacks, 1);
+    for (uint32_t node = state->stack[0].node; node; node = state->nodes[node].parent)
+        depth++;
+    ck_assert_uint_eq(depth, NODES);
+    hs_tally__free(tally);
+}
+END_TEST
+
 static void set_up(void)
 {
     make_folder();
@@ -221,6 +250,7 @@ int main(void)
     tcase_add_test(tests, other_files_end_it);
     tcase_add_test(tests, it_is_cancelled);
     tcase_add_test(tests, young_looks_are_no_ends);
+    tcase_add_test(tests, parents_may_come_after_their_children);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
