@@ -12,6 +12,8 @@
 
 enum { MOST_COLUMNS = 64, WIDEST = 70, FRAMES = 4 };
 
+static _Thread_local const char *times_count; // in the answer that is written
+
 // ---- values ---------------------------------------------------------------------------------------------------------
 
 static bool ends_with(const char *text, const char *end)
@@ -38,7 +40,7 @@ static void write_word(FILE *out, const char *name, const char *text)
     else if (is_of_bytes(name))
         fputs(hs_text__bytes(number).text, out);
     else if (ends_with(name, "_ns") && !ends_with(name, "realtime_ns"))
-        fputs(hs_text__time(number).text, out);
+        fputs(hs_text__time_of(number, times_count).text, out);
     else
         fprintf(out, "%llu", number);
 }
@@ -50,8 +52,12 @@ static bool is_time(const struct hs_answer_value *value)
 
 static void write_time(FILE *out, const struct hs_answer_value *value)
 {
-    fprintf(out, "%s.%09lu s", hs_answer_value__member(value, "secs")->text,
-            strtoul(hs_answer_value__member(value, "fract_nsecs")->text, NULL, 10));
+    const char *seconds = hs_answer_value__member(value, "secs")->text;
+    const unsigned long rest = strtoul(hs_answer_value__member(value, "fract_nsecs")->text, NULL, 10);
+    if (times_count && *times_count)
+        fputs(hs_text__time_of(strtoull(seconds, NULL, 10) * 1000000000u + rest, times_count).text, out);
+    else
+        fprintf(out, "%s.%09lu s", seconds, rest);
 }
 
 // Stacks begin with the outermost frame; people look at the innermost ones.
@@ -377,7 +383,7 @@ static int write_value(FILE *out, const struct hs_answer_value *value)
     return 0;
 }
 
-int hs_answer_text__write(const char *answer, size_t length, FILE *out)
+int hs_answer_text__write(const char *answer, size_t length, const char *clock, FILE *out)
 {
     struct hs_answer_values *values = NULL;
     struct hs_answer_value *value;
@@ -386,6 +392,7 @@ int hs_answer_text__write(const char *answer, size_t length, FILE *out)
         return -ENOMEM;
     memcpy(text, answer, length);
     text[length] = 0;
+    times_count = clock;
     const bool may_be_json = *text == '{' || *text == '[';
     int failed = may_be_json ? hs_answer_values__read(&values, text, &value) : -EINVAL;
     if (failed == -EINVAL)

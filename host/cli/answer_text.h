@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-// Writes an answer. One that is not JSON is written as it is. 0 or -ENOMEM.
-int hs_answer_text__write(const char *answer, size_t length, FILE *out);
+// Writes an answer. One that is not JSON is written as it is. `clock`: what the times in it count (hs_text__time_of). 0
+// or -ENOMEM.
+int hs_answer_text__write(const char *answer, size_t length, const char *clock, FILE *out);
 
 #endif

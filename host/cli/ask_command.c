@@ -4,6 +4,7 @@
 #include "host/cli/progress.h"
 #include "host/cli/subject.h"
 #include "host/rest/rest.h"
+#include "host/rest/state.h"
 #include "host/server/uri.h"
 
 #include <ctype.h>
@@ -138,8 +139,12 @@ static int ask_for_text(struct hs_rest *rest, const char *address, struct hs_err
     int result = hs_rest__ask(rest, address, out, error);
     if (fclose(out) && !result)
         result = hs_error__set(error, ENOMEM, "out of memory");
-    if (!result && hs_answer_text__write(text, length, stdout))
+    struct hs_rest_state *state = hs_rest__hold_state(rest);
+    const char *clock = state ? hs_store__info(state->store, "clock") : NULL;
+    if (!result && hs_answer_text__write(text, length, clock, stdout))
         result = hs_error__set(error, ENOMEM, "the answer could not be written as text");
+    if (state)
+        hs_rest__release_state(state);
     free(text);
     return result;
 }

@@ -48,6 +48,7 @@ static int take_summary(struct hs_top_asking *asking, char *text, uint64_t *time
         asking->about.peak_bytes = number_in(answer, "peak_bytes");
         copy_text(asking->about.program, sizeof(asking->about.program), answer, "program");
         copy_text(asking->about.state, sizeof(asking->about.state), answer, "state");
+        copy_text(asking->about.clock, sizeof(asking->about.clock), answer, "clock");
     }
     hs_answer_values__free(values);
     return result;
@@ -72,11 +73,29 @@ static int ask_rows(struct hs_top_asking *asking)
     return hs_top_source__ask(asking->source, question, &asking->rows, &asking->error);
 }
 
+// What is told about the trace as a whole has to be known already.
+static bool take_known(struct hs_top_asking *asking)
+{
+    struct hs_top_rows *rows = &asking->kept;
+    if (asking->has_gone_on || !*asking->about.state || !hs_top_source__rows(asking->source, asking->by, rows))
+        return false;
+    if (rows->peak_bytes > asking->about.peak_bytes)
+        asking->about.peak_bytes = rows->peak_bytes;
+    // After an answer as a whole, which is of a later time, they are behind.
+    if (asking->has_answer && (!rows->is_new || rows->time_ns < asking->time_ns))
+        return true;
+    asking->time_ns = rows->time_ns;
+    asking->known = rows;
+    return true;
+}
+
 static int ask(struct hs_top_asking *asking)
 {
     uint64_t time_ns = 0;
     struct hs_error none = {.message = ""};
     asking->has_gone_on = asking->goes_on && !hs_top_source__next(asking->source, &none);
+    if (take_known(asking))
+        return 0;
     const int result = ask_summary(asking, &time_ns);
     const bool rests = !result && !asking->has_gone_on && asking->has_answer && time_ns == asking->time_ns;
     asking->time_ns = time_ns;
@@ -101,6 +120,7 @@ void hs_top_asking__start(struct hs_top_asking *asking)
 {
     sigset_t all, before;
     asking->rows = NULL;
+    asking->known = NULL;
     asking->error.message[0] = asking->about.device[0] = 0;
     atomic_init(&asking->is_done, false);
     // Signals are the screen's.

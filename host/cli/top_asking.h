@@ -11,7 +11,7 @@
 
 // The trace that is shown.
 struct hs_top_about {
-    char program[128], state[16], device[64]; // safe to print
+    char program[128], state[16], device[64], clock[16]; // safe to print
     uint64_t peak_bytes;
     size_t place, of; // in the list of traces
 };
@@ -27,9 +27,12 @@ struct hs_top_asking {
     int result; // 0, or a negative errno with the error set
     struct hs_error error;
     bool has_gone_on;
-    char *rows;                // of /totals, to be freed; NULL: nothing happened since the last answer
-    struct hs_top_about about; // as before if there is no answer
+    char *rows;                      // of /totals, to be freed
+    const struct hs_top_rows *known; // in place of it, until the source is used again. Both are NULL: nothing happened
+                                     // since the last answer
+    struct hs_top_about about;       // as before if there is no answer
     // private
+    struct hs_top_rows kept;
     pthread_t thread;
     atomic_bool is_done;
     bool runs;

@@ -84,10 +84,13 @@ static void begin_anew(struct top *top)
 static int take_rows(struct top *top)
 {
     struct hs_top_asking *asking = &top->asking;
-    if (top->asked_group != top->group || (!asking->rows && !top->model.has_answer)) {
+    const struct hs_top_rows *known = asking->known;
+    if (top->asked_group != top->group || (!asking->rows && !known && !top->model.has_answer)) {
         top->is_due = true;
         return 0;
     }
+    if (known)
+        return hs_top_model__take_known(&top->model, known->row, known->count, &known->sum, known->time_ns);
     if (!asking->rows)
         hs_top_model__rest(&top->model);
     else if (hs_top_model__take(&top->model, asking->rows, asking->time_ns))
@@ -153,7 +156,7 @@ static void draw_head(const struct top *top)
     }
     write_change(grew, sizeof(grew), (int64_t)(model->sum.live_bytes - model->marked.live_bytes));
     snprintf(text, sizeof(text), "%s: %s live, %s since the mark, peak %s, %s/s in %.0f blocks/s",
-             hs_text__time(model->time_ns).text, hs_text__bytes(model->sum.live_bytes).text, grew,
+             hs_text__time_of(model->time_ns, about->clock).text, hs_text__bytes(model->sum.live_bytes).text, grew,
              hs_text__bytes(about->peak_bytes).text, hs_text__bytes((uint64_t)model->bytes_per_second).text,
              model->blocks_per_second);
     draw_line(1, text, A_NORMAL);

@@ -87,19 +87,16 @@ static const char *text_of(const struct hs_answer_value *row, const char *member
     return value && value->text && value->kind == HS_ANSWER_STRING ? value->text : "";
 }
 
-// "name (library)", of a line "file:line"; NULL: out of memory. Names are hostile.
-static char *name_of(const struct hs_answer_value *row)
+char *hs_top_name(const char *key, const char *library, const char *line)
 {
-    const struct hs_answer_value *line = hs_answer_value__member(row, "line");
-    const char *key = text_of(row, "key"), *library = text_of(row, "library");
     char *name = NULL;
     size_t length;
     FILE *out = open_memstream(&name, &length);
     if (!out)
         return NULL;
     hs_text__print(out, *key ? key : "unknown", *key ? strlen(key) : 7);
-    if (line && line->text && strcmp(line->text, "null") != 0 && strcmp(line->text, "0") != 0)
-        fprintf(out, ":%s", line->text);
+    if (line && strcmp(line, "null") != 0 && strcmp(line, "0") != 0)
+        fprintf(out, ":%s", line);
     if (*library && strcmp(library, key) != 0 && strncmp(key, library, strlen(library)) != 0) {
         fputs(" (", out);
         hs_text__print(out, library, strlen(library));
@@ -108,21 +105,33 @@ static char *name_of(const struct hs_answer_value *row)
     return fclose(out) ? NULL : name;
 }
 
+static char *name_of(const struct hs_answer_value *row)
+{
+    const struct hs_answer_value *line = hs_answer_value__member(row, "line");
+    return hs_top_name(text_of(row, "key"), text_of(row, "library"), line ? line->text : NULL);
+}
+
+// Two modules may have functions of one name.
+static int add_sums(struct hs_top_model *model, const char *name, const struct hs_top_sums *sums)
+{
+    struct hs_top_row *row = row_of(model, name);
+    if (!row)
+        return -ENOMEM;
+    row->now = (struct hs_top_sums){row->now.live_bytes + sums->live_bytes, row->now.live_count + sums->live_count,
+                                    row->now.all_bytes + sums->all_bytes, row->now.all_count + sums->all_count};
+    row->is_there = true;
+    return 0;
+}
+
 static int take_row(struct hs_top_model *model, const struct hs_answer_value *value)
 {
     const struct hs_answer_value *self = hs_answer_value__member(value, "self");
     self = self ? self : hs_answer_value__member(value, "total");
-    char *name = name_of(value);
-    struct hs_top_row *row = name ? row_of(model, name) : NULL;
-    free(name);
-    if (!row)
-        return -ENOMEM;
     const struct hs_top_sums sums = self ? read_sums(self) : (struct hs_top_sums){0};
-    // Two modules may have functions of one name.
-    row->now = (struct hs_top_sums){row->now.live_bytes + sums.live_bytes, row->now.live_count + sums.live_count,
-                                    row->now.all_bytes + sums.all_bytes, row->now.all_count + sums.all_count};
-    row->is_there = true;
-    return 0;
+    char *name = name_of(value);
+    const int result = name ? add_sums(model, name, &sums) : -ENOMEM;
+    free(name);
+    return result;
 }
 
 static double rate(uint64_t now, uint64_t before, uint64_t ns)
@@ -180,6 +189,18 @@ int hs_top_model__take(struct hs_top_model *model, char *totals, uint64_t time_n
     if (!result)
         result = answer->kind == HS_ANSWER_OBJECT ? take(model, answer, time_ns) : -EINVAL;
     hs_answer_values__free(values);
+    return result;
+}
+
+int hs_top_model__take_known(struct hs_top_model *model, const struct hs_top_known *rows, size_t count,
+                             const struct hs_top_sums *sum, uint64_t time_ns)
+{
+    int result = 0;
+    begin(model);
+    for (size_t i = 0; i < count && !result; i++)
+        result = add_sums(model, rows[i].name, &rows[i].sums);
+    if (!result)
+        end(model, sum, time_ns);
     return result;
 }
 

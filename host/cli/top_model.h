@@ -39,6 +39,17 @@ void hs_top_model__free(struct hs_top_model *model);
 // Takes an answer of /totals (changed) that was true at this time of the trace. The first one is the mark, too. 0,
 // -ENOMEM, or -EINVAL if it is no such answer.
 int hs_top_model__take(struct hs_top_model *model, char *totals, uint64_t time_ns);
+// A row of which all sums are known.
+struct hs_top_known {
+    const char *name;
+    struct hs_top_sums sums;
+};
+// The same as hs_top_model__take, of such rows. `sum`: of everything.
+int hs_top_model__take_known(struct hs_top_model *model, const struct hs_top_known *rows, size_t count,
+                             const struct hs_top_sums *sum, uint64_t time_ns);
+// The name of a row: "name (library)", of a line "file:line". `library` may be "", `line` NULL. Names are hostile, the
+// result is safe to print and to be freed. NULL: out of memory.
+char *hs_top_name(const char *key, const char *library, const char *line);
 // Nothing happened since the last answer.
 void hs_top_model__rest(struct hs_top_model *model);
 // What grew is counted from here.

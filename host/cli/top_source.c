@@ -214,6 +214,7 @@ static int open_file(struct hs_top_source *source, const char *path, struct hs_e
     if (!rest)
         return hs_error__set(error, ENOMEM, "%s: out of memory", path);
     const struct hs_query_control control = {.cancel = &source->gives_up};
+    struct hs_top_growing *growing = hs_top_growing__create(path, source->symbols);
     const int result = hs_rest__add(rest, path, &control, error);
     struct hs_rest *idle = rest;
     if (!result) {
@@ -224,9 +225,20 @@ static int open_file(struct hs_top_source *source, const char *path, struct hs_e
             hs_rest__give_up(rest);
         pthread_mutex_unlock(&source->lock);
     }
+    if (!result) {
+        struct hs_top_growing *before = source->growing;
+        source->growing = growing;
+        growing = before;
+    }
+    hs_top_growing__free(growing); // it may hold what is in `idle`
     if (idle)
         hs_rest__destroy(idle);
     return result;
+}
+
+bool hs_top_source__rows(struct hs_top_source *source, const char *by, struct hs_top_rows *rows)
+{
+    return source->growing && hs_top_growing__rows(source->growing, source->rest, by, &source->gives_up, rows);
 }
 
 void hs_top_source__give_up(struct hs_top_source *source)
@@ -423,6 +435,7 @@ int hs_top_source__open(struct hs_top_source *source, const char *target, const 
 
 void hs_top_source__close(struct hs_top_source *source)
 {
+    hs_top_growing__free(source->growing);
     if (source->rest)
         hs_rest__destroy(source->rest);
     free(source->host);

@@ -5,6 +5,7 @@
 #define HEAPSONDE_HOST_CLI_TOP_SOURCE_H
 
 #include "host/cli/subject.h"
+#include "host/cli/top_growing.h"
 #include "host/rest/rest.h"
 
 #include <pthread.h>
@@ -12,9 +13,10 @@
 struct hs_top_source {
     const char *target, *device; // as they were given
     const struct hs_symbols_options *symbols;
-    struct hs_rest *rest; // NULL: a server answers
-    pthread_mutex_t lock; // held while `rest` is replaced, and by who gives up
-    int gives_up;         // hs_top_source__give_up was called; atomic
+    struct hs_rest *rest;           // NULL: a server answers
+    struct hs_top_growing *growing; // NULL: the trace is always asked as a whole
+    pthread_mutex_t lock;           // held while `rest` is replaced, and by who gives up
+    int gives_up;                   // hs_top_source__give_up was called; atomic
     char *host, *port, *token;
     char *trace; // the id of the one that is shown
     // Of a folder or a server:
@@ -39,6 +41,9 @@ void hs_top_source__learn_name(struct hs_top_source *source);
 
 // The answer to a question about the trace, such as "summary", as text that the caller frees.
 int hs_top_source__ask(struct hs_top_source *source, const char *question, char **answer, struct hs_error *error);
+
+// The rows of a trace file that is being written (host/cli/top_growing.h). False: ask for them.
+bool hs_top_source__rows(struct hs_top_source *source, const char *by, struct hs_top_rows *rows);
 
 // May be called while another thread uses the source: opening a trace and answers from files end soon, with an error.
 // Nothing can be opened or asked any more.

@@ -90,7 +90,7 @@ static int read_footer(struct hs_trace *trace)
 
 // A window of the file, so that adjacent headers need only one read.
 struct window {
-    uint8_t bytes[1 << 16];
+    uint8_t bytes[1 << 12];
     uint64_t start;
     size_t length;
 };

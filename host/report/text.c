@@ -88,6 +88,17 @@ struct hs_text hs_text__time(uint64_t ns)
     return result;
 }
 
+struct hs_text hs_text__time_of(uint64_t time, const char *clock)
+{
+    struct hs_text result;
+    if (clock && !strcmp(clock, "instructions"))
+        return hs_text__counted(time, "instruction");
+    if (!clock || strcmp(clock, "bytes") != 0)
+        return hs_text__time(time);
+    snprintf(result.text, sizeof(result.text), "%s allocated or freed", hs_text__bytes(time).text);
+    return result;
+}
+
 struct hs_text hs_text__percent(uint64_t part, uint64_t whole)
 {
     struct hs_text result;

@@ -434,6 +434,16 @@ const char *hs_rest__last_id(const struct hs_rest *rest)
     return hs_rest_trace__id(hs_rest_traces__find(rest->traces, "last"));
 }
 
+struct hs_rest_state *hs_rest__hold_state(struct hs_rest *rest)
+{
+    return hs_rest_trace__hold_now(hs_rest_traces__find(rest->traces, "last"));
+}
+
+void hs_rest__release_state(struct hs_rest_state *state)
+{
+    hs_rest_trace__let_go(state);
+}
+
 const struct hs_http_page *hs_rest__pages(const struct hs_rest *rest)
 {
     return rest->pages;

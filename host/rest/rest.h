@@ -71,6 +71,11 @@ int hs_rest__add(struct hs_rest *rest, const char *path, const struct hs_query_c
 // The id of the trace that was opened last; there is one.
 const char *hs_rest__last_id(const struct hs_rest *rest);
 
+// What the last answers about that trace are from; NULL: it is closed. To be released.
+struct hs_rest_state;
+struct hs_rest_state *hs_rest__hold_state(struct hs_rest *rest);
+void hs_rest__release_state(struct hs_rest_state *state);
+
 // For the server, with the rest as context.
 const struct hs_http_page *hs_rest__pages(const struct hs_rest *rest);
 

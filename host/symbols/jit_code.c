@@ -106,9 +106,9 @@ static uint64_t *make_first_uses(const struct hs_store *store)
 // CLOCK_MONOTONIC; UINT64_MAX: unknown.
 static uint64_t time_of(struct hs_jit_code *code, uint32_t node)
 {
-    if (!code->first_use)
+    if (node && !code->first_use)
         code->first_use = make_first_uses(code->store);
-    const uint64_t time = code->first_use ? code->first_use[node] : HS_NEVER;
+    const uint64_t time = node && code->first_use ? code->first_use[node] : HS_NEVER;
     return time == HS_NEVER ? UINT64_MAX : hs_store__monotonic_ns(code->store, time) + CLOCKS_DIFFER;
 }
 
@@ -135,15 +135,13 @@ static const struct hs_frames *interpreted(const struct hs_store *store, struct 
 }
 
 const struct hs_frames *hs_jit_code__frames(struct hs_jit_code *code, struct hs_symbols *session, uint32_t node,
-                                            bool *depends)
+                                            uint64_t node_pc, bool *depends)
 {
-    size_t count;
-    const struct hs_node *nodes = hs_store__nodes(code->store, &count);
     const uint16_t machine = hs_store__summary(code->store)->machine;
-    const uint64_t pc = machine == EM_ARM ? nodes[node].pc & ~(uint64_t)1 : nodes[node].pc;
+    const uint64_t pc = machine == EM_ARM ? node_pc & ~(uint64_t)1 : node_pc;
     const uint64_t address = pc - hs_call_length(machine);
     struct hs_jit_text text;
-    const struct hs_frames *of_interpreter = interpreted(code->store, session, nodes[node].pc);
+    const struct hs_frames *of_interpreter = interpreted(code->store, session, node_pc);
     if (of_interpreter)
         return of_interpreter;
     if (!code->is_read)

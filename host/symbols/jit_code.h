@@ -22,10 +22,10 @@ void hs_jit_code__free(struct hs_jit_code *code);
 // Whether a module is not a file but memory in which code may be made. NULL: no module.
 bool hs_jit_code__may_be_in(const struct hs_module *module);
 
-// The frames of a node in such memory; NULL: no name is known. *depends: other nodes with this address may have other
-// frames.
+// The frames of a node in such memory, with this address; NULL: no name is known. `node`: of the store, 0: of none.
+// *depends: other nodes with this address may have other frames.
 const struct hs_frames *hs_jit_code__frames(struct hs_jit_code *code, struct hs_symbols *session, uint32_t node,
-                                            bool *depends);
+                                            uint64_t node_pc, bool *depends);
 
 // What could not be read, in one line without an end. False: nothing, or no name was needed so far.
 bool hs_jit_code__problem(const struct hs_jit_code *code, char *line, size_t size);

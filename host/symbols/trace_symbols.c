@@ -189,6 +189,25 @@ struct hs_trace_symbols *hs_trace_symbols__create_made(const struct hs_store *st
     return NULL;
 }
 
+int hs_trace_symbols__follow(struct hs_trace_symbols *self, const struct hs_node *nodes, size_t count)
+{
+    const size_t known = self->follows ? self->node_count : 0;
+    if (count > self->room) {
+        const size_t room = 2 * count;
+        uint32_t *grown = reallocarray(self->place, room, sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        self->place = grown;
+        self->room = room;
+    }
+    if (count > known)
+        memset(self->place + known, 0, (count - known) * sizeof(*self->place));
+    self->follows = true;
+    self->nodes = nodes;
+    self->node_count = count;
+    return 0;
+}
+
 void hs_trace_symbols__destroy(struct hs_trace_symbols *self)
 {
     if (!self)
@@ -236,7 +255,7 @@ static uint32_t add_place(struct hs_trace_symbols *self, uint32_t node, uint64_t
     bool depends = false;
     place.module = module ? (int)(module - self->modules) : -1;
     if (hs_jit_code__may_be_in(module))
-        place.frames = hs_jit_code__frames(&self->jit, self->symbols, node, &depends);
+        place.frames = hs_jit_code__frames(&self->jit, self->symbols, self->follows ? 0 : node, place.pc, &depends);
     return hs_places__add(&self->places, &place, !depends);
 }
 

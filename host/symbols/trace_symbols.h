@@ -18,6 +18,8 @@ struct hs_trace_symbols {
     const struct hs_node *nodes;
     size_t node_count;
     // Private.
+    bool follows;    // the nodes are not the store's
+    size_t room;     // of `place`, when they are not
     uint32_t *place; // by node; 0: not requested yet; accessed atomically
     struct hs_places places;
     struct hs_symbols *symbols;
@@ -40,6 +42,9 @@ struct hs_trace_symbols *hs_trace_symbols__create_with(const struct hs_store *st
 // None of them stands for an address. All that is given must outlive the result. NULL: out of memory.
 struct hs_trace_symbols *hs_trace_symbols__create_made(const struct hs_store *store, const struct hs_node *nodes,
                                                        const struct hs_frames *frames, size_t count);
+// From now on the stack table is this one, of a later time of the same trace than the store's, in which nodes may have
+// other numbers. A table that follows begins as the one before it. No other thread uses `self` meanwhile. 0 or -ENOMEM.
+int hs_trace_symbols__follow(struct hs_trace_symbols *self, const struct hs_node *nodes, size_t count);
 void hs_trace_symbols__destroy(struct hs_trace_symbols *self);
 
 // Gives the files that are open to the symbols of a later state of the same trace, unless somebody asks these just now.

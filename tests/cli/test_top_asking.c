@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What top does with an answer that nobody needs any more.
+// What top does with an answer that nobody needs any more, and with a trace that is being written.
 #include "command.h"
 
 #include "format/chunk.h"
 #include "host/cli/top_asking.h"
+#include "host/cli/top_model.h"
 #include "host/convert/convert.h"
-#include "tests/store/trace_writer.h"
+#include "host/import/tally.h"
+#include "tests/store/growing_trace.h"
 
 #include <check.h>
 #include <errno.h>
@@ -95,10 +97,103 @@ START_TEST(opening_the_next_trace_is_given_up)
 }
 END_TEST
 
+static struct hs_top_model model_of_whole(const char *path, const char *by)
+{
+    struct hs_error error = {""};
+    const struct hs_symbols_options symbols = {0};
+    struct hs_top_source source;
+    struct hs_top_model model = {0};
+    char *answer = NULL;
+    ck_assert_msg(!hs_top_source__open(&source, path, NULL, &symbols, &error), "%s", error.message);
+    ck_assert(!hs_top_source__ask(&source, text("totals?by=%s&count=20000", by), &answer, &error));
+    ck_assert(!hs_top_model__take(&model, answer, 1));
+    free(answer);
+    hs_top_source__close(&source);
+    return model;
+}
+
+// In the order of their names. Functions that only call others have no sums.
+static void expect_same_rows(const struct hs_top_model *whole, const struct hs_top_model *known)
+{
+    size_t number = 0;
+    ck_assert_mem_eq(&whole->sum, &known->sum, sizeof(whole->sum));
+    for (size_t i = 0; i < whole->count; i++) {
+        if (!whole->row[i].now.all_count)
+            continue;
+        ck_assert_uint_lt(number, known->count);
+        ck_assert_str_eq(whole->row[i].name, known->row[number].name);
+        ck_assert_mem_eq(&whole->row[i].now, &known->row[number].now, sizeof(whole->row[i].now));
+        number++;
+    }
+    ck_assert_uint_eq(number, known->count);
+}
+
+static void ask(struct hs_top_asking *asking)
+{
+    free(asking->rows);
+    hs_top_asking__start(asking);
+    hs_top_asking__end(asking);
+    ck_assert_msg(!asking->result, "%s", asking->error.message);
+}
+
+static void expect_known(struct hs_top_asking *asking, const char *path, const char *by)
+{
+    struct hs_top_model known = {0}, whole = model_of_whole(path, by);
+    asking->by = by;
+    asking->has_answer = false;
+    ask(asking);
+    ck_assert_ptr_null(asking->rows);
+    ck_assert_ptr_nonnull(asking->known);
+    ck_assert(!hs_top_model__take_known(&known, asking->known->row, asking->known->count, &asking->known->sum, 1));
+    expect_same_rows(&whole, &known);
+    hs_top_model__free(&known);
+    hs_top_model__free(&whole);
+}
+
+START_TEST(a_growing_trace_is_not_read_again)
+{
+    static const char *const groups[] = {"requester", "site", "library", "requester"};
+    static struct recorder recorder;
+    char path[128];
+    struct hs_error error = {""};
+    const struct hs_symbols_options symbols = {0};
+    struct hs_top_source source;
+    snprintf(path, sizeof(path), "%s/growing.dat", work);
+    hs_tally_age = 0;
+    begin_recording(&recorder, path, 1, 6000, HS_CLOCK_MONOTONIC);
+    record_until(&recorder, 2000);
+    show(&recorder);
+    ck_assert_msg(!hs_top_source__open(&source, path, NULL, &symbols, &error), "%s", error.message);
+    struct hs_top_asking asking = {.source = &source, .by = "requester"};
+    ask(&asking);
+    ck_assert_ptr_nonnull(asking.rows); // as a whole, at first
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        record_until(&recorder, recorder.next + 800);
+        show(&recorder);
+        ask(&asking); // sees what the next one takes
+        expect_known(&asking, path, groups[i]);
+    }
+    asking.has_answer = true;
+    ask(&asking);
+    ck_assert(!asking.rows && !asking.known); // nothing happened
+    asking.by = "thread";
+    asking.has_answer = false;
+    ask(&asking);
+    ck_assert_ptr_nonnull(asking.rows);
+    end_recording(&recorder);
+    asking.by = "requester";
+    ask(&asking);
+    ck_assert_ptr_nonnull(asking.rows);
+    free(asking.rows);
+    hs_top_source__close(&source);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("cli_top_asking");
     tcase_add_checked_fixture(tests, set_up, remove_work);
     tcase_add_test(tests, opening_the_next_trace_is_given_up);
+    tcase_add_test(tests, a_growing_trace_is_not_read_again);
     return run_cases("cli_top_asking", tests);
 }

@@ -253,6 +253,11 @@ START_TEST(test_commands)
     expect(0, "export --format pprof dhat.out.1 -o dhat.pb.gz", "");
     expect(0, "report dhat.pb.gz", "in use        190.4 KiB in 100 blocks\nallocated     1.55 MiB in 3,000 blocks");
     expect(0, "ask massif.out.1 'summary?at=peak'", "\"live_bytes\":9000,");
+    expect(0, "ask --text massif.out.1 summary", "duration_ns             20.00 s\n");
+    shell("sed 's/^time_unit: ms/time_unit: i/' massif.out.1 >instructions");
+    expect(0, "ask --text instructions summary", "duration_ns             20,000 instructions\n");
+    shell("sed 's/^time_unit: ms/time_unit: B/' massif.out.1 >bytes");
+    expect(0, "ask --text bytes summary", "duration_ns             19.5 KiB allocated or freed\n");
     expect(1, "import -o x.dat dhat.out.1", "heap dumps need no import");
     shell("gzip -k massif.out.1");
     expect(0, "diff --base-at 0s --at peak massif.out.1.gz", "difference    +5.86 KiB");

@@ -98,15 +98,25 @@ static void plant_leak(unsigned more)
     plant_growing(ROUNDS, more);
 }
 
+static void plant_entries(unsigned entries, unsigned more)
+{
+    uint64_t entry[ROUNDS] = {0};
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        if (entry[i % entries])
+            release(round_time(i) + 1, entry[i % entries]);
+        entry[i % entries] = allocate(round_time(i) + 2, 4000 * more, PLANTED);
+    }
+}
+
 static void plant_cache(unsigned more)
 {
-    enum { ENTRIES = 300 };
-    uint64_t entry[ENTRIES] = {0};
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        if (entry[i % ENTRIES])
-            release(round_time(i) + 1, entry[i % ENTRIES]);
-        entry[i % ENTRIES] = allocate(round_time(i) + 2, 4000 * more, PLANTED);
-    }
+    plant_entries(300, more);
+}
+
+// All that is allocated in the second half is still there at the end.
+static void plant_slow_cache(unsigned more)
+{
+    plant_entries(ROUNDS / 2, more);
 }
 
 static void plant_freed_at_end(unsigned more)
@@ -247,10 +257,13 @@ static void plant_not_heap(unsigned more)
 static void plant_it(enum plant plant, unsigned more)
 {
     static void (*const plants[PLANTS])(unsigned) = {
-        [PLANT_LEAK] = plant_leak,         [PLANT_CACHE] = plant_cache,       [PLANT_FREED_AT_END] = plant_freed_at_end,
-        [PLANT_ROUNDS] = plant_rounds,     [PLANT_PEAK] = plant_peak,         [PLANT_CHURN] = plant_churn,
-        [PLANT_REALLOC] = plant_realloc,   [PLANT_HOLES] = plant_holes,       [PLANT_UNTOUCHED] = plant_untouched,
-        [PLANT_RESIDENT] = plant_resident, [PLANT_NOT_HEAP] = plant_not_heap, [PLANT_ATTACHED] = plant_resident};
+        [PLANT_SLOW_CACHE] = plant_slow_cache, [PLANT_LEAK] = plant_leak,
+        [PLANT_CACHE] = plant_cache,           [PLANT_FREED_AT_END] = plant_freed_at_end,
+        [PLANT_ROUNDS] = plant_rounds,         [PLANT_PEAK] = plant_peak,
+        [PLANT_CHURN] = plant_churn,           [PLANT_REALLOC] = plant_realloc,
+        [PLANT_HOLES] = plant_holes,           [PLANT_UNTOUCHED] = plant_untouched,
+        [PLANT_RESIDENT] = plant_resident,     [PLANT_NOT_HEAP] = plant_not_heap,
+        [PLANT_ATTACHED] = plant_resident};
     if (plant == PLANT_LEAK_AND_CHURN) {
         plant_churn(2 * more);
         plant_leak(more);
