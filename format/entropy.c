@@ -73,7 +73,7 @@ static void normalize(const uint8_t *weights, unsigned limit, uint16_t *frequenc
     }
 }
 
-// For the tables, of which there is one for a column of a chunk.
+// For tables, of which each column of a chunk has one: small code counts more than speed.
 static __attribute__((noinline)) void put_bits(struct hs_bit_writer *bits, uint64_t value, unsigned count)
 {
     hs_bits_put(bits, value, count);
@@ -293,7 +293,7 @@ static void make_table(const uint8_t *weights, unsigned limit, struct hs_entropy
     uint32_t *slot = scratch->table;
     normalize(weights, limit, scratch->frequency);
     for (uint32_t i = 0; i < limit; i++) {
-        // Some at once, of which the next symbol overwrites what is too much: most frequencies are small.
+        // Several entries at once. The next symbol overwrites those that are too many: most frequencies are small.
         uint32_t frequency = scratch->frequency[i], entry = i | frequency << 8;
         for (uint32_t k = 0; k < frequency; k += HS_ENTROPY_TABLE_STEP)
             for (uint32_t n = k; n < k + HS_ENTROPY_TABLE_STEP; n++)
@@ -318,7 +318,7 @@ static inline uint32_t refill(uint32_t state, const uint8_t **at)
     return state;
 }
 
-// The same from the lowest word of `words`. Whether a state takes a word is as good as random: no condition.
+// The same from the lowest word of `words`. Whether a state takes a word cannot be predicted: so there is no branch.
 static inline uint32_t refill_from(uint32_t state, uint64_t *words, unsigned *taken)
 {
     unsigned shift = (unsigned)(state < STATE_LOW) << 4;

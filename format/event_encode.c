@@ -14,7 +14,7 @@
 #define BITS_SIZE           (40u << 10)
 #define ESCAPE_SIZE         (48u << 10)
 
-// What nearly every event needs is written out where it is used; of what few need there is one copy, compiled for size.
+// What nearly every event needs is inlined. What few events need exists once, compiled for size.
 #define OFTEN static inline __attribute__((always_inline))
 #define RARE  static __attribute__((cold, noinline))
 

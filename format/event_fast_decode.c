@@ -18,7 +18,7 @@ static inline int has(Reader *reader, size_t bytes)
     return 0;
 }
 
-// Little-endian; 0 when there are not so many bytes.
+// Little-endian; 0 if fewer bytes are left.
 static inline uint64_t get(Reader *reader, unsigned bytes)
 {
     uint64_t value = 0;

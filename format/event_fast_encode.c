@@ -37,7 +37,7 @@ static __attribute__((noinline)) uint8_t *put_number(uint8_t *at, uint64_t value
     return hs_varint_put(at, at + HS_VARINT_MAX, value);
 }
 
-// Where a unit is found. It is in an entry from now on.
+// Where a unit was found. Finding it also stores it in an entry.
 struct event_fast_encode_place {
     unsigned where;
     uint64_t unit, distance;
@@ -100,7 +100,7 @@ static inline unsigned bytes_of(uint32_t value)
     return !value ? 0 : value < 0x100 ? 1 : value < 0x10000 ? 2 : 4;
 }
 
-// How the stack is written; *written is what of it. An entry has it from now on.
+// How the stack is written, and in *written what is written of it. Also stores it in an entry.
 static inline unsigned stack_form(struct hs_fast *fast, uint32_t stack, uint32_t *written)
 {
     uint32_t *entry = &fast->stack[hs_fast_stack_entry(stack)];
@@ -116,7 +116,7 @@ static inline unsigned stack_form(struct hs_fast *fast, uint32_t stack, uint32_t
     return HS_FAST_STACK_WHOLE;
 }
 
-// What no entry says. One does from now on.
+// What no entry holds. Also stores it in an entry.
 static __attribute__((noinline)) uint8_t *put_details(struct event_fast_encode_writer *writer, uint8_t *at,
                                                       const struct hs_short_record *record)
 {

@@ -23,7 +23,7 @@ enum { ADDRESS_GUESS = 0, ADDRESS_OLDER_GUESS = 1, ADDRESS_SEEN = 2, ADDRESS_NEW
 // Shared by both directions. Addresses and nodes are numbered in the order they appear in this payload.
 struct meta_codec_state {
     uint32_t addresses, nodes;
-    uint32_t first_id, next_id;
+    uint32_t next_id;
     uint64_t last_new, last_pc;
     struct hs_entropy_symbols column[COLUMN_COUNT];
     struct hs_entropy_scratch entropy;
@@ -46,14 +46,14 @@ static void start(struct meta_codec_state *state)
 {
     __builtin_memset(state->guess, 0, sizeof state->guess);
     state->addresses = state->nodes = 0;
-    state->first_id = state->next_id = 0;
+    state->next_id = 0;
     state->last_new = state->last_pc = 0;
 }
 
 // A node base starts the numbering of nodes anew.
 static void set_base(struct meta_codec_state *state, uint32_t id)
 {
-    state->first_id = state->next_id = id;
+    state->next_id = id;
     state->nodes = 0;
     state->last_pc = 0;
 }

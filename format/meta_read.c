@@ -54,8 +54,8 @@ static bool read_node(struct hs_meta_reader *reader, struct hs_meta_record *reco
     return true;
 }
 
-// A varint of up to eight bytes, of which so many are there. How long it is is as good as random: no condition on that.
-// Returns its length, 0 when it is longer.
+// A varint of up to eight bytes, all of which can be read. Its length cannot be predicted: so there is no branch on it.
+// Returns the length, 0 if it is longer.
 static inline unsigned get_short(const uint8_t *at, uint64_t *value)
 {
     uint64_t word = hs_load_little64(at), last = ~word & 0x8080808080808080u;

@@ -3,7 +3,7 @@
 
 #define OLD_ADDRESS (((uint64_t)1 << 48) - 1)
 
-// Reads the record at `word`, of which there are `left` words. Returns how many it takes, 0 when it makes no sense.
+// Reads the record at `word`; `left` words can be read. Returns how many the record takes, 0 if it is damaged.
 static inline size_t read_short(const uint64_t *word, size_t left, const struct hs_codec_target *target,
                                 struct hs_short_record *record)
 {

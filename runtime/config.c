@@ -227,7 +227,7 @@ static void set_text(char *to, const char *value)
     hs_text__add(&text, value);
 }
 
-// Returns whether the value is understood; an empty one is as good as none.
+// Returns whether the value is understood; an empty one counts as not given.
 static bool set_option(const struct option *option, const char *value)
 {
     void *field = (uint8_t *)&hs_config + option->value;
@@ -424,7 +424,7 @@ static void remove_library(char *value)
 }
 
 // An entry that goes is moved to the front, and the list begins behind it: behind its end lies what the kernel says to
-// the program, and some look for that there. Who counts from the arguments on finds an empty value.
+// the program, and some look for that there. Code that counts from the arguments on finds an empty value.
 void hs_config__hide_preload(void)
 {
     if (!&environ || !environ)

@@ -94,7 +94,7 @@ static uint32_t answer(const struct sock_fprog *program, uint32_t number)
     return SECCOMP_RET_KILL;
 }
 
-// An error that it gives back is as good as one of the kernel's.
+// A filter that returns an error does no more than the kernel might.
 static bool ends(uint32_t answer)
 {
     uint32_t action = answer & 0xffff0000;

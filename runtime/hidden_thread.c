@@ -91,13 +91,13 @@ static bool has_ended(const struct hs_hidden_thread *thread)
     return hs_thread_is_gone(thread->tid);
 }
 
-bool hs_hidden_thread__join(struct hs_hidden_thread *thread, int64_t patience_ns)
+bool hs_hidden_thread__join(struct hs_hidden_thread *thread, int64_t timeout_ns)
 {
     static _Atomic uint32_t never;
     while (!has_ended(thread)) {
-        if (patience_ns <= 0)
+        if (timeout_ns <= 0)
             return false;
-        patience_ns -= hs_futex__wait_part(&never, 0, WAIT_NS);
+        timeout_ns -= hs_futex__wait_part(&never, 0, WAIT_NS);
     }
     hs_hidden_thread__forget(thread);
     return true;

@@ -31,9 +31,9 @@ long hs_hidden_thread__start(struct hs_hidden_thread *thread, size_t stack_size,
 // the program has open must be closed when the program closes it.
 void hs_hidden_thread__close_descriptors(int keep, int also);
 
-// Waits until the thread (or process) has ended, and frees its memory. Waits at most `patience_ns` of time in which
+// Waits until the thread (or process) has ended, and frees its memory. Waits at most `timeout_ns` of time in which
 // this process could run. False: it still runs.
-bool hs_hidden_thread__join(struct hs_hidden_thread *thread, int64_t patience_ns);
+bool hs_hidden_thread__join(struct hs_hidden_thread *thread, int64_t timeout_ns);
 
 // In a forked child, which has the memory but not the thread.
 void hs_hidden_thread__forget(struct hs_hidden_thread *thread);

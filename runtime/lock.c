@@ -10,9 +10,9 @@
 #include <sys/uio.h>
 
 enum { SPINS = 100 };
-#define WAIT_NS     20000000ll
-#define PATIENCE_NS (100 * WAIT_NS)
-#define LEAST_NS    100 // waiting ends even with a clock that stands still
+#define WAIT_NS    20000000ll
+#define TIMEOUT_NS (100 * WAIT_NS)
+#define LEAST_NS   100 // waiting ends even with a clock that stands still
 
 long hs_futex__wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
@@ -76,11 +76,11 @@ static bool acquire_slowly(struct hs_lock *lock, uint32_t tid)
 {
     // Other owners had their turns meanwhile: only the last one may be stuck.
     uint32_t last = 0;
-    int64_t left = PATIENCE_NS;
-    for (int i = 0; left > 0 && i < PATIENCE_NS / LEAST_NS; i++) {
+    int64_t left = TIMEOUT_NS;
+    for (int i = 0; left > 0 && i < TIMEOUT_NS / LEAST_NS; i++) {
         uint32_t seen = atomic_load_explicit(&lock->word, memory_order_relaxed);
         uint32_t owner = seen & ~HS_LOCK_CONTENDED;
-        left = owner == last ? left : PATIENCE_NS;
+        left = owner == last ? left : TIMEOUT_NS;
         last = owner;
         if (owner == 0 || owner == tid || (i > 0 && hs_thread_is_gone(owner))) {
             if (take(lock, &seen, tid | HS_LOCK_CONTENDED))

@@ -19,8 +19,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Below MANY pieces a scan is cheap: it is not put off for the time that scans take, of which REST is the share.
-enum { FIRST_CAPACITY = 512, PATH_LIMIT = 4096, READ_SIZE = 16384, PATIENCE = 8, MANY = 128, REST = 16 };
+// Above MANY pieces, a scan waits until scans take at most one REST-th of the time. Below, a scan is cheap.
+enum { FIRST_CAPACITY = 512, PATH_LIMIT = 4096, READ_SIZE = 16384, UNSEEN_SHARE = 8, MANY = 128, REST = 16 };
 
 struct modules_table { // by address
     struct hs_code_range *code;
@@ -379,7 +379,7 @@ static bool update(void (*unloaded)(const struct hs_code_range *code, uint32_t c
 // What is put off waits for new code without a name, or for time.
 static bool is_due(void)
 {
-    if (modules.unseen <= (modules.nameless + modules.left_out) / PATIENCE)
+    if (modules.unseen <= (modules.nameless + modules.left_out) / UNSEEN_SHARE)
         return false;
     bool early = modules.now.count >= MANY && !modules.unloads && hs_clock__monotonic_ns() < modules.due_ns;
     modules.late |= early;

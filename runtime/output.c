@@ -278,9 +278,9 @@ static int open_path(void)
     return fd;
 }
 
-// Without %p in the pattern a forked child appends its pid, and so does who finds that another process is writing a
-// trace of that name, or that it is another user's; then, and after an exec, a number follows, so that none overwrites
-// what was recorded before.
+// Without %p in the pattern a forked child appends its pid, and so does a process that finds that another process is
+// writing a trace of that name, or that it is another user's; then, and after an exec, a number follows, so that none
+// overwrites what was recorded before.
 static int open_free_name(bool with_pid, bool *taken)
 {
     int fd = -EBUSY;
@@ -501,7 +501,8 @@ static bool enter_block(uint8_t *memory, uint64_t length, uint64_t offset)
 {
     if (!hs_lock__acquire(&output.lock, (uint32_t)hs_system_gettid()))
         return false;
-    bool fits = output.block_count < BLOCKS_LIMIT && hs_slots__add(memory, offset, (uint32_t)(length / HS_SLOT_SIZE));
+    bool fits =
+        output.block_count < BLOCKS_LIMIT && hs_slots__add(memory, offset != 0, (uint32_t)(length / HS_SLOT_SIZE));
     if (fits)
         place.blocks[output.block_count++] = (struct output_block){memory, length};
     hs_lock__release(&output.lock);

@@ -486,7 +486,7 @@ void hs_process__be_single_threaded(void)
     if (!is_recorder())
         return;
     hs_perf__stop();
-    // Nor does another thread start one now.
+    // With the lock, no other thread starts one either.
     if (hs_lock__acquire(&process.lock, (uint32_t)hs_system_gettid())) {
         hs_writer__become_inline();
         hs_lock__release(&process.lock);

@@ -11,7 +11,7 @@ extern unsigned long getauxval(unsigned long type) __attribute__((weak));
 
 uint8_t hs_rights__are_given;
 
-// A program that got more rights when it was executed cannot be looked into by who called it.
+// A program that got more rights when it was executed cannot be looked into by its caller.
 static bool may_exceed(void)
 {
     return HS_SYSTEM0(SYS_getuid) != HS_SYSTEM0(SYS_geteuid) || HS_SYSTEM0(SYS_getgid) != HS_SYSTEM0(SYS_getegid) ||

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #define SECOND_NS   1000000000ll
-#define PATIENCE_NS 2000000000ull
+#define TIMEOUT_NS  2000000000ull
 #define STRETCH_NS  1000000000ull
 #define LONG_TRY_NS 500000000ull
 
@@ -62,7 +62,7 @@ struct hs_slot *hs_slot_source__take(uint32_t use, uint32_t stream, uint64_t bas
         before = now;
         if (hs_stream__blocks())
             waited = 0; // as it was asked for
-        if (slot || waited > PATIENCE_NS)
+        if (slot || waited > TIMEOUT_NS)
             break;
         if (waited > STRETCH_NS)
             hs_slot_source.stretch_pool();

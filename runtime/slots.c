@@ -95,7 +95,7 @@ uint64_t hs_slots__next_sequence(void)
     return atomic_fetch_add_explicit(&slots.sequence, 1, memory_order_relaxed) + 1;
 }
 
-bool hs_slots__add(uint8_t *memory, uint64_t file_offset, uint32_t count)
+bool hs_slots__add(uint8_t *memory, bool in_file, uint32_t count)
 {
     uint32_t total = atomic_load_explicit(&slots.total, memory_order_relaxed);
     if (total + count > HS_SLOTS_LIMIT)
@@ -103,8 +103,7 @@ bool hs_slots__add(uint8_t *memory, uint64_t file_offset, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         struct hs_slot *slot = slot_at(total + i);
         slot->memory = memory + (size_t)i * HS_SLOT_SIZE;
-        slot->file_offset = file_offset ? file_offset + (uint64_t)i * HS_SLOT_SIZE : 0;
-        if (file_offset)
+        if (in_file)
             fill_chunk_header(slot->memory);
     }
     atomic_store_explicit(&slots.total, total + count, memory_order_release);

@@ -23,15 +23,14 @@ enum { HS_SLOTS_LIMIT = 8192 };
 #define HS_SLOT_EVENTS_SIZE (HS_SLOT_SIZE / 2 - HS_SLOT_RECORDS_OFFSET)
 
 struct hs_slot {
-    uint8_t *memory;      // HS_SLOT_SIZE bytes that begin with the chunk header
-    uint64_t file_offset; // 0: not in the file
+    uint8_t *memory; // HS_SLOT_SIZE bytes that begin with the chunk header
     _Atomic uint32_t next;
     uint32_t filled; // limit for the bytes of records; this part is zeroed. The owner may raise it
 };
 
-// Adds `count` slots at `memory`, HS_SLOT_SIZE apart; `file_offset` as in struct hs_slot. The chunk headers are filled
-// here. Returns false when the table of slots is full. One thread at a time.
-bool hs_slots__add(uint8_t *memory, uint64_t file_offset, uint32_t count);
+// Adds `count` slots at `memory`, HS_SLOT_SIZE apart. `in_file`: their chunk headers are filled here. Returns false
+// when the table of slots is full. One thread at a time.
+bool hs_slots__add(uint8_t *memory, bool in_file, uint32_t count);
 
 // Takes a free slot for `stream` and prepares it: `use` is HS_SLOT_EVENTS or HS_SLOT_META, records are zero. NULL when
 // none is free. Lock-free.

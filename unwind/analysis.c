@@ -282,7 +282,7 @@ static bool keeps(const struct analysis *analysis, uintptr_t from, uintptr_t to,
     return true;
 }
 
-// A loop that probes the stack goes on until sp, of which nothing is known by then, is what another register holds.
+// A loop that probes the stack ends when sp, by then unknown, equals another register.
 static void leave_loop(const struct analysis *analysis, uintptr_t address, const struct hs_instruction *branch,
                        struct hs_code_state *state)
 {

@@ -3,7 +3,7 @@
 
 #include "unwind/code_state.h"
 
-// Straight on from where the frame is to where the function returns. Nothing is known of what happened before.
+// The code from the frame's pc to the function's return. Nothing is known of what ran before the pc.
 struct ahead {
     struct hs_code_state state; // HS_VALUE_CFA: relative to the current stack pointer
     uint64_t touched;           // registers that have been written

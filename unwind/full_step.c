@@ -69,8 +69,8 @@ static bool compute_register(struct hs_full_walk *walk, const struct hs_cfi_sect
     return true;
 }
 
-// Whether the CFI row says where the return address is. A link register is as good as memory in a frame that was
-// interrupted.
+// Whether the CFI row says where the return address is. In an interrupted frame, the link register
+// counts as such a place.
 static bool knows_return_address(const struct hs_full_walk *walk, const struct hs_found_cfi_row *found)
 {
     if (found->place.fde.return_address_column != HS_DWARF_RA)
@@ -163,8 +163,8 @@ static int step_over_signal(struct hs_full_walk *walk, uint32_t context_from_sp)
     return HS_STEP_MORE;
 }
 
-// The same by the code itself. Tables of what switches stacks speak of where it leads to, and some of epilogues are
-// wrong.
+// The same by the code itself. The tables of code that switches stacks describe the other stack, and those of some
+// epilogues are wrong.
 static HS_COLD int step_by_code(struct hs_full_walk *walk, uintptr_t pc)
 {
     struct hs_found_cfi_row found = {.place.fde.return_address_column = HS_DWARF_RA};

@@ -92,7 +92,7 @@ static void mark_in(const struct builder *builder, uint8_t *bits, uintptr_t addr
     bits[bit / 8] |= (uint8_t)(1u << bit % 8);
 }
 
-// Untyped for those who call back.
+// Untyped for callbacks.
 static void mark(const void *context, uintptr_t pointer)
 {
     const struct builder *builder = context;
@@ -238,7 +238,7 @@ static bool stores(const struct hs_instruction *instruction, unsigned reg)
     return false;
 }
 
-// The first instruction of a block. No branch crosses the start of a function, nor leads to it.
+// The first instruction of a block. No branch crosses or reaches the start of a function.
 static void start_block(const struct builder *builder, struct function_bounds_block *block, uintptr_t address)
 {
     // If arguments are pushed for calls, a push alone gives no information.
@@ -311,8 +311,8 @@ static void note_data(const struct builder *builder, const struct hs_instruction
     }
 }
 
-// A function does not start within an instruction, where control goes on from what is before, which is no data, nor
-// with what depends on a comparison before. What is in a delay slot does not go on.
+// Marks where no function starts: within an instruction, where control continues from the instruction before, and at an
+// instruction that depends on a comparison before it. Control does not continue after a delay slot.
 static void mark_passed(const struct builder *builder, uintptr_t address, const struct hs_instruction *instruction,
                         bool in_slot)
 {

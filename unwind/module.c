@@ -86,7 +86,7 @@ static __attribute__((noinline)) bool find_load(const struct hs_module *module, 
     return false;
 }
 
-// ---- modules of which the program has unmapped a part --------------------------------------------------------------
+// ---- modules that are partly unmapped ------------------------------------------------------------------------------
 
 // The result of a search: the start of a module, and whether it was torn. Of older searches only TORN is kept, for
 // threads that do not search.
@@ -308,7 +308,7 @@ static bool find_through_loader(uintptr_t pc, struct hs_module *module)
     return true;
 }
 
-// Completes a module of which only the place of the ELF header is known.
+// Completes a module; only the address of its ELF header is known.
 static bool read_module(uintptr_t start, struct hs_module *module)
 {
     size_t count;

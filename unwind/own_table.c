@@ -6,8 +6,8 @@
 #include "unwind/rule_cache.h"
 
 #if defined(HS_ARCH_HAS_EXIDX) || defined(HS_ARCH_HAS_PDR)
-// Keys of proven entries, each at its place: who loses it to another is proven again. Rules that are forgotten take the
-// proofs with them.
+// Keys of proven entries, each at its place: an entry that loses its place to another is proven again. Rules that are
+// forgotten take the proofs with them.
 enum { PROOFS = 512 };
 static _Atomic uintptr_t proofs[PROOFS];
 

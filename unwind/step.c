@@ -68,8 +68,8 @@ static bool needs_all_registers(const struct hs_walk *walk, const struct hs_odd_
     return odd->fp_base == HS_BASE_REGISTER && !walk->exact;
 }
 
-// Tables of code that switches stacks say which word has kept the other stack, which may lie below. Wine's code returns
-// to behind a system call that was not made, so the return address need not be behind a call.
+// The table of code that switches stacks says which word holds the other stack pointer, which may be lower. Wine's code
+// returns behind a system call that was not made, so the return address need not be behind a call.
 static HS_COLD bool may_switch(const struct hs_walk *walk, const struct hs_odd_rule *odd)
 {
     return odd->cfa_deref && !walk->exact && walk->full->switches++ < HS_SWITCHES_MAX;
@@ -147,7 +147,7 @@ static HS_COLD int step_from_nowhere(struct hs_walk *walk)
     return HS_STEP_MORE;
 }
 
-// No frame has pc 0, nor what is near: it would be taken for a mark among the addresses of a stack.
+// No frame has a pc at or near 0: it would be mistaken for a mark among the addresses of a stack.
 static HS_COLD int step_over_signal(struct hs_walk *walk, uintptr_t context)
 {
     int result = hs_step_signal(walk, context);
@@ -191,7 +191,7 @@ static HS_COLD int step_by_guess(struct hs_walk *walk, uint32_t rule)
 {
     struct hs_walk next = *walk;
     bool by_fp = rule & HS_RULE_BASE_IS_FP, down = by_fp && walk->fp < walk->sp;
-    // Nor is a zero believed to be the end: most words that are no return address are zeros.
+    // A zero is not accepted as the end: most words that are no return address are zeros.
     if ((down ? step_down(&next, rule) : step_plainly(&next, rule)) != HS_STEP_MORE ||
         (!down && !hs_call_site__in_chain(next.pc, next_in_chain(&next, rule), true)))
         return HS_END_NO_RULE;

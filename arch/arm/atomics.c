@@ -76,7 +76,7 @@ LIBRARY(uint32_t, compare_and_swap(volatile uint32_t *place, uint32_t old, uint3
     return swap_part(place, UINT32_MAX, old, new);
 }
 
-// Of the bytes from `address` on, which lie in one word.
+// Compares and swaps `count` bytes at `address`, all in one word.
 static uint32_t swap_bytes(uintptr_t address, unsigned count, uint32_t old, uint32_t new)
 {
     unsigned at = address % sizeof(uint32_t);

@@ -423,7 +423,7 @@ static bool ends_with_call(const uint8_t *end, size_t length)
             (word & 0x0c50f000) == 0x0410f000);
 }
 
-// Constants may follow, of which few look like instructions.
+// Constants may follow. Few of them look like instructions.
 static bool is_likely(const uint8_t *code, size_t length)
 {
     return hs_arm_is_arm(code, length) || hs_arm_is_arm(code, length / 2);

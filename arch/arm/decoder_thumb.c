@@ -4,8 +4,8 @@
 // the upper half. Addresses may carry bit 0, targets in Thumb code do.
 #include "arch/arm/decoder_shared.h"
 
-// The own part of the context is ITSTATE as the architecture has it: the condition above, the mask of what is left of
-// the block below.
+// Thumb's part of the context is the architecture's ITSTATE: the condition in the upper bits, the mask of the rest of
+// the IT block in the lower ones.
 enum { CONDITION_ALWAYS = 14 };
 
 enum { CASES_MAX = 1024 };

@@ -35,11 +35,25 @@ static void write_escaped(FILE *out, unsigned char byte)
     }
 }
 
+// The number of ASCII characters at the start that need no escape: nearly all text is made of them.
+static size_t plain_length(const unsigned char *text, size_t length)
+{
+    size_t i = 0;
+    while (i < length && text[i] >= ' ' && text[i] < 0x7f && text[i] != '"' && text[i] != '\\')
+        i++;
+    return i;
+}
+
 static void write_string(FILE *out, const char *bytes, size_t length)
 {
     const unsigned char *text = (const unsigned char *)bytes;
     putc_unlocked('"', out);
     for (size_t i = 0; i < length;) {
+        const size_t plain = plain_length(text + i, length - i);
+        fwrite_unlocked(text + i, 1, plain, out);
+        i += plain;
+        if (i == length)
+            break;
         size_t sequence = hs_utf8__length(bytes + i, length - i);
         if (!sequence) {
             fputs("\xef\xbf\xbd", out);

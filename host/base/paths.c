@@ -148,7 +148,7 @@ int hs_paths__prune(struct hs_paths *paths, size_t most, size_t *left_out)
 
 // ---- walking --------------------------------------------------------------------------------------------------------
 
-// Leaves a node, and those above it of which this was the last child. Sets the next node to enter; 0: none.
+// Leaves a node, and each parent of which it was the last child. Sets the next node to enter; 0: none.
 static int leave_up(const struct hs_paths *paths, hs_paths_visitor leave, void *context, uint32_t *node,
                     unsigned *depth)
 {

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum { MOST_SESSIONS = 8, PATIENCE_S = 2, NO_INPUT = -1, CLOSED_INPUT = -2 };
+enum { MOST_SESSIONS = 8, TIMEOUT_S = 2, NO_INPUT = -1, CLOSED_INPUT = -2 };
 
 const int hs_interrupt_signals[4] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
 
@@ -36,7 +36,7 @@ static void take_signal(int number)
         else if (session[i].pid && session[i].input >= 0 && nothing >= 0)
             dup2(nothing, session[i].input);
     }
-    alarm(PATIENCE_S);
+    alarm(TIMEOUT_S);
     errno = problem;
 }
 
@@ -48,7 +48,7 @@ static void take_alarm(int number)
         if (session[i].pid)
             end(session[i].pid, alarms ? SIGKILL : SIGTERM);
     alarms = 1;
-    alarm(PATIENCE_S);
+    alarm(TIMEOUT_S);
     errno = problem;
 }
 

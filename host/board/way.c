@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define MOST_WORDS 32
-enum { USUAL_PATIENCE = 15, MOST_PATIENCE = 86400, TRIES = 3 };
+enum { USUAL_TIMEOUT = 15, MOST_TIMEOUT = 86400, TRIES = 3 };
 
 struct way_line {
     char *word[MOST_WORDS];
@@ -41,12 +41,12 @@ static void add_option(struct way_line *line, const char *name, const char *valu
     free(option);
 }
 
-unsigned hs_board_patience(void)
+unsigned hs_board_timeout(void)
 {
     const char *text = getenv("HEAPSONDE_BOARD_PATIENCE");
     char *end = NULL;
-    unsigned long seconds = text && *text ? strtoul(text, &end, 10) : USUAL_PATIENCE;
-    return (end && *end) || seconds > MOST_PATIENCE ? USUAL_PATIENCE : (unsigned)seconds;
+    unsigned long seconds = text && *text ? strtoul(text, &end, 10) : USUAL_TIMEOUT;
+    return (end && *end) || seconds > MOST_TIMEOUT ? USUAL_TIMEOUT : (unsigned)seconds;
 }
 
 // ssh takes 0 for no limit.
@@ -83,9 +83,9 @@ static void ssh_line(struct way_line *line, const struct hs_address_of_board *ad
     add_option(line, "ControlPath", control);
     add_option(line, "ControlPersist", "no");
     add_option(line, "LogLevel", "ERROR");
-    add_seconds(line, "ServerAliveInterval", hs_board_patience() / TRIES);
+    add_seconds(line, "ServerAliveInterval", hs_board_timeout() / TRIES);
     add_seconds(line, "ServerAliveCountMax", TRIES);
-    add_seconds(line, "ConnectTimeout", hs_board_patience());
+    add_seconds(line, "ConnectTimeout", hs_board_timeout());
     if (!address->asks)
         add_option(line, "BatchMode", "yes");
     if (address->port) {
@@ -257,7 +257,7 @@ bool hs_board_address__needs_terminal(const struct hs_address_of_board *address)
 
 const char *hs_board_address__advice(const struct hs_address_of_board *address, const char *errors)
 {
-    // Of which connections, what the error contains, and what it means.
+    // The kind of connection, a text that the error contains, and the advice.
     static const char *const advice[][3] = {
         {"", "IDENTIFICATION HAS CHANGED",
          "its host key has changed: find out why, then remove the old key with "

@@ -40,7 +40,7 @@ char **hs_board_address__words(const struct hs_address_of_board *address, const 
 bool hs_board_address__needs_terminal(const struct hs_address_of_board *address);
 
 // How many seconds the machine may not answer: HEAPSONDE_BOARD_PATIENCE, or 15.
-unsigned hs_board_patience(void);
+unsigned hs_board_timeout(void);
 
 // What an error message of ssh, adb or docker means and what to do, in one sentence; "": not known.
 const char *hs_board_address__advice(const struct hs_address_of_board *address, const char *errors);

@@ -155,7 +155,7 @@ static bool has_other(const struct hs_answer_value *value, const char *name, con
 }
 
 // Of a value that an answer has in several forms, one is enough.
-static bool is_said_otherwise(const struct hs_answer_value *value, const char *name)
+static bool is_shown_elsewhere(const struct hs_answer_value *value, const char *name)
 {
     return ends_with(name, "_relative_p") || has_other(value, name, "_relative") || has_other(value, name, "_s") ||
            !strcmp(name, "raw_function");
@@ -166,7 +166,7 @@ static void add_members(struct answer_table *table, const char *prefix, const st
 {
     for (const struct hs_answer_value *member = value->first; member && !table->failed; member = member->next) {
         char *name = NULL;
-        if (is_said_otherwise(value, member->name))
+        if (is_shown_elsewhere(value, member->name))
             continue;
         if (asprintf(&name, "%s%s%s", prefix, *prefix ? "." : "", member->name) < 0) {
             table->failed = 1;
@@ -344,7 +344,7 @@ static int write_part(FILE *out, const struct hs_answer_value *member)
 
 static bool is_line(const struct hs_answer_value *value, const struct hs_answer_value *member)
 {
-    return (is_plain(member) || is_pair(member)) && !is_said_otherwise(value, member->name);
+    return (is_plain(member) || is_pair(member)) && !is_shown_elsewhere(value, member->name);
 }
 
 static int write_object(FILE *out, const struct hs_answer_value *value)

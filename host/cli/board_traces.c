@@ -137,7 +137,7 @@ static char *name_of(const struct hs_wire_packet *packet)
     return name;
 }
 
-// So many processes may be recorded that not all of their files can be open.
+// If many processes are recorded, not all of their files can be open.
 static void close_one(struct hs_board_traces *traces)
 {
     for (size_t i = 0; i < traces->count; i++) {

@@ -4,6 +4,7 @@
 #include "host/cli/doctor_on.h"
 #include "host/cli/library.h"
 #include "host/cli/program.h"
+#include "host/cli/variables.h"
 #include "host/doctor/doctor.h"
 #include "host/gather/shared_key.h"
 #include "host/inject/inject.h"
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void print_text(const char *text)
 {
@@ -150,7 +152,7 @@ static int run(const struct hs_arguments *arguments)
     pid_t pid = process_number(arguments);
     if (pid)
         return examine_process(arguments, pid);
-    char library[PATH_MAX];
+    char library[PATH_MAX], variables_problem[1024];
     struct hs_error library_error = {.message = ""}, program_error = {.message = ""}, key_error = {.message = ""};
     struct hs_program program = {0};
     struct hs_doctor_scene scene = {
@@ -163,6 +165,8 @@ static int run(const struct hs_arguments *arguments)
         scene.library_problem = library_error.message;
     else
         scene.library = library;
+    if (hs_variables__problem(environ, variables_problem, sizeof(variables_problem)))
+        scene.variables_problem = variables_problem;
     scene.key_problem = key_problem(scene.key_file, &key_error);
     if (arguments->operand_count) {
         const char *compared = scene.library ? scene.library : "", *const none[] = {NULL};
@@ -200,7 +204,8 @@ const struct hs_command hs_command_doctor = {
     .synopsis = "[OPTIONS] [--] [PROGRAM | PID]",
     .summary = "check what works on this machine, and which setting would enable the rest",
     .description =
-        "Checks what recording and sampling need: the recording library, the folder for traces, the clock, perf_event, "
+        "Checks what recording and sampling need: the recording library, the folder for traces, the variables, the "
+        "clock, perf_event, "
         "the folder of control sockets; and for a PROGRAM, whether it can be recorded and whether its stacks have "
         "names; for the number of a process, whether it can be attached to. Each check prints a line: ok, so-so "
         "(works, but less well), no, or - (not applicable); below it is the "

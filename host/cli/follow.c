@@ -62,11 +62,11 @@ static void read_name(pid_t pid, char *name, size_t size)
         fclose(file);
 }
 
-static void tell(const struct tracing *tracing, pid_t pid, const char *why)
+static void say(const struct tracing *tracing, pid_t pid, const char *why)
 {
     char name[PATH_MAX];
     read_name(pid, name, sizeof name);
-    tracing->wish->tell(tracing->wish->context, pid, name, why);
+    tracing->wish->listener(tracing->wish->context, pid, name, why);
 }
 
 static void join(const struct tracing *tracing, pid_t pid, const char *path)
@@ -89,7 +89,7 @@ static void join(const struct tracing *tracing, pid_t pid, const char *path)
         char why[sizeof error.message + 64];
         snprintf(why, sizeof why, "%s: %s",
                  is_loaded ? "has its own allocator, which is not recorded" : "is not recorded", error.message);
-        tell(tracing, pid, why);
+        say(tracing, pid, why);
     }
 }
 
@@ -124,11 +124,11 @@ static void take_program(struct tracing *tracing, pid_t pid)
     if (ptrace(PTRACE_GETEVENTMSG, pid, 0, &unused))
         return; // it was killed meanwhile, so that it has no file any more
     if (program == HS_INJECT_PROGRAM_TRACES) {
-        tell(tracing, pid,
-             "may trace programs itself (ptrace), so it is not followed, nor are the programs that it starts");
+        say(tracing, pid,
+            "may trace programs itself (ptrace), so it is not followed, nor are the programs that it starts");
         ptrace(PTRACE_DETACH, pid, 0, 0);
     } else if (program == HS_INJECT_PROGRAM_OTHER) {
-        tell(tracing, pid, "is not recorded: it is for another machine, or its file cannot be read");
+        say(tracing, pid, "is not recorded: it is for another machine, or its file cannot be read");
         ptrace(PTRACE_CONT, pid, 0, 0);
     } else if (passes(tracing, pid)) {
         ptrace(PTRACE_CONT, pid, 0, 0);
@@ -153,7 +153,7 @@ static bool next_stop(const struct tracing *tracing, siginfo_t *told)
         pid_t pid = told->si_pid;
         if (has_ended(told) && pid == tracing->child)
             return false;
-        // What was a stop may be an end by now, which is told the next time.
+        // A process that stopped may have ended by now. The next call reports that.
         bool is_stop = !has_ended(told);
         unused.si_pid = 0;
         told->si_pid = 0;

@@ -8,9 +8,9 @@
 
 // Lets a child of this process go on that has stopped itself by SIGSTOP, and follows it and all processes that it
 // starts until it ends, which is left for its parent to wait for. Those that are left then go on alone. A program that
-// is executed is recorded, unless a dynamic linker has loaded the library into it. `tell` hears of programs that are
-// not recorded, or not followed: "is not recorded: ...". If this process is killed, no program ends but those that a
-// dynamic linker is loading at that moment.
+// is executed is recorded, unless a dynamic linker has loaded the library into it. `listener` hears of programs that
+// are not recorded, or not followed: "is not recorded: ...". If this process is killed, no program ends but those that
+// a dynamic linker is loading at that moment.
 //
 // A process is in one of these states, which its options say. A child has those of its parent.
 // - running: it stops at fork, vfork, clone, execve, at signals and at stops of its group. Each of these stops is
@@ -22,13 +22,13 @@
 //   what forks may wait for the child, which would wait for the end of this state. vfork and clone are no stops here
 //   for the same reason. SIGKILL ends any stop at any time; then all requests fail, and the end is told as any other.
 // - let go: it has ended, may trace others itself, or its child of this process has ended.
-typedef void hs_follow_tell(void *context, pid_t pid, const char *program, const char *why);
+typedef void hs_follow_listener(void *context, pid_t pid, const char *program, const char *why);
 struct hs_follow_wish {
     struct hs_inject_request request;
     // Programs are not recorded up to the first one that has this word as its first argument, which neither is; NULL:
     // all are recorded.
     const char *passes_to;
-    hs_follow_tell *tell;
+    hs_follow_listener *listener;
     void *context;
 };
 // Refused: the child is ended.

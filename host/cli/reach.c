@@ -8,14 +8,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 2000 };
+enum { TIMEOUT_MS = 2000 };
 
 static int connection_error(int fd)
 {
     int error = 0;
     socklen_t length = sizeof(error);
     struct pollfd file = {.fd = fd, .events = POLLOUT};
-    int ready = poll(&file, 1, PATIENCE_MS);
+    int ready = poll(&file, 1, TIMEOUT_MS);
     if (ready <= 0)
         return ready ? errno : ETIMEDOUT;
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) ? errno : error;

@@ -439,8 +439,11 @@ static int run(const struct hs_arguments *arguments)
         !hs_run_follow__is_possible(arguments) || !prepare_jit(arguments))
         return HS_EXIT_USAGE;
     hs_recording_options__set(arguments);
-    if (!hs_variables__check(arguments->command, environ))
+    char problem[1024];
+    if (hs_variables__problem(environ, problem, sizeof(problem))) {
+        hs_complain(arguments->command, "%s", problem);
         return HS_EXIT_USAGE;
+    }
     if (!hs_recording_options__key_is_good(arguments) || !hs_recording_options__included_are_there(arguments))
         return HS_EXIT_FAILURE;
     int wrong = hs_run_check__read(arguments);

@@ -68,7 +68,7 @@ int hs_run_follow__run(const struct hs_arguments *arguments, struct hs_child *ch
     struct run_following following = {
         .wish = {.request = {.library = library, .begins_idle = hs_arguments__flag(arguments, "disabled")},
                  .passes_to = passes_to,
-                 .tell = say_not_recorded,
+                 .listener = say_not_recorded,
                  .context = &following},
         .command = arguments->command,
         .error = {.message = ""}};

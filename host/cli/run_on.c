@@ -99,11 +99,11 @@ static void take_trace(struct run_on_run *run)
 static bool ends_soon(struct hs_session *session)
 {
     sigset_t ending;
-    const struct timespec patience = {.tv_sec = hs_board_patience()};
+    const struct timespec timeout = {.tv_sec = hs_board_timeout()};
     sigemptyset(&ending);
     sigaddset(&ending, SIGCHLD);
     while (!hs_session__has_ended(session))
-        if (sigtimedwait(&ending, NULL, &patience) < 0 && errno == EAGAIN)
+        if (sigtimedwait(&ending, NULL, &timeout) < 0 && errno == EAGAIN)
             return hs_session__has_ended(session);
     return true;
 }
@@ -333,7 +333,7 @@ static void take_names(struct run_on_run *run)
     hs_jit_taken__say(&taken, run->arguments->command, hs_arguments__flag(run->arguments, "jit"));
 }
 
-// The status of a session whose connection ended is none that its script has. Another session would connect anew.
+// A session whose connection ended has a status that its script never has.
 static bool was_receiver_cut(struct run_on_run *run)
 {
     return !run->is_over && hs_session__wait(&run->trace) >= 128;

@@ -271,46 +271,46 @@ bool hs_variable__problem(const struct hs_variable *variable, const char *value,
 
 // ---- the environment -----------------------------------------------------------------------------------------------
 
-static void complain_name(const struct hs_command *command, const char *name, size_t length, const char *before)
+static void describe_unknown(const char *name, size_t length, const char *before, char *text, size_t size)
 {
     struct hs_nearest nearest = {.word = name, .length = length};
     for (const struct hs_variable *variable = hs_variables; variable->name; variable++)
         hs_nearest__offer(&nearest, variable->name);
     if (nearest.found)
-        hs_complain(command, "unknown variable %s%.*s; did you mean %s%s?", before, (int)length, name, before,
-                    nearest.found);
+        snprintf(text, size, "unknown variable %s%.*s; did you mean %s%s?", before, (int)length, name, before,
+                 nearest.found);
     else
-        hs_complain(command, "unknown variable %s%.*s; unset it; 'heapsonde help variables' lists them", before,
-                    (int)length, name);
+        snprintf(text, size, "unknown variable %s%.*s; unset it; 'heapsonde help variables' lists them", before,
+                 (int)length, name);
 }
 
 // The variables of heapsonde's own tests are ignored.
-static bool is_right(const struct hs_command *command, const char *entry, const char *before)
+static bool is_wrong(const char *entry, const char *before, char *text, size_t size)
 {
     const char *name = entry + strlen(before);
     size_t length = strcspn(name, "=");
     char problem[256];
     if (!strncmp(name, "TEST_", 5) || !strncmp(name, "UPDATE_GOLDEN=", 14) || !strncmp(name, "WRITE_GOLDEN=", 13))
-        return true;
+        return false;
     const struct hs_variable *variable = hs_variable__find(name, length);
     if (!variable) {
-        complain_name(command, name, length, before);
-        return false;
+        describe_unknown(name, length, before, text, size);
+        return true;
     }
     if (!hs_variable__problem(variable, name[length] ? name + length + 1 : "", problem, sizeof(problem)))
-        return true;
-    hs_complain(command, "%s%s %s", before, variable->name, problem);
-    return false;
+        return false;
+    snprintf(text, size, "%s%s %s", before, variable->name, problem);
+    return true;
 }
 
-bool hs_variables__check(const struct hs_command *command, char **environment)
+bool hs_variables__problem(char **environment, char *text, size_t size)
 {
     for (; *environment; environment++) {
         const char *before = !strncmp(*environment, prefix, sizeof(prefix) - 1)               ? prefix
                              : !strncmp(*environment, other_prefix, sizeof(other_prefix) - 1) ? other_prefix
                                                                                               : NULL;
-        if (before && !is_right(command, *environment, before))
-            return false;
+        if (before && is_wrong(*environment, before, text, size))
+            return true;
     }
-    return true;
+    return false;
 }

@@ -41,8 +41,8 @@ const struct hs_variable *hs_variable__find(const char *name, size_t length);
 // False when it is right. An empty value is as good as none.
 bool hs_variable__problem(const struct hs_variable *variable, const char *value, char *text, size_t size);
 
-// Looks through the environment of a recording for names and values that nobody knows, and complains of the first one.
-// False when there is one.
-bool hs_variables__check(const struct hs_command *command, char **environment);
+// Says what is wrong with the first variable in the environment of a recording that is unknown or has a wrong value.
+// False when there is none.
+bool hs_variables__problem(char **environment, char *text, size_t size);
 
 #endif

@@ -43,7 +43,8 @@ static bool take_length(struct recorder_stream_block *block, size_t *length)
     return true;
 }
 
-size_t hs_lz4_decode(const uint8_t *from, size_t length, uint8_t *to, size_t most)
+// Decodes one LZ4 block into at most `most` bytes. Returns their number; SIZE_MAX: the block is damaged.
+static size_t decode_lz4(const uint8_t *from, size_t length, uint8_t *to, size_t most)
 {
     struct recorder_stream_block block = {from, from + length};
     size_t done = 0;
@@ -92,7 +93,7 @@ static bool unpack_frame(struct hs_recorder_stream *stream)
         return true;
     }
     stream->length =
-        header[0] == FRAME_LZ4 ? hs_lz4_decode(stream->packed, length, stream->plain, HS_RECORDER_FRAME_MAX) : SIZE_MAX;
+        header[0] == FRAME_LZ4 ? decode_lz4(stream->packed, length, stream->plain, HS_RECORDER_FRAME_MAX) : SIZE_MAX;
     stream->cut = stream->length == SIZE_MAX;
     return !stream->cut;
 }

@@ -34,7 +34,4 @@ bool hs_recorder_stream__take(struct hs_recorder_stream *stream, void *to, uint6
 uint64_t hs_recorder_stream__number(struct hs_recorder_stream *stream, unsigned bytes);
 uint64_t hs_recorder_stream__varint(struct hs_recorder_stream *stream);
 
-// The bytes that one LZ4 block stands for, at most `most`; SIZE_MAX: it is damaged.
-size_t hs_lz4_decode(const uint8_t *from, size_t length, uint8_t *to, size_t most);
-
 #endif

@@ -193,8 +193,8 @@ static bool may_listen_yet(const char *name)
     return (!kill(pid, 0) || errno == EPERM) && has_library(pid);
 }
 
-// A killed process leaves its socket. Put aside it can be taken by nobody who comes meanwhile; one that began to listen
-// in that moment gets it back.
+// A killed process leaves its socket. It is renamed first, so that nobody connects to it meanwhile. A process that
+// began to listen in that moment gets it back.
 static void remove_stale(int folder, const char *path, const char *name)
 {
     char aside[NAME_MAX + 1], where[PATH_MAX];

@@ -18,6 +18,7 @@ const struct hs_doctor_check hs_doctor_checks[] = {
     {"perf-kernel", "stacks inside the kernel", false, hs_doctor__look_kernel_stacks},
     {"perf-mlock", "memory for the rings of samples", false, hs_doctor__look_ring},
     {"control", "the folder of control sockets (heapsonde ctl)", false, hs_doctor__look_control},
+    {"variables", "the names and values of HEAPSONDE_ variables", true, hs_doctor__look_variables},
     {"key-file", "the key for streams beyond this machine", false, hs_doctor__look_key},
     {"program", "the program, and whether the library can be loaded into it", true, hs_doctor__look_program},
     {"unwind-tables", "the program's unwind tables", false, hs_doctor__look_tables},

@@ -32,12 +32,13 @@ struct hs_doctor_scene {
     const char *folder;                 // in which traces will be written
     const char *library;                // the recording library, NULL when there is none
     const char *library_problem;
-    const char *runtime_folder;  // $XDG_RUNTIME_DIR or NULL
-    const char *key_file;        // or NULL
-    const char *key_problem;     // why it is no good, or NULL
-    const char *program;         // the file that would be executed, or NULL
-    bool program_is_static;      // no loader takes the library in: it is put into the program's memory
-    const char *program_problem; // why the library cannot be loaded into it, or NULL
+    const char *variables_problem; // of the first variable that is unknown or has a wrong value, or NULL
+    const char *runtime_folder;    // $XDG_RUNTIME_DIR or NULL
+    const char *key_file;          // or NULL
+    const char *key_problem;       // why it is no good, or NULL
+    const char *program;           // the file that would be executed, or NULL
+    bool program_is_static;        // no loader takes the library in: it is put into the program's memory
+    const char *program_problem;   // why the library cannot be loaded into it, or NULL
     int (*open_event)(enum hs_doctor_event event);
     int (*record)(const struct hs_doctor_scene *scene, char *problem, size_t size); // a trial
     int (*map_file)(const char *folder);

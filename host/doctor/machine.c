@@ -149,6 +149,16 @@ void hs_doctor__look_control(const struct hs_doctor_scene *scene, struct hs_doct
     hs_doctor__advise(finding, "remove it or 'chmod 700' it; until then no socket is created there");
 }
 
+void hs_doctor__look_variables(const struct hs_doctor_scene *scene, struct hs_doctor_finding *finding)
+{
+    if (!scene->variables_problem) {
+        hs_doctor__say(finding, HS_DOCTOR_WORKS, "no unknown names or wrong values");
+        return;
+    }
+    hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s", scene->variables_problem);
+    hs_doctor__advise(finding, "unset or correct it: 'heapsonde run' refuses it, and the recording library ignores it");
+}
+
 void hs_doctor__look_key(const struct hs_doctor_scene *scene, struct hs_doctor_finding *finding)
 {
     if (!scene->key_file) {

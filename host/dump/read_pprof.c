@@ -47,7 +47,7 @@ struct read_pprof_reading {
     uint64_t damaged;
 };
 
-// Room for one more of an array; false: out of memory, or more than numbers of them tell apart.
+// Makes room for one more element. False: out of memory, or more elements than there are numbers for.
 static bool has_room(void **array, size_t count, size_t *room, size_t size)
 {
     if (count < *room)

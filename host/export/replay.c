@@ -22,7 +22,7 @@ struct replay_frame {
     uint32_t rank;
 };
 
-// A block between the two halves of a realloc: as many as threads are in one.
+// A block between the two halves of a realloc. There are as many as there are threads within a realloc.
 struct moving {
     uint32_t row; // that continues it
     uint32_t slot;

@@ -35,6 +35,9 @@ void hs_filter_parameters__free(struct hs_filter_parameters *parameters)
     parameters->count = parameters->capacity = 0;
 }
 
+// Parses all of a text; `name` begins the messages.
+static struct hs_expression *parse_text(const char *name, const char *text, struct hs_error *error);
+
 // Returns 0 or a negative errno.
 static int understand(struct hs_given_parameter *given, const char *name, struct hs_error *error)
 {
@@ -45,7 +48,7 @@ static int understand(struct hs_given_parameter *given, const char *name, struct
     if (parameter->kind == HS_PARAMETER_REGEX)
         return hs_pattern__create(name, given->text, &given->pattern, error);
     if (parameter->kind == HS_PARAMETER_EXPRESSION)
-        return (given->expression = hs_expression__parse(name, given->text, error)) ? 0 : -EINVAL;
+        return (given->expression = parse_text(name, given->text, error)) ? 0 : -EINVAL;
     return 0;
 }
 
@@ -228,7 +231,7 @@ struct hs_expression *hs_expression__read(struct hs_reader *reader)
     return NULL;
 }
 
-struct hs_expression *hs_expression__parse(const char *name, const char *text, struct hs_error *error)
+static struct hs_expression *parse_text(const char *name, const char *text, struct hs_error *error)
 {
     struct hs_error wrong = {.message = ""};
     struct hs_reader reader = {.text = text, .at = text, .error = &wrong};

@@ -29,8 +29,6 @@ struct hs_expression {
 
 // Reads as much as belongs to one. Returns NULL with the place and the reason in the reader's error.
 struct hs_expression *hs_expression__read(struct hs_reader *reader);
-// All of a text; `name` begins the messages.
-struct hs_expression *hs_expression__parse(const char *name, const char *text, struct hs_error *error);
 void hs_expression__destroy(struct hs_expression *expression);
 
 #endif

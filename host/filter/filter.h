@@ -101,10 +101,9 @@ void hs_filter_scope__destroy(struct hs_filter_scope *scope);
 // What a stack's group is, from the whole trace.
 struct hs_group {
     struct hs_total total;   // all allocations of the group, those included that the recorder only summed up
-    uint64_t usage_max;      // the most requested bytes it had at once
-    uint64_t usage_max_time; // when that was first so
+    uint64_t usage_max_time; // when it first had the most requested bytes at once
 };
-// Prepares the groups, so that the following answer. With `usage` it fails where usage_max and its time are not known.
+// Prepares the groups, so that the following answer. With `usage` it fails where usage_max_time is not known.
 // Returns 0 or a negative errno.
 int hs_filter_scope__prepare_groups(struct hs_filter_scope *scope, bool usage, const struct hs_query_control *control,
                                     struct hs_error *error);

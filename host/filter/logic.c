@@ -42,7 +42,8 @@ size_t hs_reader__word_length(const char *at)
     return length;
 }
 
-bool hs_reader__take_keyword(struct hs_reader *reader, const char *keyword)
+// In capital or small letters.
+static bool take_keyword(struct hs_reader *reader, const char *keyword)
 {
     hs_reader__skip_spaces(reader);
     size_t length = hs_reader__word_length(reader->at);
@@ -139,7 +140,7 @@ static int take_factor(struct logic_reading *reading, uint32_t *number)
     int result;
     if (reading->reader->depth++ >= HS_READER_DEEPEST)
         return hs_reader__complain(reading->reader, "too deep");
-    if (hs_reader__take_keyword(reading->reader, "not")) {
+    if (take_keyword(reading->reader, "not")) {
         result = take_negation(reading, number);
     } else if (hs_reader__take_sign(reading->reader, "(")) {
         result = take_logic(reading, number);
@@ -156,7 +157,7 @@ static int take_list(struct logic_reading *reading, const char *keyword, enum hs
                      int (*take)(struct logic_reading *, uint32_t *), uint32_t *number)
 {
     int result = take(reading, number);
-    while (!result && hs_reader__take_keyword(reading->reader, keyword)) {
+    while (!result && take_keyword(reading->reader, keyword)) {
         struct hs_logic_node node = {.join = join, .left = *number};
         result = take(reading, &node.right);
         if (!result)

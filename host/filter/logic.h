@@ -30,8 +30,6 @@ int hs_reader__complain(struct hs_reader *reader, const char *what);
 
 void hs_reader__skip_spaces(struct hs_reader *reader);
 bool hs_reader__take_sign(struct hs_reader *reader, const char *sign);
-// Capital letters are as good as small ones.
-bool hs_reader__take_keyword(struct hs_reader *reader, const char *keyword);
 size_t hs_reader__word_length(const char *at);
 // Letters, digits and what numbers and names have within them.
 int hs_reader__take_word(struct hs_reader *reader, char *word, size_t size, const char *missing);

@@ -144,7 +144,6 @@ int hs_names__collect(struct hs_names *names, const struct hs_store *store, stru
                                .libraries = list_of(&all.libraries),
                                .frames = all.frames.data,
                                .sites = all.sites.data,
-                               .site_count = all.sites.count,
                                .site_of = all.site_of,
                                .node_count = all.node_count};
     if (result)

@@ -28,8 +28,7 @@ struct hs_names {
     struct hs_name_list functions, sources, libraries;
     struct hs_named_frame *frames;
     struct hs_named_site *sites; // [0] has no frames
-    size_t site_count;
-    uint32_t *site_of; // by node of the stack table; 0: no frame
+    uint32_t *site_of;           // by node of the stack table; 0: no frame
     size_t node_count;
 };
 

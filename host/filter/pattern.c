@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-// A pattern that would take for ever is reported instead of waited for. Most matches need few steps; one that does not
-// end within FEW_STEPS gets MANY_STEPS, and only so many names get these. A step goes at most once through the pattern:
-// of a long one there are fewer. All matches together end by the time that they take.
+// A pattern that would take forever is reported instead of waited for. Most matches need few steps. A match that does
+// not end within FEW_STEPS gets MANY_STEPS, for at most LONG_MATCHES names. One step passes at most once through the
+// pattern, so a long pattern gets fewer steps. The time of all matches together is limited, too.
 #define FEW_STEPS       5000
 #define MANY_STEPS      500000
 #define LONG_MATCHES    200

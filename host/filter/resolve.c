@@ -13,8 +13,8 @@
 // A time is beyond all others, but a block may be there at it.
 #define LATEST (HS_NEVER - 1)
 
-// Whole numbers up to so many times the seconds of the recording are seconds, larger ones are milliseconds: half way
-// between 1 and 1000, as ratios go.
+// Whole numbers up to this many times the seconds of the recording are seconds, larger ones are milliseconds. The
+// factor is about the geometric mean of 1 and 1000.
 #define SECONDS_AT_MOST 32
 
 struct resolution {

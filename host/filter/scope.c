@@ -85,9 +85,7 @@ static void add_usage(const struct hs_filter_scope *scope, struct hs_group *grou
 {
     if (hs_store__summary(scope->store)->is_aggregate)
         return;
-    const struct hs_stack_peak peak = hs_query__stack_peak(scope->store, group->total.stack);
-    group->usage_max = peak.bytes;
-    group->usage_max_time = peak.time;
+    group->usage_max_time = hs_query__stack_peak(scope->store, group->total.stack).time;
 }
 
 bool hs_filter_scope__group(const struct hs_filter_scope *scope, uint32_t stack, struct hs_group *group)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// By bytes, of which those that are more sure count more.
+// By bytes, weighted by how certain the finding is.
 static uint64_t weight(const struct hs_finding *finding)
 {
     const uint64_t bytes = finding->bytes < UINT64_MAX / 8 ? finding->bytes : UINT64_MAX / 8;

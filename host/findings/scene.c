@@ -14,7 +14,7 @@
 
 // A stack is looked at if one of its sums is at least this part of that of all stacks. There cannot be many such.
 #define LEAST_PART 200000u
-// Call sites of which the development over time is worked out.
+// The number of call sites whose development over time is computed.
 #define MOST_DEVELOPED 1024u
 
 struct candidate {
@@ -356,7 +356,8 @@ char *hs_findings_scene__name(const struct hs_findings_scene *scene, uint32_t st
     return hs_finding_site__name(&site);
 }
 
-const struct hs_frame *hs_findings_scene__frame(const struct hs_findings_scene *scene, uint32_t stack)
+// The frame whose function a query can select; NULL: there is none.
+static const struct hs_frame *selectable_frame(const struct hs_findings_scene *scene, uint32_t stack)
 {
     struct hs_finding_site site;
     look_up(scene, stack, &site);
@@ -379,7 +380,7 @@ static void write_regex(FILE *out, const char *function)
 
 char *hs_findings_scene__query(const struct hs_findings_scene *scene, uint32_t stack, const char *more)
 {
-    const struct hs_frame *frame = stack ? hs_findings_scene__frame(scene, stack) : NULL;
+    const struct hs_frame *frame = stack ? selectable_frame(scene, stack) : NULL;
     struct hs_text_stream stream;
     FILE *out = hs_text_stream__open(&stream);
     if (!out)
@@ -410,7 +411,7 @@ static bool is_small(const struct hs_finding *finding)
 
 static char *suppression_of(const struct hs_findings_scene *scene, uint32_t stack)
 {
-    const struct hs_frame *frame = hs_findings_scene__frame(scene, stack);
+    const struct hs_frame *frame = selectable_frame(scene, stack);
     return frame ? hs_finding__text("%s:^%s$", scene->kind->id, frame->function) : NULL;
 }
 

@@ -62,8 +62,6 @@ unsigned hs_finding_site__growing(const struct hs_finding_site *site, unsigned t
 char *hs_finding_site__name(const struct hs_finding_site *site);
 // The same for a stack.
 char *hs_findings_scene__name(const struct hs_findings_scene *scene, uint32_t stack);
-// The name of the function that a query can select; NULL: it has none.
-const struct hs_frame *hs_findings_scene__frame(const struct hs_findings_scene *scene, uint32_t stack);
 
 // Takes ownership of the strings. If a string is missing, memory was short. Small ones are counted only, unless
 // `whole_bytes` is 0. Suppressed ones, too.

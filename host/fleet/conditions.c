@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// As filters of traces do it: larger numbers than so many times the seconds since 1970 are milliseconds.
+// As in filters of traces: numbers larger than this many times the seconds since 1970 are milliseconds.
 enum { SECONDS_AT_MOST = 32 };
 
 struct conditions_writing {
@@ -96,7 +96,7 @@ static int put_match(const struct conditions_writing *writing, const char *colum
     return 0;
 }
 
-// Stacks with a frame of which there is a name that matches: the function, the source file, or both.
+// Stacks with a frame that has a matching name: the function, the source file, or both.
 static int put_names(const struct conditions_writing *writing, const char *in,
                      const struct hs_given_parameter *function, const struct hs_given_parameter *source)
 {
@@ -142,7 +142,7 @@ static int put_libraries(const struct conditions_writing *writing, const char *i
     return 0;
 }
 
-// A place in the code is as many frames as it has names, but at least one; marks of cut stacks are none.
+// A place in the code stands for one frame for each of its names, but at least one. Marks of cut stacks are no frames.
 static void put_depths(const struct conditions_writing *writing)
 {
     const struct hs_given_parameter *least = find(writing, HS_PARAMETER_BACKTRACE_DEPTH_MIN);
@@ -251,7 +251,7 @@ static int put_states(const struct conditions_writing *writing)
     return 0;
 }
 
-// ---- what is of which kind -----------------------------------------------------------------------------------------
+// ---- kinds of parameters -------------------------------------------------------------------------------------------
 
 enum conditions_kind { KIND_NONE, KIND_STACK, KIND_GROUP, KIND_STATE, KIND_WHERE, KIND_REFUSED };
 

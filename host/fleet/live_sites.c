@@ -85,7 +85,7 @@ static struct hs_live_site *add_site(struct hs_live_sites *sites, const struct h
     return added;
 }
 
-// Makes room of the sites that no process has any more.
+// Frees the sites that no process has any more.
 static int sweep(struct hs_live_sites *sites)
 {
     size_t kept = 0;
@@ -162,7 +162,7 @@ static void change(struct hs_follow_sums *sums, const struct hs_follow_sums *fro
     sums->allocated_count += to->allocated_count - from->allocated_count;
 }
 
-// What of it is in the sites.
+// The part of the sums that the sites contain.
 static struct hs_follow_sums shown(const struct hs_live_process *process, struct hs_follow_sums sums)
 {
     if (process->apart)

@@ -150,7 +150,7 @@ static int take_tick(void *context, const struct hs_follow_tick *tick)
     return hs_sender__waiting(round->sender) >= HS_SENDER_BATCH ? hs_sender__flush(round->sender, round->error) : 0;
 }
 
-// All at once: until that is done, nothing of it counts as sent, and the next try begins anew.
+// All at once: until that is done, none of it counts as sent, and the next attempt starts from the beginning.
 static int replay_events(struct load_round *round, uint64_t *to)
 {
     struct hs_fleet_load *load = round->load;
@@ -207,9 +207,4 @@ int hs_fleet_load__go_on(struct hs_fleet_load *load, struct hs_sender *sender, b
     loaded->unread = failed || has_more(load);
     close_file(load);
     return failed;
-}
-
-bool hs_fleet_load__is_ended(const struct hs_fleet_load *load)
-{
-    return hs_follow__live(load->follow)->state != HS_STATE_RECORDING;
 }

@@ -29,7 +29,4 @@ void hs_fleet_load__close(struct hs_fleet_load *load);
 int hs_fleet_load__go_on(struct hs_fleet_load *load, struct hs_sender *sender, bool whole, uint64_t from, uint64_t *to,
                          struct hs_fleet_loaded *loaded, struct hs_error *error);
 
-// Whether the process has said that it ended, as far as the file was read.
-bool hs_fleet_load__is_ended(const struct hs_fleet_load *load);
-
 #endif

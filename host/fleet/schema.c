@@ -31,7 +31,9 @@ static void put_modern(FILE *out, const char *text, size_t length, unsigned days
     fwrite(text + after, 1, length - after, out);
 }
 
-char *hs_fleet_schema__statements(bool modern, unsigned days)
+// The statements that make the tables, one after the other. `modern`: with column codecs and TTL. The caller frees the
+// text; NULL: out of memory.
+static char *table_statements(bool modern, unsigned days)
 {
     struct hs_text_stream stream;
     FILE *out = hs_text_stream__open(&stream);
@@ -249,7 +251,7 @@ static int put_rollups_away(struct hs_database *database, bool modern, struct hs
     return failed ? failed : hs_database__ask(database, "DROP TABLE IF EXISTS session_total", NULL, error);
 }
 
-// Insertions into `state` that have run for so many seconds, in any database: servers do not say in which.
+// Insertions into `state` that have run for this many seconds, in any database: servers do not say in which.
 static int count_insertions(struct hs_database *database, double seconds, uint64_t *count, struct hs_error *error)
 {
     char statement[256];
@@ -342,7 +344,7 @@ int hs_fleet_schema__init(struct hs_database *database, unsigned days, bool *mad
     // Older tables lack some, and what they have is the same.
     if (version > HS_FLEET_SCHEMA)
         return hs_fleet_schema__check(database, error);
-    char *statements = hs_fleet_schema__statements(server >= MODERN, days);
+    char *statements = table_statements(server >= MODERN, days);
     if (!statements)
         return hs_error__set(error, ENOMEM, "out of memory");
     snprintf(statement, sizeof(statement), "CREATE DATABASE IF NOT EXISTS %s", hs_database__name(database));

@@ -10,10 +10,6 @@ enum { HS_FLEET_SCHEMA = 5 };
 
 extern const char hs_fleet_tables[]; // schema/tables.sql
 
-// The statements that make the tables, one after the other. `modern`: with column codecs and TTL. The caller frees it;
-// NULL: out of memory.
-char *hs_fleet_schema__statements(bool modern, unsigned days);
-
 // Makes the database and its tables where they are missing, also those that tables of an older version lack. `days`:
 // how long samples are kept, where the server can do that. *made: whether something was missing. 0, or a negative
 // errno; -EEXIST: tables of a newer version are there.

@@ -232,8 +232,8 @@ static bool step(struct translation *translation)
     }
 }
 
-// The server first looks for the letters that a match has to have, and takes no notice of what they are part of. With
-// an alternative, which matches nothing, there are none.
+// The server first searches for letters that each match must contain, and ignores what they are part of. With an
+// alternative that matches nothing, there are no such letters.
 #define NEVER "|z\\Az"
 
 char *hs_server_regex__of_perl(const char *name, const char *text, struct hs_error *error)

@@ -213,7 +213,7 @@ static int look_for_dumps(struct hs_shipper *shipper, struct shipped *trace, str
     struct hs_sent_dumps_state state = {.offset = trace->line.offset, .changed = trace->listed};
     if (trace->line.done || !trace->has_dumps)
         return 0;
-    // The last ones may have come within the time that the file system can tell apart.
+    // The last dumps may have come within the resolution of the file system's times.
     if (trace->ended || trace->line.offset != trace->read_to)
         state.changed = (struct timespec){0};
     int failed = hs_sent_dumps__list(shipper->folder, trace->line.file, &state, take_dump, &listing);

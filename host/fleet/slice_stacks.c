@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-// So many stacks are named at once: the list of them has to fit into a statement.
+// Up to this many stacks are named at once: the list of them has to fit into a statement.
 enum { BATCH = 5000 };
 
 struct slice_row {

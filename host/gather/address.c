@@ -84,7 +84,7 @@ bool hs_address__is_loopback(const struct hs_address *address)
     return address->any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
 }
 
-uint16_t hs_address__port(const struct hs_address *address)
+static uint16_t port_of(const struct hs_address *address)
 {
     return ntohs(address->any.sa_family == AF_INET6 ? address->v6.sin6_port : address->v4.sin_port);
 }
@@ -113,7 +113,7 @@ bool hs_address__same_neighbour(const struct hs_address *a, const struct hs_addr
 
 bool hs_address__equal(const struct hs_address *a, const struct hs_address *b)
 {
-    return same_host(a, b, 16) && hs_address__port(a) == hs_address__port(b);
+    return same_host(a, b, 16) && port_of(a) == port_of(b);
 }
 
 const char *hs_address__host(const struct hs_address *address, char text[HS_ADDRESS_TEXT])
@@ -132,6 +132,6 @@ const char *hs_address__text(const struct hs_address *address, char text[HS_ADDR
 {
     char host[HS_ADDRESS_TEXT];
     hs_address__host(address, host);
-    snprintf(text, HS_ADDRESS_TEXT, strchr(host, ':') ? "[%.60s]:%u" : "%.60s:%u", host, hs_address__port(address));
+    snprintf(text, HS_ADDRESS_TEXT, strchr(host, ':') ? "[%.60s]:%u" : "%.60s:%u", host, port_of(address));
     return text;
 }

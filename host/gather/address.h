@@ -32,7 +32,6 @@ int hs_address__resolve(const char *text, struct hs_address *addresses, int most
 // 127.0.0.0/8, also mapped to IPv6, and ::1.
 bool hs_address__is_loopback(const struct hs_address *address);
 
-uint16_t hs_address__port(const struct hs_address *address);
 void hs_address__set_port(struct hs_address *address, uint16_t port);
 
 // Equal except for the port. For IPv6, the first 64 bits are compared, which is the usual size of a customer's network.

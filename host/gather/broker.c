@@ -244,7 +244,7 @@ static int try_address(const struct hs_address *address)
     return problem;
 }
 
-// libmosquitto may wait for minutes for somebody who does not answer. So this looks first.
+// libmosquitto may wait for minutes for a peer that does not answer. So this looks first.
 static bool is_reachable(struct hs_broker *broker, struct hs_error *error)
 {
     struct hs_address addresses[MOST_ADDRESSES];

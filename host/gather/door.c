@@ -201,7 +201,7 @@ static void handle(struct hs_door *door, struct stranger *stranger)
         watch(door, stranger, EPOLL_CTL_MOD, EPOLLIN | EPOLLRDHUP);
 }
 
-// ---- who comes ------------------------------------------------------------------------------------------------------
+// ---- new connections ------------------------------------------------------------------------------------------------
 
 static unsigned count_neighbours(const struct hs_door *door, const struct hs_address *peer, struct stranger **oldest)
 {

@@ -108,7 +108,7 @@ enum hs_dump_copied hs_dump_file__copy(int folder, int from, const struct hs_wat
     close(fd);
     if (copied != HS_DUMP_COPIED)
         unlinkat(folder, copy, 0);
-    // A hole already, of which only the journal did not get to know.
+    // Its place is already a hole; only the journal does not say so yet.
     if (copied == HS_DUMP_DAMAGED && !faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW))
         return HS_DUMP_COPIED;
     return copied;

@@ -73,7 +73,7 @@ static void answer(int socket, unsigned status, const char *body, size_t length)
     send_all(socket, body, length);
 }
 
-// ---- who is connected ----------------------------------------------------------------------------------------------
+// ---- connections ---------------------------------------------------------------------------------------------------
 
 static void write_row(struct hs_json *json, const struct hs_gathered_row *row)
 {
@@ -278,8 +278,8 @@ static void limit_sending(int fd)
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
-// False: there are no descriptors, and whoever wants to be let in waits.
-static bool welcome(struct hs_folder_socket *socket)
+// False: there are no descriptors, so new connections have to wait.
+static bool accept_guest(struct hs_folder_socket *socket)
 {
     const int fd = accept4(socket->listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0)
@@ -316,7 +316,7 @@ static void *run(void *context)
             eventfd_read(socket->wake, &count);
         see_off_those_over(socket);
         if (waits[1].revents)
-            deaf = !welcome(socket);
+            deaf = !accept_guest(socket);
     }
     return NULL;
 }

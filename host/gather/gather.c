@@ -213,7 +213,7 @@ static bool is_over(const struct gather *gather)
     return totals.begun && !totals.unfinished;
 }
 
-// Streams that began are neither here nor at their end: a device that was killed, or switched off, never comes back.
+// Unfinished streams exist, but no device is connected: one that was killed, or switched off, never comes back.
 static bool is_silent(struct gather *gather, uint64_t now)
 {
     struct hs_traces_totals totals;

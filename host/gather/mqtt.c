@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { STEP_MS = 50 };
-// A message is one step. So many are not looked through for each of them.
+// A message is one step. Work on all connections is done once per period, not for each message.
 #define TICK_PERIOD (50 * HS_MILLISECOND)
 
 struct hs_mqtt {
@@ -34,7 +34,7 @@ static void answer(void *data, const char *topic, const uint8_t *bytes, size_t s
     hs_broker__publish(mqtt->broker, topic, bytes, size);
 }
 
-static void tell(void *data, const char *lost)
+static void set_state(void *data, const char *lost)
 {
     struct hs_mqtt *mqtt = data;
     hs_notices__broker(mqtt->options.parcels.context.notices, mqtt->options.broker.url, lost);
@@ -71,7 +71,7 @@ int hs_mqtt__start(struct hs_mqtt **result, const struct hs_mqtt_options *option
         return hs_error__set(error, ENOMEM, "out of memory");
     mqtt->options = *options;
     mqtt->options.broker.message = take;
-    mqtt->options.broker.state = tell;
+    mqtt->options.broker.state = set_state;
     mqtt->options.broker.data = mqtt;
     mqtt->options.parcels.answer = answer;
     mqtt->options.parcels.data = mqtt;

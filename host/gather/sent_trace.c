@@ -22,7 +22,7 @@
 // The name of the program is in one of the first.
 enum { MOST_CHUNKS_FOR_NAME = 64, LONGEST_META = 1 << 18, MOST_NAME = 1024 };
 
-// ---- what the gatherer is told -------------------------------------------------------------------------------------
+// ---- what a trace tells the gatherer -------------------------------------------------------------------------------
 
 static bool find_executable(const uint8_t *bytes, size_t length, char name[MOST_NAME])
 {

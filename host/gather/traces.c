@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// Headers that are looked at when a part of a trace is found: more only cost the counts of what is shown.
+// The most chunk headers that are read of a partial trace. If it has more, only the counts that are shown are less.
 #define MOST_CHUNKS_READ 65536
 #define LEAST_ROOM       ((uint64_t)256 << 10)
 // Traces that are shown; more than there may be connections.
@@ -266,7 +266,7 @@ bool hs_gathered__is_claimed(struct hs_gathered *trace, uint64_t claim)
     return claimed;
 }
 
-// A stream that brought nothing leaves nothing. It counts as one that began only when somebody decided on it.
+// A stream without contents leaves no file. It counts as begun only if it was refused by a decision.
 static void forget(struct hs_traces *traces, struct hs_gathered *trace, enum hs_refusal why)
 {
     bool decided = why == HS_REFUSAL_DEVICE || why == HS_REFUSAL_QUOTA || why == HS_REFUSAL_QUOTA_DEVICE;

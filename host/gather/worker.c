@@ -276,7 +276,7 @@ static struct message *take_messages(struct worker_worker *worker)
     return messages;
 }
 
-static void welcome(struct worker_worker *worker, struct connection *connection)
+static void adopt_connection(struct worker_worker *worker, struct connection *connection)
 {
     connection->began = connection->heard = connection->pinged = hs_clock__now();
     connection->next = worker->connections;
@@ -322,7 +322,7 @@ static void handle_messages(struct worker_worker *worker)
     for (struct message *message = take_messages(worker), *next; message; message = next) {
         next = message->next;
         if (message->newcomer)
-            welcome(worker, message->newcomer);
+            adopt_connection(worker, message->newcomer);
         else if (message->request)
             take_request(worker, message);
         else
@@ -440,7 +440,7 @@ void hs_workers__free(struct hs_workers *workers)
     free(workers);
 }
 
-unsigned hs_workers__connections(const struct hs_workers *workers)
+static unsigned connections_of(const struct hs_workers *workers)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < workers->options.count; i++)
@@ -460,7 +460,7 @@ static struct worker_worker *least_busy(struct hs_workers *workers)
 bool hs_workers__take(struct hs_workers *workers, int socket, const struct hs_gather_link *link,
                       const struct hs_address *peer, void *target)
 {
-    if (hs_workers__connections(workers) >= MOST_CONNECTIONS)
+    if (connections_of(workers) >= MOST_CONNECTIONS)
         return false;
     struct connection *connection = calloc(1, sizeof(*connection));
     struct message *message = calloc(1, sizeof(*message));

@@ -42,6 +42,4 @@ void hs_workers__stored(void *workers, uint64_t claim);
 // Passes a request to the connection with this claim, or fails it. The request's reference for the sender goes with it.
 void hs_workers__ask(struct hs_workers *workers, uint64_t claim, struct hs_gather_request *request);
 
-unsigned hs_workers__connections(const struct hs_workers *workers);
-
 #endif

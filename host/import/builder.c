@@ -667,7 +667,7 @@ static inline int visit(struct hs_builder *builder, struct hs_step *step)
     return __builtin_expect(result == HS_TIE_WAITS, 0) ? hs_ties__hold(&builder->ties, step) : result;
 }
 
-// Room for the blocks of as many steps, of which each may also name a pool that is new: slots stay where they are.
+// Makes room for the blocks of `count` steps. Each step may also name a new pool. The slots then do not move.
 static int make_live_room(struct hs_builder *builder, size_t count)
 {
     while (!hs_live_map__has_room(&builder->live, 2 * count)) {

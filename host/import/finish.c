@@ -166,7 +166,7 @@ static int build_row_ends(struct hs_builder *builder, struct finish_reading *rea
 }
 
 // Chains are in the order of their times, more or less, and so are the rows that are read for them.
-#define LEAVE_CHAINS 16384
+#define DROP_CHAINS 16384
 
 static int finish_chains(struct hs_builder *builder, struct finish_reading *reading)
 {
@@ -178,7 +178,7 @@ static int finish_chains(struct hs_builder *builder, struct finish_reading *read
         chain[i].first_size = hs_row__size(columns, chain[i].first);
         chain[i].last_size = hs_row__size(columns, chain[i].last);
         chain[i].free_time = hs_builder__end_of_row(hs_row_ends__time_at(&builder->row_ends, chain[i].last));
-        if (i % LEAVE_CHAINS == 0) {
+        if (i % DROP_CHAINS == 0) {
             hs_packed__drop_pages(&columns->time, 0, UINT64_MAX);
             hs_packed__drop_pages(&columns->size, 0, UINT64_MAX);
         }

@@ -54,7 +54,7 @@ static void write_block(struct hs_partial *partial, struct hs_builder *builder, 
     }
 }
 
-// A row that is live may end, and nothing else changes: where as many are live as before nothing did.
+// A live row may end, and nothing else of it changes. A block with as many live rows as before has not changed.
 static int write_ends(struct hs_partial *partial, struct hs_builder *builder)
 {
     uint64_t ended[HS_PACKED_BLOCK];

@@ -17,7 +17,7 @@ enum { SHARED_AMONG = 4 };
 struct weighing {
     struct hs_sample **order; // by thread and time, those with a thread alone
     size_t count;
-    uint64_t *losses; // when it was forgotten who had left the processor, in order
+    uint64_t *losses; // when it was lost which threads had left the processor, in order
     size_t loss_count;
 };
 

@@ -6,7 +6,7 @@
 
 // How often what may be forced first is looked for before the order in which steps came decides.
 #define CHOICES 8
-// With a window, only among so many steps: some wait all the time where frees of unknown blocks are frequent.
+// With a window, only this many steps are searched: where frees of unknown blocks are frequent, some always wait.
 #define LOOKED_AT 256
 
 enum domain { HEAP, POOLS, MAPS, OTHERS };

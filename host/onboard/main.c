@@ -144,7 +144,7 @@ static int take_option(struct onboard *onboard, int option)
 
 #ifdef HEAPSONDE_HAS_INJECTOR
 
-// ---- what the library is told --------------------------------------------------------------------------------------
+// ---- the environment of the program --------------------------------------------------------------------------------
 
 extern char **environ;
 

@@ -57,7 +57,7 @@ static bool has_ended(pid_t pid)
     return !state || strchr("ZX", state[1] == ' ' ? state[2] : 'X');
 }
 
-// A byte is as good as its end.
+// A byte counts as the end, too.
 static bool input_has_ended(void)
 {
     char bytes[256];

@@ -202,8 +202,8 @@ static int note_ends(struct event_log_writing *writing, struct hs_zone_event_sca
     return failed;
 }
 
-// Codes of rows that ended are not needed any more.
-enum { LEAVE_ZONES = 64 };
+// Zones between two calls that drop the pages of codes: codes of rows that ended are not needed any more.
+enum { DROP_ZONES = 64 };
 
 static int write_events(struct event_log_writing *writing)
 {
@@ -220,7 +220,7 @@ static int write_events(struct event_log_writing *writing)
         if (!failed)
             failed = write_zone(writing, event_scan.zone_events[0]);
         hs_columns__drop_pages_behind(event_scan.columns, (zone + 1) * (HS_ZONE_ROWS / HS_PACKED_BLOCK) - 1);
-        if (zone % LEAVE_ZONES == 0)
+        if (zone % DROP_ZONES == 0)
             hs_packed__drop_pages(&writing->log->dictionary->of_row, 0, UINT64_MAX);
     }
     if (!failed)
@@ -283,7 +283,7 @@ static bool has_vast_sizes(const struct hs_dictionary *dictionary)
     return false;
 }
 
-// Each has room for as many checkpoints as there can be events.
+// A checkpoint takes room for each code, so there are fewer of them if there are many codes.
 static int make_room(struct event_log_writing *writing)
 {
     struct hs_event_log *log = writing->log;
@@ -407,10 +407,10 @@ struct level {
     int64_t bytes, count;
 };
 
-// Both in a vector: whole numbers, as the type of which vectors know the larger.
+// Both in a vector. The numbers are whole; vectors of doubles have the faster comparison for the larger one.
 typedef double level_vector __attribute__((vector_size(16)));
 
-// By code and whether it is a free: what an event adds, 0 of what does not match. It is made of what the log has.
+// What an event adds, by its code and whether it is a free; 0 if the code does not match the filter.
 static level_vector *work_out_changes(const struct hs_event_log *log, const struct hs_filter *filter)
 {
     const struct hs_dictionary *dictionary = log->dictionary;

@@ -5,7 +5,7 @@
 #include "host/query/scan.h"
 
 // Frees between two times that the columns are left: their rows lie anywhere behind the current row.
-#define LEAVE_AFTER 2000000u
+#define DROP_AFTER 2000000u
 
 struct events_walk {
     struct hs_pending pending;
@@ -21,7 +21,7 @@ static int visit_first(struct events_walk *walk, const struct hs_store *store, c
 {
     struct hs_row_event event = {.row = item->row, .time = item->time, .is_free = true, .tag = item->tag};
     int result = hs_pending__drop_first(&walk->pending);
-    if (++walk->frees % LEAVE_AFTER == 0)
+    if (++walk->frees % DROP_AFTER == 0)
         hs_scan__drop_pages_behind(store, walk->control, walk->row / HS_ZONE_ROWS);
     return result ? result : walk->visit(walk->context, store, &event);
 }

@@ -63,7 +63,7 @@ bool hs_filter__matches_state(const struct hs_filter *filter, unsigned state, bo
            !(freed ? filter->never_freed_only : filter->freed_only);
 }
 
-bool hs_filter__matches_chain(const struct hs_filter *filter, const struct hs_store *store, uint64_t row)
+static bool matches_chain(const struct hs_filter *filter, const struct hs_store *store, uint64_t row)
 {
     const struct hs_columns *columns = hs_store__columns(store);
     size_t count;
@@ -134,7 +134,7 @@ bool hs_filter__matches_row(const struct hs_filter *filter, const struct hs_stor
         return false;
     if (filter->detail_given && hs_row__detail(columns, row) != filter->detail)
         return false;
-    if (hs_filter__needs_chain(filter) && !hs_filter__matches_chain(filter, store, row))
+    if (hs_filter__needs_chain(filter) && !matches_chain(filter, store, row))
         return false;
     return !filter->accept || filter->accept(filter->context, store, row);
 }

@@ -189,7 +189,8 @@ static size_t split(struct hs_keyed_row *rows, size_t count)
     }
 }
 
-void hs_keyed_rows__select(struct hs_keyed_row *rows, size_t count, size_t wanted)
+// Moves the `wanted` first rows in order to the front, in any order there. There are more than `wanted` rows.
+static void select_first(struct hs_keyed_row *rows, size_t count, size_t wanted)
 {
     // Splits that do not get on end in a sort.
     for (unsigned rounds = 0; wanted && wanted < count; rounds++) {
@@ -272,7 +273,7 @@ static void narrow(struct order_search *search, struct best *best)
     if (best->count < search->wanted)
         return;
     if (best->count > search->wanted)
-        hs_keyed_rows__select(best->row, best->count, search->wanted);
+        select_first(best->row, best->count, search->wanted);
     best->count = search->wanted;
     struct hs_keyed_row last = best->row[0];
     for (size_t i = 1; i < best->count; i++)
@@ -377,7 +378,7 @@ static int merge(struct order_search *search, unsigned workers, struct hs_keyed_
         sum += search->best[i].count;
     }
     if (sum > search->wanted)
-        hs_keyed_rows__select(all, sum, search->wanted);
+        select_first(all, sum, search->wanted);
     *count = sum < search->wanted ? sum : search->wanted;
     for (size_t i = 0; i < *count; i++)
         all[i] = turn(search, all[i].key, all[i].row);

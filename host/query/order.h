@@ -37,8 +37,6 @@ struct hs_bounds hs_order__block(const struct hs_columns *columns, uint64_t bloc
                                  uint64_t end_time);
 
 void hs_keyed_rows__sort(struct hs_keyed_row *rows, size_t count);
-// Moves the `wanted` first rows in order to the front, in any order there. There are more than `wanted` rows.
-void hs_keyed_rows__select(struct hs_keyed_row *rows, size_t count, size_t wanted);
 
 // Allocates a page of `total` rows. *first: the number of its first row, counted from the least key in both directions.
 int hs_rows__make(struct hs_rows *rows, uint64_t total, bool descending, uint64_t skip, uint64_t limit, uint64_t *first,

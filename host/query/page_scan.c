@@ -58,8 +58,8 @@ static uint64_t look_costs(const struct page_scan_walk *walk)
     return walk->page->set ? 1 : walk->mask ? SINGLE_CODE : SINGLE_ROW;
 }
 
-// The keys that the filter lets through. Lifetimes of what never ends are longer than all others in some filters, and
-// beyond all bounds when it began after the end.
+// The bounds of the keys that match the filter. In some filters, the lifetime of what never ends is longer than all
+// others; of what began after the end, it is beyond all bounds.
 static struct hs_bounds keys_of(const struct page_scan_walk *walk)
 {
     const struct hs_filter *filter = walk->page->filter;

@@ -67,7 +67,7 @@ static void count_block(struct hs_rank_counts *rank_counts, const struct hs_sort
 }
 
 // So that what is resident of the codes of many rows stays small.
-enum { LEAVE_BLOCKS = 1024 };
+enum { DROP_BLOCKS = 1024 };
 
 static int count(struct hs_rank_counts *rank_counts, const struct hs_sorted_index *sorted_index, const int *cancel)
 {
@@ -81,7 +81,7 @@ static int count(struct hs_rank_counts *rank_counts, const struct hs_sorted_inde
         if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
             return -ECANCELED;
         count_block(rank_counts, sorted_index, block, &stretch);
-        if (block % LEAVE_BLOCKS)
+        if (block % DROP_BLOCKS)
             continue;
         hs_packed__drop_pages(&rank_counts->dictionary->of_row, 0, UINT64_MAX);
         hs_sorted_index__drop_pages(sorted_index);

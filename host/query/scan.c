@@ -71,7 +71,7 @@ static int do_zone(struct pool *pool, unsigned worker, size_t zone)
     return scan->work(scan->context, worker, first, end < pool->rows ? end : pool->rows);
 }
 
-// A turn lasts for as many zones as take this long, ns of the processor: who skips most of them takes few.
+// A turn ends after this much CPU time, in ns. A scan that skips most of its zones needs few turns.
 #define LONG_ENOUGH 1000000u
 
 struct turn {
@@ -149,7 +149,7 @@ int hs_query__refuse_aggregate(struct hs_error *error)
         "and threads of single blocks; filter by stacks only");
 }
 
-// Threads that help those who ask, in all: when many ask at once, each works for himself.
+// The number of helper threads of all questions. If many are asked at once, each question has only its own thread.
 static atomic_uint helpers;
 
 static bool start_helper(struct scan_worker *worker)

@@ -41,9 +41,8 @@ int hs_query__refuse_aggregate(struct hs_error *error);
 // Whether some row of the zone may match.
 bool hs_filter__zone_may_match(const struct hs_filter *filter, const struct hs_zone *zone, uint64_t end_time);
 
-// The filter's conditions that need more than the row's own columns.
+// Whether the filter has conditions that need more than the row's own columns.
 bool hs_filter__needs_chain(const struct hs_filter *filter);
-bool hs_filter__matches_chain(const struct hs_filter *filter, const struct hs_store *store, uint64_t row);
 
 // The conditions that are tested for single rows: times, detail, the chain, `accept`.
 bool hs_filter__matches_row(const struct hs_filter *filter, const struct hs_store *store, uint64_t row);

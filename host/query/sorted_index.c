@@ -87,7 +87,7 @@ static void collect_keys(struct sorted_index_making *making, const uint64_t *key
     }
 }
 
-// Whether there were as many keys in each part as when they were counted.
+// Whether each part has as many keys as were counted before.
 static bool is_collected(const struct sorted_index_making *making)
 {
     for (size_t part = making->first; part < making->end; part++)

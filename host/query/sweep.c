@@ -144,8 +144,8 @@ static void advance(struct progress *progress, uint64_t time)
     }
 }
 
-// A point of the answer is made from so many of the pyramid, so that rounding its width up to whole ones changes
-// little.
+// A point of the answer is made from this many points of the pyramid. Rounding its width up to whole points of the
+// pyramid then changes it little.
 #define PARTS       32 // where there is a choice
 #define LEAST_PARTS 8  // where there is none
 

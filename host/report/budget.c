@@ -61,7 +61,7 @@ static bool move_pages(struct hs_page_set *from, struct hs_page_set *to, uint64_
     return true;
 }
 
-// What lay there before is gone where the program maps anew.
+// A new mapping replaces what was mapped there before.
 static int take_mapping(struct budget_pages *pages, const struct hs_columns *columns, uint64_t row, uint64_t first,
                         uint64_t end)
 {

@@ -7,6 +7,12 @@
 #include "host/report/style.h"
 #include "host/report/text.h"
 
+struct kernel_stacks {
+    uint64_t stacks, equal; // equal: all frames that the kernel found are the innermost ones of the recorder's stack
+    uint64_t frames;        // of the equal ones
+    uint32_t differing, differing_own; // the first that is not: the kernel's, and the recorder's. 0: none
+};
+
 // How many frames the first stack has, if it is the inner end of the second; 0: it is not.
 static uint32_t frames_in_common(const struct hs_node *nodes, size_t count, uint64_t kernel, uint64_t own)
 {
@@ -17,9 +23,9 @@ static uint32_t frames_in_common(const struct hs_node *nodes, size_t count, uint
     return frames;
 }
 
-struct hs_kernel_stacks hs_kernel_stacks__compare(const struct hs_store *store)
+static struct kernel_stacks compare(const struct hs_store *store)
 {
-    struct hs_kernel_stacks result = {0};
+    struct kernel_stacks result = {0};
     size_t count, node_count;
     const struct hs_sample *samples = hs_store__samples(store, &count);
     const struct hs_node *nodes = hs_store__nodes(store, &node_count);
@@ -40,7 +46,7 @@ struct hs_kernel_stacks hs_kernel_stacks__compare(const struct hs_store *store)
 
 void hs_report__kernel_stacks(FILE *out, const struct hs_subject *subject)
 {
-    struct hs_kernel_stacks stacks = hs_kernel_stacks__compare(subject->store);
+    struct kernel_stacks stacks = compare(subject->store);
     const struct hs_style *style = hs_style__for(out);
     if (!stacks.stacks)
         return;
@@ -58,7 +64,7 @@ static void write_stack(struct hs_json *json, const struct hs_subject *subject, 
 
 void hs_report__kernel_stacks_json(struct hs_json *json, const struct hs_subject *subject)
 {
-    struct hs_kernel_stacks stacks = hs_kernel_stacks__compare(subject->store);
+    struct kernel_stacks stacks = compare(subject->store);
     if (!stacks.stacks)
         return;
     hs_json__open_object(json, "kernel_stacks");

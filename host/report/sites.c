@@ -12,7 +12,7 @@
 
 #define DEEPEST_STACK 65536u
 
-// So many stacks go through each step together: what one step fetches from memory is there when the next needs it.
+// This many stacks go through each step together: what one step fetches from memory is there when the next needs it.
 #define AT_ONCE 32u
 
 struct looked_up {

@@ -110,7 +110,7 @@ static void free_page(void *work)
     free(page);
 }
 
-// Without a count as many as an answer may hold: a block takes more bytes than these.
+// The least bytes that a block takes in an answer. Without `count`, as many blocks are sent as an answer may hold.
 #define BLOCK_LEAST 256
 
 int hs_prepare__allocations(struct hs_question *question)

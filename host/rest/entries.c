@@ -40,7 +40,7 @@ static bool is_it(const struct entries_finding *finding, const struct hs_frame *
     return !wanted->declared || (declared && !strcmp(declared, wanted->declared));
 }
 
-// The outermost frame of what is wanted; -1: none.
+// The outermost frame that is wanted; -1: none.
 static int32_t frame_of(const struct entries_finding *finding, const struct hs_frames *frames)
 {
     int32_t i = (int32_t)frames->count - 1;

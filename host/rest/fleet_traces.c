@@ -44,10 +44,10 @@ static uint64_t key_of_dumps(const struct hs_trace_facts *facts, const char *dev
     return hs_fleet_key__dumped(device, facts->executable, pid, facts->since);
 }
 
-static const struct hs_trace_facts *facts_of_dumps(struct hs_rest_trace *trace, struct hs_rest_patience *patience)
+static const struct hs_trace_facts *facts_of_dumps(struct hs_rest_trace *trace, struct hs_rest_wait_budget *budget)
 {
     struct hs_error error;
-    const struct hs_trace_facts *facts = hs_rest_trace__facts(trace, patience, &error);
+    const struct hs_trace_facts *facts = hs_rest_trace__facts(trace, budget, &error);
     if (facts && facts->dumps && facts->since)
         return facts;
     hs_trace_facts__release(facts);
@@ -67,10 +67,10 @@ static void append(struct fleet_order *order, uint64_t key, size_t number)
     order->at[order->count++] = (struct fleet_trace){key, number};
 }
 
-static void add(struct hs_fleet_traces *self, size_t number, struct hs_rest_patience *patience)
+static void add(struct hs_fleet_traces *self, size_t number, struct hs_rest_wait_budget *budget)
 {
     struct hs_rest_trace *trace = hs_rest_traces__at(self->traces, number);
-    const struct hs_trace_facts *facts = self->dumped[number] = facts_of_dumps(trace, patience);
+    const struct hs_trace_facts *facts = self->dumped[number] = facts_of_dumps(trace, budget);
     append(&self->of_session, key_of_id(hs_rest_trace__id(trace)), number);
     if (facts)
         append(&self->of_pid, facts->summary.pid, number);
@@ -92,9 +92,9 @@ struct hs_fleet_traces *hs_fleet_traces__make(struct hs_rest_traces *traces)
         hs_fleet_traces__destroy(self);
         return NULL;
     }
-    struct hs_rest_patience patience = hs_rest_patience__of_list();
+    struct hs_rest_wait_budget budget = hs_rest_wait_budget__of_list();
     for (size_t i = 0; i < self->count; i++)
-        add(self, i, &patience);
+        add(self, i, &budget);
     qsort(self->of_session.at, self->of_session.count, sizeof(*self->of_session.at), compare);
     qsort(self->of_pid.at, self->of_pid.count, sizeof(*self->of_pid.at), compare);
     return self;

@@ -95,7 +95,7 @@ static int enter(struct frame_counts_counting *counting, uint32_t node)
     return 0;
 }
 
-// Leaves a node, and those above it of which this was the last child. Returns the next node to enter; 0: none.
+// Leaves a node, and each parent of which it was the last child. Returns the next node to enter; 0: none.
 static uint32_t leave(struct frame_counts_counting *counting, uint32_t node)
 {
     uint32_t next = 0;

@@ -21,10 +21,10 @@ static void write_indexes(struct hs_json *json, struct hs_rest_trace *trace)
 }
 
 // `now`: also what is true at this moment alone.
-static void write_trace(struct hs_json *json, struct hs_rest_trace *trace, bool now, struct hs_rest_patience *patience)
+static void write_trace(struct hs_json *json, struct hs_rest_trace *trace, bool now, struct hs_rest_wait_budget *budget)
 {
     struct hs_error error = {""};
-    const struct hs_trace_facts *facts = hs_rest_trace__facts(trace, patience, &error);
+    const struct hs_trace_facts *facts = hs_rest_trace__facts(trace, budget, &error);
     if (!facts)
         return;
     const struct hs_summary *summary = &facts->summary;
@@ -95,9 +95,9 @@ int hs_answer__list(struct hs_question *question, FILE *out)
     hs_json__start(&json, out, false);
     hs_json__open_array(&json, NULL);
     struct list_written written = {question->rest->traces, hs_rest_traces__count(question->rest->traces)};
-    struct hs_rest_patience patience = hs_rest_patience__of_list();
+    struct hs_rest_wait_budget budget = hs_rest_wait_budget__of_list();
     for (size_t i = 0; i < written.count; i++)
-        write_trace(&json, hs_rest_traces__at(written.traces, i), now, &patience);
+        write_trace(&json, hs_rest_traces__at(written.traces, i), now, &budget);
     hs_importing_rows__write(reading, is_written, &written, &json);
     hs_json__close_array(&json);
     return 0;

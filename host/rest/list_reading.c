@@ -21,18 +21,18 @@ static bool lock_at_once(struct hs_rest_trace *trace)
     return true;
 }
 
-struct hs_rest_patience hs_rest_patience__of_list(void)
+struct hs_rest_wait_budget hs_rest_wait_budget__of_list(void)
 {
-    return (struct hs_rest_patience){hs_rest_traces_limits.read, hs_clock__now() + hs_rest_traces_limits.wait};
+    return (struct hs_rest_wait_budget){hs_rest_traces_limits.read, hs_clock__now() + hs_rest_traces_limits.wait};
 }
 
 // The size of a folder says nothing about the dumps in it.
-static bool is_worth_waiting(struct hs_rest_patience *patience, const struct hs_rest_trace *trace,
+static bool is_worth_waiting(struct hs_rest_wait_budget *budget, const struct hs_rest_trace *trace,
                              const struct hs_file_stamp *stamp)
 {
-    if (hs_rest_trace__is_folder_of_dumps(trace) || (uint64_t)stamp->size > patience->bytes)
+    if (hs_rest_trace__is_folder_of_dumps(trace) || (uint64_t)stamp->size > budget->bytes)
         return false;
-    patience->bytes -= (uint64_t)stamp->size;
+    budget->bytes -= (uint64_t)stamp->size;
     return true;
 }
 
@@ -52,7 +52,7 @@ static void read_in_background(struct hs_background_thing *thing)
     hs_open_traces__close_idle(trace->common->open);
 }
 
-const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, struct hs_rest_patience *patience,
+const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, struct hs_rest_wait_budget *budget,
                                                   struct hs_error *error)
 {
     struct hs_file_stamp stamp;
@@ -61,7 +61,7 @@ const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, s
         return hs_rest_trace__hold_facts(trace);
     }
     const bool needed = hs_rest_trace__needs_reading(trace, false, &stamp, error) > 0;
-    const bool waits = needed && is_worth_waiting(patience, trace, &stamp);
+    const bool waits = needed && is_worth_waiting(budget, trace, &stamp);
     if (waits)
         hs_rest_trace__read(trace, &stamp, error);
     struct hs_trace_facts *facts = hs_rest_trace__hold_facts(trace);
@@ -72,7 +72,7 @@ const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, s
     if (!needed || waits)
         return facts;
     hs_trace_facts__release(facts);
-    hs_background__ask(trace->common->background, &trace->again, patience->until);
+    hs_background__ask(trace->common->background, &trace->again, budget->until);
     pthread_mutex_lock(&trace->lock);
     *error = trace->again_error;
     pthread_mutex_unlock(&trace->lock);

@@ -7,15 +7,15 @@
 #include "host/rest/trace.h"
 
 // What one list may still take for traces that grow.
-struct hs_rest_patience {
+struct hs_rest_wait_budget {
     uint64_t bytes, until;
 };
-struct hs_rest_patience hs_rest_patience__of_list(void);
+struct hs_rest_wait_budget hs_rest_wait_budget__of_list(void);
 
 // What is known of the trace, until it is released; the error says what is wrong with the file since. A closed trace
-// remains closed. While the trace is read again, this is what was known before; `patience` says for how long that is
+// remains closed. While the trace is read again, this is what was known before; `budget` says for how long that is
 // waited. NULL: out of memory.
-const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, struct hs_rest_patience *patience,
+const struct hs_trace_facts *hs_rest_trace__facts(struct hs_rest_trace *trace, struct hs_rest_wait_budget *budget,
                                                   struct hs_error *error);
 
 // The thread that does so. NULL: out of memory.

@@ -178,7 +178,7 @@ static uint64_t page_behind(uint64_t address, uint64_t page)
     return address / page + (address % page != 0);
 }
 
-// When there are too many, every second one goes, and of what comes as many are left out.
+// If there are too many, every second one is removed, and from then on the same share of new ones is left out.
 static int note_usage(struct hs_map *map, const struct hs_map_usage *usage)
 {
     if (map->skipped++ % map->step)

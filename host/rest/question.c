@@ -92,7 +92,8 @@ static int read_time(struct hs_question *question, const struct hs_rest_state *s
     return result;
 }
 
-int hs_question__time(struct hs_question *question, const struct hs_rest_state *state, const char *name, uint64_t *time)
+// Parses a time of the state's trace. -EINVAL.
+static int parse_time(struct hs_question *question, const struct hs_rest_state *state, const char *name, uint64_t *time)
 {
     const char *text = hs_question__text(question, name);
     return text ? read_time(question, state, name, text, time) : 0;
@@ -111,9 +112,9 @@ int hs_question__axis(struct hs_question *question, uint64_t *from, uint64_t *to
     if (axis && !filters && (hs_uri__value(&question->uri, "from") || hs_uri__value(&question->uri, "to")))
         return hs_error__set(&question->error, EINVAL,
                              "axis_from: here it means the same as from; give only one of them");
-    int result = hs_question__time(question, question->state, names[0], from);
+    int result = parse_time(question, question->state, names[0], from);
     if (!result)
-        result = hs_question__time(question, question->state, names[1], to);
+        result = parse_time(question, question->state, names[1], to);
     if (!result && *from > *to)
         result = hs_error__set(&question->error, EINVAL, "%s: is later than %s%s%s", names[0],
                                hs_question__text(question, names[1]) ? "'" : "the end of the recording",

@@ -286,7 +286,7 @@ static int prepare(struct answering *answering, const struct hs_http_request *re
             return 0;
     }
     result = question->endpoint->prepare ? question->endpoint->prepare(question) : 0;
-    // Nor is what was kept of it.
+    // Cached answers of a trace that has changed are not valid either.
     if (check_states(question)) {
         hs_cache__forget(question->rest->cache, question->state->name);
         if (question->other)

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-// So many are collected before they are put in order.
+// This many are collected before they are sorted.
 enum { AT_ONCE = 1 << 20 };
 
 static int compare(const void *left, const void *right)

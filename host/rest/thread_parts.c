@@ -84,7 +84,7 @@ static int ask_thread(struct hs_question *question, uint32_t stream, enum hs_cos
     return result;
 }
 
-// Sums of what the chosen threads have.
+// The sums of the chosen threads.
 static int ask_rest(const struct hs_thread_parts *parts, struct hs_question *question, enum hs_cost cost,
                     const struct hs_stack_values *all, struct hs_stack_values *values)
 {

@@ -178,7 +178,7 @@ int hs_rest_trace__read(struct hs_rest_trace *trace, const struct hs_file_stamp 
     const struct hs_query_control control = {.cancel = &trace->common->ends};
     int result = open_state(trace, &control, &state, error);
     __atomic_store_n(&trace->is_read, false, __ATOMIC_RELEASE);
-    // The id of a series is made of what it contains, which has become more.
+    // The id of a series depends on its files, which have become more.
     if (!result && !state->series && strcmp(hs_store__summary(state->store)->trace_id, trace->id) != 0)
         result = is_stale(trace, error, "another trace has replaced it; restart the server to read that one");
     if (result) {

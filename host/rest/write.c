@@ -135,7 +135,7 @@ void hs_write__frame(struct hs_json *json, const char *key, const struct hs_ques
     free(memory);
 }
 
-void hs_write__node(struct hs_json *json, const struct hs_question *question, uint32_t node)
+static void write_node(struct hs_json *json, const struct hs_question *question, uint32_t node)
 {
     const struct hs_frames *frames = hs_trace_symbols__node(question->symbols, node);
     for (uint32_t i = frames->count; i-- > 0;)
@@ -164,7 +164,7 @@ void hs_write__backtrace(struct hs_json *json, const char *key, const struct hs_
     uint32_t *nodes = *frames == 'n' ? NULL : hs_write__nodes(question, stack, &count);
     hs_json__open_array(json, key);
     for (size_t i = nodes && *frames == 's' && count > SHORT ? count - SHORT : 0; nodes && i < count; i++)
-        hs_write__node(json, question, nodes[i]);
+        write_node(json, question, nodes[i]);
     hs_json__close_array(json);
     free(nodes);
 }

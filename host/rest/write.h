@@ -16,10 +16,9 @@ void hs_write__times(struct hs_json *json, const char *key, const struct hs_stor
 // 16 hexadecimal digits.
 void hs_write__hexadecimal(struct hs_json *json, const char *key, uint64_t value);
 
-// The frames of a node, and of a stack, the outermost first, as elements of an open array.
-void hs_write__node(struct hs_json *json, const struct hs_question *question, uint32_t node);
 void hs_write__frame(struct hs_json *json, const char *key, const struct hs_question *question, uint32_t node,
                      const struct hs_frame *frame);
+// The frames of a stack, the outermost first, as an array.
 void hs_write__backtrace(struct hs_json *json, const char *key, const struct hs_question *question, uint32_t stack);
 
 // The address that is looked up for a node's return address.

@@ -23,8 +23,8 @@ static bool same_token(const char *given, const char *token)
     return !difference;
 }
 
-// What a browser says about whose page asks: a page of this server, or none. `unsaid`: what it is if nothing is said,
-// as by all browsers to servers that are neither on this machine nor reached by HTTPS, when a page only reads.
+// Whether the request comes from a page of this server, as its headers say. `unsaid`: the result if they do not say it.
+// Browsers do not when a page only reads from a server that is neither on this machine nor reached by HTTPS.
 static bool is_own_page(struct MHD_Connection *mhd, const char *authority, bool unsaid)
 {
     static const char scheme[] = "http://";

@@ -54,7 +54,7 @@ struct hs_http_server {
     unsigned connection_count;
     struct sending sendings; // a ring
     int cancel;
-    pthread_t watcher; // looks whether those who wait for an answer are still there
+    pthread_t watcher; // looks whether clients that wait for an answer are still connected
     bool watches;
     pthread_cond_t asked;
     pthread_mutex_t serving; // held while a page is served, unless they are served at once

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/shims/shims.h"
 
-#include "host/base/path.h"
-
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -94,9 +92,4 @@ const struct hs_abi *hs_abi__of_this_machine(void)
 {
     struct hs_probe probe;
     return hs_probe__file(&probe, "/proc/self/exe") ? NULL : hs_abi__of(&probe);
-}
-
-bool hs_abi__is_musl(const struct hs_probe *probe)
-{
-    return probe->has_interpreter && !strncmp(hs_path__name(probe->interpreter), "ld-musl-", 8);
 }

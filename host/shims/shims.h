@@ -33,9 +33,6 @@ int hs_abi__of_file(const char *path, const struct hs_abi **abi, struct hs_error
 // The ABI of this command, or NULL.
 const struct hs_abi *hs_abi__of_this_machine(void);
 
-// Whether musl's loader starts the program.
-bool hs_abi__is_musl(const struct hs_probe *probe);
-
 // ---- where they are ------------------------------------------------------------------------------------------------
 
 enum hs_shim { HS_SHIM_TRACE, HS_SHIM_PROF, HS_SHIM_ATTACH };

@@ -34,8 +34,8 @@
 // clang-format on
 #define WIDEST 57 // but for 64
 
-// Compiled for several processors, of which the loader chooses: loops over whole blocks. Counting zeros by vectors is
-// for those with long ones, which gcc can choose by since version 12.
+// Loops over whole blocks are compiled for several processors, and the loader chooses the version. Counting zeros pays
+// only with long vectors, and gcc can make a version for them since 12.
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&              \
     !defined(__SANITIZE_THREAD__)
 #if __GNUC__ >= 12
@@ -50,7 +50,7 @@
 #define HS_LONG_VECTORS
 #endif
 
-// Code of its own for each width. Sanitizers make so much of it that it takes a quarter of a minute to compile.
+// Each width has its own code. With sanitizers it is not inlined: compiling it would take a quarter of a minute.
 #ifdef HEAPSONDE_CHECKS
 #define HS_FOR_A_WIDTH static __attribute__((noinline))
 #else
@@ -410,7 +410,7 @@ HS_LONG_VECTORS static void shift_and_measure(uint64_t *values, size_t count, un
     }
 }
 
-// Four counts, as one would wait for itself.
+// Four counters: an addition to a single one would have to wait for the previous addition.
 static void count_lengths(const uint8_t *length, size_t count, struct lengths *lengths)
 {
     size_t i = 0;

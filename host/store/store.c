@@ -574,7 +574,8 @@ const struct hs_timeline_level *hs_store__timeline(const struct hs_store *store,
     return store->levels;
 }
 
-bool hs_store__info_at(const struct hs_store *store, size_t i, const char **key, const char **value)
+// The i-th pair; false after the last.
+static bool info_at(const struct hs_store *store, size_t i, const char **key, const char **value)
 {
     const struct hs_stored_info *info = store->info.data;
     if (i >= store->info.capacity)
@@ -587,7 +588,7 @@ bool hs_store__info_at(const struct hs_store *store, size_t i, const char **key,
 const char *hs_store__info(const struct hs_store *store, const char *wanted)
 {
     const char *key, *value;
-    for (size_t i = 0; hs_store__info_at(store, i, &key, &value); i++)
+    for (size_t i = 0; info_at(store, i, &key, &value); i++)
         if (!strcmp(key, wanted))
             return value;
     return NULL;

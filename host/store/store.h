@@ -57,8 +57,6 @@ static inline uint32_t hs_row__next(const struct hs_columns *columns,
 
 // Value of an INFO record of the trace (executable, command line, host, allocator, ...), or NULL.
 const char *hs_store__info(const struct hs_store *store, const char *key);
-// The i-th pair; false after the last.
-bool hs_store__info_at(const struct hs_store *store, size_t i, const char **key, const char **value);
 
 // The frames of a stack, innermost first. Writes at most `max` return addresses and returns their number. *cut (may be
 // NULL) becomes HS_CUT_NONE, or the reason why the outermost frames are missing (enum hs_end of unwind/walk.h).

@@ -281,7 +281,7 @@ static uint64_t to_pages(uint64_t size, uint64_t page)
     return (size + page - 1) & ~(page - 1);
 }
 
-// Most of it is the file, and read only: what can be written counts against the limit of memory.
+// Most of the image is the file, mapped read-only: writable memory counts against the memory limit.
 static bool map_image(const struct hs_package *self, uint64_t extra, struct package_image *image)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

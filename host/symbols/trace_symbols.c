@@ -229,11 +229,6 @@ void hs_trace_symbols__hand_over(struct hs_trace_symbols *from, struct hs_trace_
     pthread_mutex_unlock(&to->lock);
 }
 
-const struct hs_store *hs_trace_symbols__store(const struct hs_trace_symbols *self)
-{
-    return self->store;
-}
-
 const char *hs_cut_reason(uint64_t reason)
 {
     static const char *const reasons[] = {"complete",

@@ -51,8 +51,6 @@ void hs_trace_symbols__destroy(struct hs_trace_symbols *self);
 // Nobody else uses `from`, which can then only be destroyed.
 void hs_trace_symbols__hand_over(struct hs_trace_symbols *from, struct hs_trace_symbols *to);
 
-const struct hs_store *hs_trace_symbols__store(const struct hs_trace_symbols *self);
-
 // The place of a node of the stack table; many nodes share one. Never 0.
 static inline uint32_t hs_trace_symbols__place(struct hs_trace_symbols *self, uint32_t node);
 

@@ -90,7 +90,7 @@ void hs_blocks__take_out(struct hs_aggregate_block *place_of_gap)
     uint32_t gap = (uint32_t)(place_of_gap - blocks.table);
     for (uint32_t place = (gap + 1) & mask(); blocks.table[place].address; place = (place + 1) & mask()) {
         uint32_t home = home_of(blocks.table[place].address);
-        // Stays when its home lies behind the gap on the way to its place.
+        // An entry stays if its home is behind the gap.
         if (((place - home) & mask()) < ((place - gap) & mask()))
             continue;
         blocks.table[gap] = blocks.table[place];

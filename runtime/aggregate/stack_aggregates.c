@@ -102,7 +102,7 @@ static void take_out(struct domain *domain, uint32_t gap)
     for (uint32_t place = (gap + 1) & mask(domain); domain->table[place].sums.value[HS_SUM_ALLOCATED_COUNT];
          place = (place + 1) & mask(domain)) {
         uint32_t home = home_of(domain, domain->table[place].stack);
-        // Stays when its home lies behind the gap on the way to its place.
+        // An entry stays if its home is behind the gap.
         if (((place - home) & mask(domain)) < ((place - gap) & mask(domain)))
             continue;
         domain->table[gap] = domain->table[place];

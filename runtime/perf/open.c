@@ -122,7 +122,7 @@ static long try_event(const struct hs_perf_rings *rings, enum event event)
     return fd < 0 ? fd : hs_system_close((int)fd);
 }
 
-// With less and less of what is wanted; without cycles last.
+// Each attempt asks for less of what is wanted; those without cycles come last.
 long hs_perf_rings__ask(struct hs_perf_rings *rings)
 {
     long result = -EINVAL;

@@ -470,8 +470,7 @@ void hs_perf__start(void)
     say(line);
 }
 
-// The kernel tells of what it lost when it writes the next record, which this is. Other processors' rings may keep
-// some.
+// Makes the kernel write a record: with it, it also reports what it lost. The rings of other processors may keep some.
 static void ask_for_losses(void)
 {
     char name[16];
@@ -512,7 +511,8 @@ void hs_perf__stop(void)
     say("ended: the program had to be single-threaded");
 }
 
-// The lock is not kept: who unloads may wait for a thread that unloads, too. What is in the rings then is left there.
+// The lock is not kept: a thread that unloads may wait for another one that does. What is in the rings then stays
+// there.
 void hs_perf__hold_code(void)
 {
     if (!perf.self)

@@ -68,7 +68,7 @@ void hs_witness__reset(void)
     witness.pages = NULL;
 }
 
-// Pages are used in turn. Who begins one half gives back the other.
+// Pages are used in turn. When one half is begun, the other is given back.
 void hs_witness__call(uint32_t stack, const struct hs_registers *caller)
 {
     if (!witness.pages || witness.calls++ % hs_config.kernel_stacks)

@@ -26,7 +26,7 @@ enum { MOST_CONNECTIONS = 16, STACK_SIZE = 256 * 1024, PIECE = 16384, MOST_ENDS 
 #define SECOND_NS       1000000000ull
 #define REQUEST_NS      (2 * SECOND_NS)  // in which the request has to come
 #define ANSWER_NS       (60 * SECOND_NS) // in which the answer has to be taken
-#define PATIENCE_NS     (2 * SECOND_NS)  // of the program's threads with this one
+#define TIMEOUT_NS      (2 * SECOND_NS)  // of the program's threads with this one
 #define REST_NS         (SECOND_NS / 10) // at least, after a connection that could not be accepted
 #define FORKED_REST_NS  (SECOND_NS / 50) // most forked children execute another program at once
 #define LOOK_NS         SECOND_NS        // at most between looks at deadlines, and whether the program is still there
@@ -318,7 +318,7 @@ static void start_thread(bool forked)
     control.shares_descriptors = false;
     hs_left_over__begin();
     long result = hs_hidden_thread__start(&control.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_THREAD);
-    // Under an emulator the program would see the descriptors and may close them: only for who asks for the socket.
+    // Under an emulator the program would see the descriptors and may close them: only where the socket is asked for.
     if (result == -EINVAL && hs_prof_texts.control_path[0]) {
         control.shares_descriptors = true;
         result = hs_hidden_thread__start(&control.thread, STACK_SIZE, thread_main, NULL, HS_HIDDEN_SHARED_DESCRIPTORS);
@@ -363,7 +363,7 @@ void hs_control__after_fork(void)
 
 static void wait_while(_Atomic uint32_t *word, uint32_t value)
 {
-    for (int64_t left = PATIENCE_NS; atomic_load(word) == value && left > 0;)
+    for (int64_t left = TIMEOUT_NS; atomic_load(word) == value && left > 0;)
         left -= hs_futex__wait_part(word, value, WAITING_STEP_NS);
 }
 
@@ -393,7 +393,7 @@ void hs_control__stop(void)
         return;
     // Sleeps until a client connects.
     long fd = ask_to_quit() == LISTENING ? hs_control_place__connect(control.path) : -1;
-    bool gone = hs_hidden_thread__join(&control.thread, (int64_t)PATIENCE_NS);
+    bool gone = hs_hidden_thread__join(&control.thread, (int64_t)TIMEOUT_NS);
     if (fd >= 0)
         hs_system_close((int)fd);
     if (gone)

@@ -18,8 +18,8 @@
 
 #include <errno.h>
 
-enum { PATIENCE = 30 }; // times two seconds that a manual dump waits for another one
-#define PAGE 4096u      // by less the high water does not rise
+enum { MOST_WAITS = 30 }; // times two seconds that a manual dump waits for another one
+#define PAGE 4096u        // by less the high water does not rise
 
 enum { DUE_INTERVAL = 1, DUE_PEAK = 2 };
 
@@ -71,9 +71,9 @@ static bool wait_for_lock(uint32_t *ticket)
     if (is_forbidden())
         return false;
     uint32_t tid = own_tid();
-    if (hs_streaming__is_sender()) // for whom the one who dumps may be waiting
+    if (hs_streaming__is_sender()) // the thread that dumps may be waiting for it
         return try_lock(ticket);
-    for (int i = 0; i < PATIENCE; i++)
+    for (int i = 0; i < MOST_WAITS; i++)
         if (hs_lock__acquire(&dumps.lock, tid)) {
             *ticket = ++dumps.ticket;
             return true;

@@ -200,8 +200,8 @@ static HS_COLD uint32_t enter_shortened(struct hs_sampler_thread *thread, struct
 }
 
 // The sample did not find room as it is.
-static HS_COLD uint32_t enter_otherwise(struct hs_sampler_thread *thread, struct hs_sample *sample,
-                                        const struct hs_registers *caller)
+static HS_COLD uint32_t enter_fallback(struct hs_sampler_thread *thread, struct hs_sample *sample,
+                                       const struct hs_registers *caller)
 {
     uint32_t stack = sample->pair || !hs_stack_has_page() ? 0 : enter_shortened(thread, sample, caller);
     if (!stack && hs_table__lock()) {
@@ -223,7 +223,7 @@ static void record(struct hs_sampler_thread *thread, const struct hs_registers *
     bool entered = stack && enter(thread, &sample, stack);
     hs_table__unlock();
     if (HS_UNLIKELY(!entered))
-        entered = (stack = enter_otherwise(thread, &sample, caller)) != 0;
+        entered = (stack = enter_fallback(thread, &sample, caller)) != 0;
     if (HS_UNLIKELY(hs_hooks.sample != NULL) && entered)
         hs_events__emit_sample(block, requested, usable, stack);
 }

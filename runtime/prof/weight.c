@@ -53,7 +53,7 @@ uint64_t hs_weight__scale(uint64_t a, uint64_t b, uint64_t c)
 }
 
 // splitmix64. Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
-uint64_t hs_weight__random(uint64_t *state)
+static uint64_t random_bits(uint64_t *state)
 {
     uint64_t mixed = *state += 0x9e3779b97f4a7c15ull;
     mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -82,7 +82,7 @@ uint64_t hs_weight__wait(uint64_t *random, uint64_t mean)
 {
     if (mean <= 1)
         return 1;
-    uint64_t uniform = hs_weight__random(random);
+    uint64_t uniform = random_bits(random);
     uint64_t logarithm = minus_log2(uniform ? uniform : 1);
     if (mean < SMALL_MEAN)
         return logarithm / minus_log2(-(UINT64_MAX / mean)) + 1;

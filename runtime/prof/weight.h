@@ -11,9 +11,6 @@
 // A random distance: geometric with mean `mean` >= 1 bytes, at least 1. `random`: state of the generator.
 uint64_t hs_weight__wait(uint64_t *random, uint64_t mean);
 
-// 64 random bits.
-uint64_t hs_weight__random(uint64_t *state);
-
 // 1 - e^(-bytes/mean), in 1/2^63: at most 2^63; exact to 2^-50.
 uint64_t hs_weight__probability_q63(uint64_t bytes, uint64_t mean);
 

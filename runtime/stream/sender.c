@@ -22,14 +22,14 @@
 #include <sys/socket.h>
 
 enum { LINKS = 8, PORTS_TRIED = 100, BACKLOG = 16 };
-#define SECOND_NS       1000000000ull
-#define IDLE_NS         100000000ll
-#define FULL_NS         50000000ll
-#define HANDSHAKE_NS    5000000ll
-#define EXEC_PATIENCE   SECOND_NS
-#define END_PATIENCE    (4 * SECOND_NS)
-#define ORPHAN_PATIENCE (60 * SECOND_NS)
-#define SPILL_PATIENCE  (3600 * SECOND_NS)
+#define SECOND_NS      1000000000ull
+#define IDLE_NS        100000000ll
+#define FULL_NS        50000000ll
+#define HANDSHAKE_NS   5000000ll
+#define EXEC_PATIENCE  SECOND_NS
+#define END_PATIENCE   (4 * SECOND_NS)
+#define ORPHAN_TIMEOUT (60 * SECOND_NS)
+#define SPILL_TIMEOUT  (3600 * SECOND_NS)
 
 static struct {
     struct hs_address host; // CONNECT
@@ -125,7 +125,7 @@ static bool end_is_heard(uint64_t now)
     if (hs_offer.owner && hs_offer.owner->end_told)
         hs_link__shut(hs_offer.owner);
     bool holds_up_program = hs_stream.kind != HS_HIDDEN_PROCESS && !hs_stream.orphan;
-    return hs_offer.end_heard || now > hs_offer.acknowledged_ns + (holds_up_program ? END_PATIENCE : ORPHAN_PATIENCE);
+    return hs_offer.end_heard || now > hs_offer.acknowledged_ns + (holds_up_program ? END_PATIENCE : ORPHAN_TIMEOUT);
 }
 
 // ---- a program that is gone -----------------------------------------------------------------------------------------
@@ -163,13 +163,13 @@ static void look_after_program(uint64_t now)
 }
 
 // A process that outlives the program does not wait forever for a host, because it keeps the program's memory.
-static bool patience_has_ended(uint64_t now)
+static bool has_timed_out(uint64_t now)
 {
     if (hs_offer.acknowledged_ns > now || hs_offer.acknowledged_ns == 0 ||
         !(atomic_load(&hs_stream.ended) || sender.gone))
         hs_offer.acknowledged_ns = now;
-    uint64_t patience = hs_config.policy == HS_POLICY_DROP ? ORPHAN_PATIENCE : SPILL_PATIENCE;
-    return now - hs_offer.acknowledged_ns > patience;
+    uint64_t timeout = hs_config.policy == HS_POLICY_DROP ? ORPHAN_TIMEOUT : SPILL_TIMEOUT;
+    return now - hs_offer.acknowledged_ns > timeout;
 }
 
 // ---- sockets --------------------------------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ static void serve(void)
             sender.next_announcement_ns = now + SECOND_NS;
             hs_announce__send(sender.port);
         }
-        if ((is_done() && end_is_heard(now)) || atomic_load(&hs_stream.quit) || patience_has_ended(now))
+        if ((is_done() && end_is_heard(now)) || atomic_load(&hs_stream.quit) || has_timed_out(now))
             return;
         rest(seen);
     }

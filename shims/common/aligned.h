@@ -23,7 +23,7 @@ static size_t page_rounded(size_t size)
 }
 
 // The functions that implement an aligned allocation if the real one is missing.
-static HS_COLD void *allocate_otherwise(size_t first, size_t size, aligned_function *const *real)
+static HS_COLD void *allocate_fallback(size_t first, size_t size, aligned_function *const *real)
 {
     if (real == &hs_real.memalign)
         return hs_bootstrap__allocate(first, size);

@@ -93,11 +93,6 @@ bool hs_real__same_module(const void *a, const void *b)
     return hs_symbols__module_of(a) == hs_symbols__module_of(b);
 }
 
-bool hs_real__is_resolved(void)
-{
-    return atomic_load_explicit(&hs_real__state, memory_order_acquire) == RESOLVED;
-}
-
 bool hs_real__has_allocator(void)
 {
     return hs_real.malloc != early_malloc;

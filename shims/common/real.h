@@ -84,7 +84,6 @@ extern _Atomic uint32_t hs_real__state __attribute__((visibility("hidden")));
 
 // Finds the functions. Idempotent; may be re-entered by allocations that the search itself makes.
 void hs_real__resolve(void);
-bool hs_real__is_resolved(void);
 
 // A function by name behind this library in the search order, else in any loaded module. NULL when there is none.
 void *hs_real__find(const char *name);

@@ -43,7 +43,6 @@ extern size_t hs_prof_zero_reallocs;
 
 // Prints a message as jemalloc does (malloc_message, else standard error), and ends the program.
 void hs_prof__abort(const char *message) __attribute__((noreturn));
-void hs_prof__message(const char *message);
 #pragma GCC visibility pop
 
 // Bytes the program may use of a block of glibc's.

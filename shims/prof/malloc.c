@@ -68,7 +68,7 @@ static HS_COLD __attribute__((noinline)) void *allocate_aligned(size_t first, si
     if (HS_UNLIKELY(!*real))
         hs_real__resolve();
     if (HS_UNLIKELY(!*real))
-        return allocate_otherwise(first, size, real);
+        return allocate_fallback(first, size, real);
     ALLOCATE_NESTED(size, (*real)(first, size));
 }
 

@@ -154,8 +154,6 @@ bool hs_node__is_arena(const struct hs_call *call, size_t index);
 uint64_t hs_node__thread_arena(const struct hs_call *call);
 int hs_node__set_thread_arena(const struct hs_call *call, uint64_t value, bool commit);
 
-uint64_t hs_node__page(const struct hs_call *call);
-
 // ---- stats ----------------------------------------------------------------------------------------------------------
 
 // What stats.* read since epoch was last written.

@@ -151,7 +151,7 @@ static int take_dss(uintptr_t *value)
     return EINVAL;
 }
 
-// Of what lies between two classes of pages the smaller one.
+// Rounds a size between two page classes down to the smaller one.
 static int take_limit(uintptr_t *value)
 {
     size_t page = hs_memory__page_size();
@@ -244,7 +244,7 @@ const struct hs_node hs_nodes_arena[] = {HS_INDEX(arena_nodes, may_be_arena)};
 
 // ---- arenas ---------------------------------------------------------------------------------------------------------
 
-uint64_t hs_node__page(const struct hs_call *call)
+static uint64_t read_page(const struct hs_call *call)
 {
     (void)call;
     return hs_memory__page_size();
@@ -359,7 +359,7 @@ const struct hs_node hs_nodes_arenas[HS_ARENAS_NODES] = {
     HS_LEAF("dirty_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_decay, write_decay),
     HS_LEAF("muzzy_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_decay, write_decay),
     HS_NUMBER("quantum", HS_TYPE_SIZE, 16),
-    HS_READS("page", HS_TYPE_SIZE, hs_node__page),
+    HS_READS("page", HS_TYPE_SIZE, read_page),
     HS_NUMBER("tcache_max", HS_TYPE_SIZE, TCACHE_MAX),
     HS_NUMBER("nbins", HS_TYPE_UNSIGNED, BINS),
     HS_NUMBER("nhbins", HS_TYPE_UNSIGNED, CACHED_BINS),

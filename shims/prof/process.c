@@ -97,8 +97,8 @@ static __attribute__((destructor)) void library_ends(void)
     end();
 }
 
-// Linkers and the like end their process so, to be quick, and a final dump is wanted of them. Forked children end so to
-// do nothing of what their parent does at its end.
+// Programs such as linkers end this way to be quick, and a final dump is wanted of them. Forked children end this way
+// to skip what their parent does at its end.
 void hs_shim__process_ends(void)
 {
     hs_control__exit();
@@ -165,10 +165,7 @@ void hs_shim__code_was_unloaded(uintptr_t address)
 
 // ---- messages -------------------------------------------------------------------------------------------------------
 
-void (*hs_prof_options_message)(const char *message) = hs_prof__message;
-void (*hs_prof_options_abort)(const char *message) = hs_prof__abort;
-
-void hs_prof__message(const char *message)
+static void print_message(const char *message)
 {
     if (malloc_message)
         malloc_message(NULL, message);
@@ -176,9 +173,12 @@ void hs_prof__message(const char *message)
         hs_system_write(2, message, hs_text__length(message));
 }
 
+void (*hs_prof_options_message)(const char *message) = print_message;
+void (*hs_prof_options_abort)(const char *message) = hs_prof__abort;
+
 void hs_prof__abort(const char *message)
 {
-    hs_prof__message(message);
+    print_message(message);
     if (abort)
         abort();
     for (;;)

@@ -97,7 +97,7 @@ void hs_adopted__after_fork(void)
 }
 
 // The trace says which allocators these are. It takes a few calls until there is a buffer to write to.
-static void tell_names(void)
+static void emit_names(void)
 {
     if (HS_UNLIKELY(!atomic_load_explicit(&are_told, memory_order_relaxed)) &&
         hs_journal__info("allocators", hs_adopted__names))
@@ -117,7 +117,7 @@ struct hs_hook_result hs_adopted__call(struct hs_hook_call *call)
     uintptr_t value = 0;
     if (!adopted.thread)
         return pass;
-    tell_names();
+    emit_names();
     if (function->what == HS_ATTACH_TAKES)
         take(&adopted);
     else if (function->what == HS_ATTACH_STORES)

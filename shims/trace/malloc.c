@@ -32,7 +32,7 @@ static HS_COLD __attribute__((noinline)) void *allocate_aligned(size_t first, si
     if (HS_UNLIKELY(!*real))
         hs_real__resolve();
     if (HS_UNLIKELY(!*real))
-        return allocate_otherwise(first, size, real);
+        return allocate_fallback(first, size, real);
     HS_TRACE_ALLOCATION(HS_RECORD_ALIGNED, size, (*real)(first, size));
 }
 

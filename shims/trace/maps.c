@@ -74,7 +74,7 @@ HS_EXPORT void *map_wide(void *address, size_t length, int protection, int flags
 #if __SIZEOF_POINTER__ == 8
 HS_EXPORT mmap_wide map_long __asm__("mmap") __attribute__((alias("mmap64")));
 #else
-// An offset of 64 bits lies on the stack behind `fd` and a gap, one of 32 bits where the gap is.
+// A 64-bit offset is on the stack behind `fd` and a gap; a 32-bit offset is in the place of the gap.
 HS_EXPORT void *map_either(void *address, size_t length, int protection, int flags, int fd, uint32_t narrow,
                            uint32_t low, uint32_t high) __asm__("mmap");
 HS_EXPORT void *map_either(void *address, size_t length, int protection, int flags, int fd, uint32_t narrow,
@@ -143,7 +143,7 @@ HS_EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, .
     return result;
 }
 
-// What page faults made resident is not any more. Told before it is so: pages that are touched again come later.
+// Pages are about to stop being resident. Recorded before the call, so that pages that are touched again come later.
 HS_COLD static void record_return(uintptr_t address, size_t length)
 {
     uint32_t before;

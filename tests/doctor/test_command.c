@@ -96,6 +96,26 @@ START_TEST(test_bad_surroundings)
 }
 END_TEST
 
+START_TEST(test_variables)
+{
+    setenv("HEAPSONDE_OUTPTU", "t.dat", 1);
+    struct outcome outcome = run("$HEAPSONDE doctor");
+    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_ptr_nonnull(
+        strstr(outcome.output, "unknown variable HEAPSONDE_OUTPTU; did you mean HEAPSONDE_OUTPUT?\n"));
+    free_outcome(&outcome);
+    unsetenv("HEAPSONDE_OUTPTU");
+    setenv("HEAPSONDE_MODE", "agregate", 1);
+    json_t *answer = examine("", 1);
+    ck_assert_str_eq(state_of(answer, "variables"), "fails");
+    json_decref(answer);
+    unsetenv("HEAPSONDE_MODE");
+    answer = examine("", 0);
+    ck_assert_str_eq(state_of(answer, "variables"), "works");
+    json_decref(answer);
+}
+END_TEST
+
 START_TEST(test_key_file)
 {
     write_file(text("%s/key", work), "0123456789abcdef0123456789abcdef\n", 33);
@@ -120,6 +140,7 @@ int main(void)
     tcase_add_test(cases, test_text);
     tcase_add_test(cases, test_programs);
     tcase_add_test(cases, test_bad_surroundings);
+    tcase_add_test(cases, test_variables);
     tcase_add_test(cases, test_key_file);
     return run_cases("doctor command", cases);
 }

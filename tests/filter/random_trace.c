@@ -178,13 +178,13 @@ static void choose_frame(struct hs_frame *frame, struct random_state *random, bo
         frame->file = NULL;
 }
 
-void random_trace__name(struct hs_trace_symbols *symbols, uint64_t seed)
+void random_trace__name(const struct hs_store *store, struct hs_trace_symbols *symbols, uint64_t seed)
 {
     static struct hs_frame frame[NODES_MAX][FRAMES_MAX];
     static struct hs_frames frames[NODES_MAX];
     struct random_state random = {seed};
     size_t count;
-    const struct hs_node *nodes = hs_store__nodes(hs_trace_symbols__store(symbols), &count);
+    const struct hs_node *nodes = hs_store__nodes(store, &count);
     for (uint32_t node = 1; node < count && node < NODES_MAX; node++) {
         if (nodes[node].parent ? nodes[node].pc == HS_NODE_GUESSED : nodes[node].pc < HS_CUT_LIMIT)
             continue;

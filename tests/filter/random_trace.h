@@ -23,6 +23,6 @@ struct random_trace_options {
 void random_trace__write(const struct random_trace_options *options, const char *path);
 
 // Gives every node frames of its own choice. Equal names are equal pointers, as those of real symbols.
-void random_trace__name(struct hs_trace_symbols *symbols, uint64_t seed);
+void random_trace__name(const struct hs_store *store, struct hs_trace_symbols *symbols, uint64_t seed);
 
 #endif

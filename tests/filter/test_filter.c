@@ -60,7 +60,7 @@ static void open_random(struct opened *opened, const struct random_trace_options
 {
     random_trace__write(options, path);
     open_file(opened, path);
-    random_trace__name(opened->symbols, options->seed);
+    random_trace__name(opened->store, opened->symbols, options->seed);
     open_slow(opened);
 }
 

@@ -48,7 +48,7 @@ static void open_random(struct opened *opened, const struct random_trace_options
     int result = hs_import__open(path, NULL, &opened->store, &error);
     ck_assert_msg(!result, "%s", error.message);
     opened->symbols = hs_trace_symbols__create(opened->store, NULL);
-    random_trace__name(opened->symbols, options->seed);
+    random_trace__name(opened->store, opened->symbols, options->seed);
     opened->scope = hs_filter_scope__create(opened->store, opened->symbols, NULL);
     opened->slow = slow_trace__open(opened->store, opened->symbols);
 }

@@ -32,7 +32,7 @@ static void open_random(struct opened *opened, const struct random_trace_options
     random_trace__write(options, opened->path);
     ck_assert_msg(!hs_import__open(opened->path, NULL, &opened->store, &error), "%s", error.message);
     opened->symbols = hs_trace_symbols__create(opened->store, NULL);
-    random_trace__name(opened->symbols, options->seed);
+    random_trace__name(opened->store, opened->symbols, options->seed);
     opened->scope = hs_filter_scope__create(opened->store, opened->symbols, NULL);
     opened->slow = slow_trace__open(opened->store, opened->symbols);
     opened->expected = calloc(hs_store__columns(opened->store)->rows + 1, sizeof(bool));

@@ -30,7 +30,7 @@ static uint64_t squeezed[WORDS];
 static void setup(void)
 {
     memory = calloc(SLOTS, HS_SLOT_SIZE);
-    ck_assert(hs_slots__add(memory, 0, SLOTS));
+    ck_assert(hs_slots__add(memory, false, SLOTS));
     hs_clock__start();
     hs_config.cull = true;
     hs_config.memory = 64 << 20;

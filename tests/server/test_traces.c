@@ -171,8 +171,8 @@ static void use(int number)
 // Of a list of its own.
 static const struct hs_trace_facts *facts_of(int number, struct hs_error *error)
 {
-    struct hs_rest_patience patience = hs_rest_patience__of_list();
-    return hs_rest_trace__facts(hs_rest_traces__at(traces, (size_t)number), &patience, error);
+    struct hs_rest_wait_budget budget = hs_rest_wait_budget__of_list();
+    return hs_rest_trace__facts(hs_rest_traces__at(traces, (size_t)number), &budget, error);
 }
 
 START_TEST(idle_ones_are_closed_and_opened_again)
