@@ -384,8 +384,8 @@ static uint64_t end_of_file_in_memory(const char *path, uint64_t page)
     return end;
 }
 
-// Recorded on this machine's disk, without a build id: `full` was there, now the module's path is. A system root that has
-// nothing makes no difference.
+// Recorded on this machine's disk, without a build id: `full` was there, now the module's path is. A system root that
+// has nothing makes no difference.
 static void expect_run_here(const char *full, const struct hs_symbols_module *module, enum hs_symbols_state state)
 {
     static const char *const nothing = "/nonexistent";
