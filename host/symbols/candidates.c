@@ -140,7 +140,7 @@ static bool is_right_build(const struct hs_search *search, const struct hs_candi
                (!search->own || is_same_program(search->own, probe, fd));
     if (candidate->trust != HS_TRUST_PATH || (module->layout && probe->layout != module->layout))
         return false;
-    return !candidate->is_own || (!probe->build_id_length && has_layout(module, probe));
+    return !candidate->is_own || (!probe->build_id_length && (module->layout || has_layout(module, probe)));
 }
 
 static bool has_code(int fd)

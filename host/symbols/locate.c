@@ -98,14 +98,15 @@ static bool try_sysroots(struct hs_search *search, enum hs_trust trust)
     return false;
 }
 
-// This machine's file of that name. Below a system root it is the right one only when its build id says so; when
-// another kind of machine was recorded (it may have been run here, by an emulator), when its build id does or, where
-// none was recorded, its segments.
+// This machine's file of that name. When a system root is given or another kind of machine was recorded (it may have
+// been run here, by an emulator), it is the right one only when its build id says so or, where none was recorded, its
+// segments.
 static bool try_own(struct hs_search *search)
 {
     struct hs_candidate candidate = {.path = search->module->path, .trust = HS_TRUST_PATH};
-    candidate.is_own = hs_is_foreign(search->options);
-    if (search->options->sysroot_count)
+    const bool below_root = search->options->sysroot_count;
+    candidate.is_own = below_root || hs_is_foreign(search->options);
+    if (below_root && search->module->build_id_length)
         candidate.trust = HS_TRUST_BUILD_ID;
     return hs_candidate__try(search, &candidate);
 }

@@ -17,8 +17,8 @@ struct hs_symbols_options {
     size_t source_map_count;
     const char *const *perf_maps; // names of code that was made at run time: see host/symbols/jit_names.h
     size_t perf_map_count;
-    // From the trace; 0: any. If the trace is of another kind of machine and there is no system root, files of this
-    // machine are used only if their build id matches.
+    // From the trace; 0: any. If the trace is of another kind of machine or there is a system root, files of this
+    // machine are used only if their build id matches or, where none was recorded, their program headers.
     uint16_t machine;     // ELF e_machine
     uint8_t pointer_size; // 4 or 8
     uint8_t byte_order;   // HS_BYTE_ORDER_* of format/trace_format.h

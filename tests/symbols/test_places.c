@@ -5,6 +5,7 @@
 #include "subject.h"
 
 #include "format/trace_format.h"
+#include "host/symbols/elf_probe.h"
 #include "host/symbols/source_map.h"
 #include "host/symbols/sysroot.h"
 #include "tests/suite.h"
@@ -383,23 +384,47 @@ static uint64_t end_of_file_in_memory(const char *path, uint64_t page)
     return end;
 }
 
-// Recorded where pages have `page` bytes, on this machine's disk, without a build id: `full` was there, now `path` is.
+// Recorded on this machine's disk, without a build id: `full` was there, now the module's path is. A system root that
+// has nothing makes no difference.
+static void expect_run_here(const char *full, const struct hs_symbols_module *module, enum hs_symbols_state state)
+{
+    static const char *const nothing = "/nonexistent";
+    for (size_t given = 0; given < 2; given++) {
+        struct hs_symbols_options options = {.sysroots = &nothing,
+                                             .sysroot_count = given,
+                                             .machine = EM_AARCH64,
+                                             .pointer_size = 8,
+                                             .byte_order = HS_BYTE_ORDER_LITTLE};
+        struct hs_symbols *symbols = hs_symbols__create(&options);
+        ck_assert_int_eq(hs_symbols__add_module(symbols, module), 0);
+        const struct hs_frames *frames = hs_symbols__resolve(symbols, 0, module->bias + symbol(full, FUNCTION) + 4);
+        ck_assert_int_eq(hs_symbols__state(symbols, 0), state);
+        ck_assert_int_eq(!strcmp(frames->frame[0].function, FUNCTION_NAME), state == HS_SYMBOLS_FOUND);
+        hs_symbols__destroy(symbols);
+    }
+}
+
+// Where pages have `page` bytes.
 static void expect_mapped_as(const char *full, const char *path, uint64_t page, enum hs_symbols_state state)
 {
-    struct hs_symbols_options options = {.machine = EM_AARCH64, .pointer_size = 8, .byte_order = HS_BYTE_ORDER_LITTLE};
     uint64_t bias = 0x7000000;
     struct hs_symbols_module module = {.start = bias, .bias = bias, .path = path};
-    struct hs_symbols *symbols = hs_symbols__create(&options);
     module.end = bias + (end_of_file_in_memory(full, page) + page - 1) / page * page;
-    ck_assert_int_eq(hs_symbols__add_module(symbols, &module), 0);
-    const struct hs_frames *frames = hs_symbols__resolve(symbols, 0, bias + symbol(full, FUNCTION) + 4);
-    ck_assert_int_eq(hs_symbols__state(symbols, 0), state);
-    ck_assert_int_eq(!strcmp(frames->frame[0].function, FUNCTION_NAME), state == HS_SYMBOLS_FOUND);
-    hs_symbols__destroy(symbols);
+    expect_run_here(full, &module, state);
+}
+
+// The program headers of `full` were recorded, whatever the emulator mapped.
+static void expect_headers_of(const char *full, const char *path, enum hs_symbols_state state)
+{
+    struct hs_probe probe;
+    ck_assert_int_eq(hs_probe__file(&probe, full), 0);
+    struct hs_symbols_module module = {
+        .start = 0x7000000, .end = 0x7100000, .bias = 0x7000000, .path = path, .layout = probe.layout};
+    expect_run_here(full, &module, state);
 }
 
 // Programs of another kind of machine that an emulator runs here are where the trace says: those without a build id are
-// known by the memory that they filled.
+// known by their program headers or, where a trace has none, by the memory that they filled.
 START_TEST(test_foreign_run_here)
 {
     ck_assert_msg(have("aarch64-linux-gnu-gcc"), "the cross compilers are missing; scripts/setup installs them");
@@ -422,6 +447,10 @@ START_TEST(test_foreign_run_here)
     // None was recorded, so the file had none.
     expect_mapped_as(path[0], path[2], 4096, HS_SYMBOLS_MISSING);
     expect_mapped_as(path[3], path[3], 4096, HS_SYMBOLS_MISSING);
+    expect_headers_of(path[0], path[0], HS_SYMBOLS_FOUND);
+    expect_headers_of(path[4], path[4], HS_SYMBOLS_FOUND);
+    expect_headers_of(path[0], path[1], HS_SYMBOLS_MISSING);
+    expect_headers_of(path[2], path[2], HS_SYMBOLS_MISSING);
 }
 END_TEST
 
