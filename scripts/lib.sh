@@ -143,7 +143,7 @@ packages_install()
     if [ "$(id -u)" -ne 0 ]; then
         if ! sudo -n true 2>/dev/null; then
             echo "These packages are missing and only root can install them. Run as root:"
-            echo "    apt-get install --no-install-recommends ${missing[*]}"
+            echo "    apt-get install --no-remove --no-install-recommends ${missing[*]}"
             return 1
         fi
         as_root=(sudo -n)
