@@ -42,19 +42,44 @@ is_emulated_musl()
 
 # "yes": with what another row says, too, which is else left out (said_elsewhere.txt).
 rows_are_whole=no
+# Of these builds only what the row's own tests need is built, beside those of an emulated musl: no guest runs their programs.
+built_for_tests=''
+
+# names_of PRESET CTEST_OPTIONS...: the tests of a build that the options choose.
+names_of()
+{
+    ctest --test-dir "$root/build/$1" -N "${@:2}" | sed -n 's/^ *Test *#[0-9]*: //p'
+}
+
+# Reads names of tests.
+left_out_of()
+{
+    /usr/bin/python3 "$root/qemu/said_elsewhere.py" pattern "$1"
+}
 
 # run_tests PRESET CTEST_OPTIONS...: the tests of a build that the options choose. What failed is in the JUnit file.
 run_tests()
 {
-    local preset=$1 build=$root/build/$1 results=$logs/tests-$1.xml said_elsewhere=$root/qemu/said_elsewhere.py names='' left_out
+    local preset=$1 results=$logs/tests-$1.xml names='' left_out
     shift
     rm -f "$results"
-    [ $rows_are_whole = yes ] || names=$(ctest --test-dir "$build" -N "$@" | sed -n 's/^ *Test *#[0-9]*: //p')
-    left_out=$(/usr/bin/python3 "$said_elsewhere" pattern "$preset" <<<"$names")
-    ctest --test-dir "$build" -j "$jobs_per_task" --no-tests=ignore --timeout 600 --output-junit "$results" \
+    [ $rows_are_whole = yes ] || names=$(names_of "$preset" "$@")
+    left_out=$(left_out_of "$preset" <<<"$names")
+    ctest --test-dir "$root/build/$preset" -j "$jobs_per_task" --no-tests=ignore --timeout 600 --output-junit "$results" \
         "${whole_failed_output[@]}" -E "$left_out" "$@" || true
     [ -s "$results" ]
-    /usr/bin/python3 "$said_elsewhere" add "$preset" "$results" <<<"$names"
+    /usr/bin/python3 "$root/qemu/said_elsewhere.py" add "$preset" "$results" <<<"$names"
+}
+
+# build_for_tests PRESET CTEST_OPTIONS...: what run_tests needs, and no more.
+build_for_tests()
+{
+    local preset=$1 left_out targets
+    shift
+    configure "$preset" || return
+    left_out=$(names_of "$preset" "$@" | left_out_of "$preset")
+    mapfile -t targets < <(names_of "$preset" "$@" -E "$left_out" | "$root/qemu/needed.py" "$root/build/$preset")
+    [ ${#targets[@]} -gt 0 ] && cmake --build "$root/build/$preset" -j "$jobs" --target "${targets[@]}"
 }
 
 test_row()
@@ -68,17 +93,15 @@ sysroot_task()
     network_task "sysroot-$1" "" "$root/toolchains/sysroot" "$1"
 }
 
-# What the tests need that these rows keep (said_elsewhere.txt).
-emulated_musl_targets=(tests/programs/all tests/counter/all tests/prof/all nested_default nested_static snapshots_default)
-
 row_build_task()
 {
-    local architecture=$1 preset=$2 targets=(all)
-    if is_emulated_musl "$preset"; then
-        targets=("${emulated_musl_targets[@]}")
-        [ $rows_are_whole = no ] || targets=(tests/all)
+    local architecture=$1 preset=$2 how=(build "$2")
+    if [ $rows_are_whole = no ] && { is_emulated_musl "$preset" || [[ $built_for_tests == *" $preset "* ]]; }; then
+        how=(build_for_tests "$preset" -R "$row_tests")
+    elif is_emulated_musl "$preset"; then
+        how+=(--target tests/all)
     fi
-    build_task "build-$preset" "$([ "$architecture" = amd64 ] || echo "sysroot-$architecture")" "$preset" --target "${targets[@]}"
+    build_task "build-$preset" "$([ "$architecture" = amd64 ] || echo "sysroot-$architecture")" "${how[@]}"
 }
 
 row_test_task()

@@ -143,7 +143,7 @@ packages_install()
     if [ "$(id -u)" -ne 0 ]; then
         if ! sudo -n true 2>/dev/null; then
             echo "These packages are missing and only root can install them. Run as root:"
-            echo "    apt-get install --no-install-recommends ${missing[*]}"
+            echo "    apt-get install --no-remove --no-install-recommends ${missing[*]}"
             return 1
         fi
         as_root=(sudo -n)
@@ -176,11 +176,15 @@ whole_failed_output=(--test-output-size-failed 16777216)
 # What the build is configured with beside its preset.
 configure_options=()
 
+configure()
+{
+    cd "$root" && cmake --preset "$1" "${configure_options[@]}"
+}
+
 # build PRESET [OPTIONS OF cmake --build...]
 build()
 {
-    cd "$root" || return
-    cmake --preset "$1" "${configure_options[@]}" && cmake --build "build/$1" -j "$jobs" "${@:2}"
+    configure "$1" && cmake --build "$root/build/$1" -j "$jobs" "${@:2}"
 }
 
 # install_npm FOLDER_OF_SOURCES FOLDER_IN_BUILD: what package-lock.json there pins. Without npm or its registry the tests

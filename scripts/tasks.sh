@@ -10,10 +10,10 @@
 lanes=$((jobs < 4 ? jobs + 1 : 4))
 jobs_per_task=$(((jobs + lanes - 1) / lanes))
 
-build_aside()
+aside()
 {
     renice -n 15 -p $BASHPID
-    build "$@"
+    "$@"
 }
 
 task_names=() # in the order in which they begin when they can
@@ -40,10 +40,10 @@ network_task()
     task_kind[$1]=network
 }
 
-# build_task NAME "TASKS THAT IT NEEDS" PRESET [OPTIONS OF cmake --build...]
+# build_task NAME "TASKS THAT IT NEEDS" build|build_for_tests PRESET [OPTIONS...]
 build_task()
 {
-    task "$1" "$2" build_aside "${@:3}"
+    task "$1" "$2" aside "${@:3}"
     task_kind[$1]=build
 }
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""qemu/said_elsewhere.txt: its rows and patterns, and what becomes of tests that a row leaves out."""
+"""qemu/said_elsewhere.txt: its rows and patterns, what becomes of tests that a row leaves out, and what is built for the others."""
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -73,6 +74,20 @@ class Table(unittest.TestCase):
             case = ElementTree.parse(path).getroot()[1]
         self.assertEqual((case.get("name"), case.get("status"), case.find("skipped") is None), ("b", "notrun", False))
         self.assertEqual(case.findtext("system-out"), "SKIPPED: a says it")
+
+
+class Needed(unittest.TestCase):
+    def test_of_what_tests_name(self):
+        """Their files and folders: not what they write to, and not what other tests name."""
+        with tempfile.TemporaryDirectory() as build:
+            with open(os.path.join(build, "build.ninja"), "w", encoding="ascii") as file:
+                file.write("".join(f"build {name}: phony\n" for name in ("bin/one", "bin/two", "lib/a.so", "programs/all")))
+            with open(os.path.join(build, "CTestTestfile.cmake"), "w", encoding="ascii") as file:
+                file.write(f'add_test([=[a.one]=] "{build}/bin/one" "{build}/written")\nadd_test(two "{build}/bin/two")\n'
+                           f'set_tests_properties([=[a.one]=] PROPERTIES  ENVIRONMENT "X={build}/lib/a.so;Y={build}/programs")\n')
+            for names, targets in (("a.one\n", ["bin/one", "lib/a.so", "programs/all"]), ("two\n", ["bin/two"]), ("a", [])):
+                done = subprocess.run([os.path.join(ROOT, "qemu/needed.py"), build], input=names, capture_output=True, text=True, check=True)
+                self.assertEqual(done.stdout.split(), targets)
 
 
 if __name__ == "__main__":

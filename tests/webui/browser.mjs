@@ -80,30 +80,71 @@ export function clipboard(page) {
   });
 }
 
+// What goes wrong on the page is noted in `opened.wrong`, against `opened.server` and `opened.refused`.
+function watch(page, opened) {
+  const say = (text) => opened.wrong.push(text);
+  page.on("pageerror", (error) => say(`error: ${error.stack}`));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !/Failed to load resource/.test(message.text()))
+      say(`console: ${message.text()}`);
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(opened.server.address) && !/^(data|blob):/.test(request.url()))
+      say(`request to ${request.url()}`);
+  });
+  page.on("response", (response) => {
+    if (response.status() >= 400 && !opened.refused.includes(response.status()))
+      say(`${response.status()} of ${response.url()}`);
+    if (response.headers()["x-heapsonde-warning"])
+      say(`${response.headers()["x-heapsonde-warning"]}: ${response.url()}`);
+  });
+}
+
 // `refused`: statuses that the test makes happen.
 export async function open(browser, server, { refused = [], ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
   // For what the context itself does, too.
   context.setDefaultTimeout(Number(process.env.HEAPSONDE_TEST_PATIENCE ?? 180000));
   await context.addInitScript(rememberWhatIsCopied);
-  const page = await context.newPage();
-  const wrong = [];
-  page.on("pageerror", (error) => wrong.push(`error: ${error.stack}`));
-  page.on("console", (message) => {
-    if (message.type() === "error" && !/Failed to load resource/.test(message.text()))
-      wrong.push(`console: ${message.text()}`);
-  });
-  page.on("request", (request) => {
-    if (!request.url().startsWith(server.address) && !/^(data|blob):/.test(request.url()))
-      wrong.push(`request to ${request.url()}`);
-  });
-  page.on("response", (response) => {
-    if (response.status() >= 400 && !refused.includes(response.status()))
-      wrong.push(`${response.status()} of ${response.url()}`);
-    if (response.headers()["x-heapsonde-warning"])
-      wrong.push(`${response.headers()["x-heapsonde-warning"]}: ${response.url()}`);
-  });
-  return { page, context, wrong };
+  const page = await context.newPage(), opened = { page, context, server, refused, wrong: [] };
+  watch(page, opened);
+  return opened;
+}
+
+// What a test changes with these, it changes for good.
+const CHANGES = ["route", "addInitScript", "exposeFunction", "emulateMedia", "setViewportSize", "on", "context", "clock"];
+let spare;
+
+// Whether one of them is asked of the page from now on.
+function notice(opened) {
+  for (const name of CHANGES) {
+    const usual = opened.page[name], value = typeof usual === "function" ? usual.bind(opened.page) : usual;
+    Object.defineProperty(opened.page, name, { get: () => (opened.changed = true, value) });
+  }
+}
+
+// The same for a test after another one, which takes the page that is left from that: to open one costs more than most tests do
+// with it. With options of its own, a test has its own page.
+export async function borrow(browser, server, { refused = [], ...options } = {}) {
+  if (Object.keys(options).length)
+    return open(browser, server, { refused, ...options });
+  if (!spare)
+    notice(spare = Object.assign(await open(browser, server), { changed: false }));
+  const opened = spare;
+  spare = undefined;
+  return Object.assign(opened, { server, refused, wrong: [] });
+}
+
+// With nothing left of the test, if it went well and changed nothing that stays; else it is closed.
+export async function giveBack(opened, isWell) {
+  const { page, context, changed } = opened;
+  if (!isWell || changed !== false || !page.url().startsWith(opened.server.address + "/"))
+    return context.close();
+  await page.evaluate(() => localStorage.clear());
+  await page.mouse.move(-1, -1);
+  await page.goto("about:blank");
+  await Promise.all(context.pages().filter((other) => other !== page).map((other) => other.close()));
+  spare = opened;
 }
 
 // Two pictures, and what the page does after each of them.

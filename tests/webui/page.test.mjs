@@ -7,7 +7,7 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { axe, boxBelow, get, launch, open, rowsAre, serve, settled } from "./browser.mjs";
+import { axe, borrow, boxBelow, get, giveBack, launch, open, rowsAre, serve, settled } from "./browser.mjs";
 import { commands } from "./command.mjs";
 import { consoles } from "./console.mjs";
 import { criteria } from "./criteria.mjs";
@@ -90,19 +90,21 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-// A test in a page of its own; what goes wrong there fails it.
+// A test in a page that shows nothing yet; what goes wrong there fails it.
 function page(name, run, { of = () => server, ...options } = {}) {
   test(name, async () => {
-    const { page, context, wrong } = await open(browser, of(), options);
+    const opened = await borrow(browser, of(), options), { page, wrong } = opened;
     const go = async (address) => {
       await page.goto(of().address + "/" + address);
       await settled(page);
     };
+    let isWell = false;
     try {
       await run(page, go, wrong);
       assert.deepEqual(wrong, []);
+      isWell = true;
     } finally {
-      await context.close();
+      await giveBack(opened, isWell);
     }
   });
 }
