@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/modules.h"
 
-#include "arch/likely.h"
 #include "arch/system.h"
 #include "runtime/clock.h"
 #include "runtime/embed.h"
@@ -41,10 +40,9 @@ static struct {
     uintptr_t last, last_size;   // the piece of code that was met last; 0: none
     struct hs_code_range python; // the piece of libpython3; end 0: none
     uint64_t due_ns;             // the next scan of many pieces
-    uint64_t changed;            // recorded time of the last module or of the last end of one
+    uint64_t changed;            // recorded time of the last module
     bool late;                   // a scan is put off until then
-    bool unloads;                // code has gone since the last scan for new code, which is put off no more: other code
-                                 // may have taken its place
+    bool unloads;                // code has gone: none is put off any more, since other code may take its place
     bool at_once;                // the running scan announces what is new; else ends are said first
     bool more;                   // code with a name that the running scan left to the next one for that
     bool failed;
@@ -318,18 +316,8 @@ static void count_left_out(void)
         hs_shared_word__add(most, modules.names_left_out - *most);
 }
 
-static void forget_python(const struct hs_code_range *code, uint32_t missing)
-{
-    for (uint32_t i = 0; i < missing; i++)
-        if (code[i].start == modules.python.start) {
-            modules.python = (struct hs_code_range){0};
-            __atomic_store_n(&hs_modules__python, 0, __ATOMIC_RELEASE);
-        }
-}
-
 // Any code may be gone if some was left out.
-static bool say_unloaded(const struct hs_code_range *code, uint32_t missing, bool all,
-                         void (*unloaded)(const struct hs_code_range *code, uint32_t count))
+static bool say_unloaded(uint32_t missing, bool all, void (*unloaded)(const struct hs_code_range *code, uint32_t count))
 {
     static const struct hs_code_range everything = {.end = UINTPTR_MAX};
     if (!missing && !all)
@@ -338,10 +326,9 @@ static bool say_unloaded(const struct hs_code_range *code, uint32_t missing, boo
     if (all)
         unloaded(&everything, 1);
     else
-        unloaded(code, missing);
+        unloaded(modules.now.code, missing);
     for (uint32_t i = 0; i < missing; i++)
-        hs_journal__unload(code[i].start);
-    modules.changed = hs_clock__now();
+        hs_journal__unload(modules.now.code[i].start);
     return true;
 }
 
@@ -353,8 +340,12 @@ static bool update(void (*unloaded)(const struct hs_code_range *code, uint32_t c
     if (!read_maps())
         return false;
     uint32_t missing = part_missing();
-    forget_python(modules.now.code, missing);
-    bool said = unloaded && say_unloaded(modules.now.code, missing, !had_all, unloaded);
+    for (uint32_t i = 0; i < missing; i++)
+        if (modules.now.code[i].start == modules.python.start) {
+            modules.python = (struct hs_code_range){0};
+            __atomic_store_n(&hs_modules__python, 0, __ATOMIC_RELEASE);
+        }
+    bool said = unloaded && say_unloaded(missing, !had_all, unloaded);
     if (!unloaded)
         keep_missing();
     struct modules_table now = modules.next;
@@ -369,7 +360,6 @@ static bool update(void (*unloaded)(const struct hs_code_range *code, uint32_t c
     count_left_out();
     count_nameless();
     modules.late = false;
-    modules.unloads &= !modules.at_once;
     modules.scanned = true;
     uint64_t ended = hs_clock__monotonic_ns();
     modules.due_ns = ended + REST * (ended - began);
@@ -430,38 +420,6 @@ bool hs_modules__rescan(void (*unloaded)(const struct hs_code_range *code, uint3
 {
     modules.last_unknown_page = 0;
     return modules.now.count && update(unloaded);
-}
-
-// The piece of code that went if the only library at `address` went; NULL: unknown. What takes its place at once is
-// still mapped, and a file that is mapped twice is not told apart.
-static HS_COLD struct hs_code_range *gone_alone(uintptr_t address)
-{
-    char byte;
-    struct hs_code_range *code = modules.now.code, *end = code + modules.now.count;
-    const struct hs_code_range *known = hs_code_ranges__find(code, modules.now.count, address);
-    struct hs_code_range *found = known ? code + (known - code) : NULL;
-    if (!found || !found->inode || hs_system_forbids(HS_FORBIDDEN_PROBES) || hs_memory__read(found->start, &byte, 1) ||
-        (found > code && found[-1].inode == found->inode) || (found + 1 < end && found[1].inode == found->inode))
-        return NULL;
-    return found;
-}
-
-// Code without a name may have gone with the library.
-HS_COLD bool hs_modules__drop(uintptr_t address, void (*unloaded)(const struct hs_code_range *code, uint32_t count))
-{
-    if (modules.nameless || modules.left_out || modules.unseen || modules.late || !modules.now.count)
-        return hs_modules__rescan(unloaded);
-    if (!address)
-        return false;
-    struct hs_code_range *found = gone_alone(address);
-    if (!found)
-        return hs_modules__rescan(unloaded);
-    const struct hs_code_range gone = *found;
-    modules.now.count--;
-    __builtin_memmove(found, found + 1, (size_t)(modules.now.code + modules.now.count - found) * sizeof *found);
-    modules.last_size = modules.last_unknown_page = 0;
-    forget_python(&gone, 1);
-    return say_unloaded(&gone, 1, false, unloaded);
 }
 
 void hs_modules__set_limit(size_t bytes)

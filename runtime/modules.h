@@ -19,10 +19,9 @@
 
 // Makes sure that the module of a return address is in the journal, or will be. Searches are put off for two reasons:
 // the more pieces of code without a name there are, the less often they are searched, because some programs create
-// code all the time; and from 128 pieces on, searches take at most about 1/16 of the time, so that a program may load
-// thousands of libraries one by one. After code was unloaded, the next search is not put off. What was put off is
-// journalled by a later call, at hs_modules__settle(), or not at all if the program is killed before. Requires the
-// stack table's lock.
+// code all the time; and from 128 pieces on, searches take at most about 1/16 of the time until code is unloaded, so
+// that a program may load thousands of libraries one by one. What was put off is journalled by a later call, at
+// hs_modules__settle(), or not at all if the program is killed before. Requires the stack table's lock.
 void hs_modules__see(uintptr_t pc);
 
 // Where libpython3 begins, the first that was loaded, from the moment at which its code is on a stack: then it is
@@ -42,10 +41,6 @@ void hs_modules__settle(void);
 // Reads the maps again after something was mapped or unloaded. If code is gone, calls `unloaded` once with all of it,
 // and returns its result. Requires the stack table's lock.
 bool hs_modules__rescan(void (*unloaded)(const struct hs_code_range *code, uint32_t count));
-
-// The same after dlclose. `address`: in the only library that went; 0: none went. The maps are not read if what is
-// known of the code tells enough, so that a program may unload thousands of libraries one by one.
-bool hs_modules__drop(uintptr_t address, void (*unloaded)(const struct hs_code_range *code, uint32_t count));
 
 // The most bytes for the tables. Without this call there is no limit.
 void hs_modules__set_limit(size_t bytes);

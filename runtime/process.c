@@ -528,11 +528,11 @@ void hs_process__code_will_be_unloaded(void)
     hs_perf__hold_code();
 }
 
-void hs_process__code_was_unloaded(uintptr_t address)
+void hs_process__code_was_unloaded(void)
 {
     hs_python__release();
     if (!is_recorder())
         return;
-    hs_stacks__forget_unloaded((uint32_t)hs_system_gettid(), address);
+    hs_stacks__forget_unloaded((uint32_t)hs_system_gettid());
     hs_perf__release_code();
 }

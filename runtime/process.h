@@ -54,8 +54,7 @@ void hs_process__forbid(uint32_t forbidden, bool all_threads);
 // Before dlclose: no stacks of other threads are unwound until hs_process__code_was_unloaded().
 void hs_process__code_will_be_unloaded(void);
 
-// After dlclose: finds what was unloaded and drops it. `address`: in the only library that went, 0 (none did), or
-// HS_STACKS_ANY_CODE.
-void hs_process__code_was_unloaded(uintptr_t address);
+// After dlclose: finds what was unloaded and drops it.
+void hs_process__code_was_unloaded(void);
 
 #endif

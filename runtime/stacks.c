@@ -386,12 +386,11 @@ static HS_COLD void forget_code(const struct hs_code_range *code, uint32_t count
     atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
 }
 
-HS_COLD bool hs_stacks__forget_unloaded(uint32_t tid, uintptr_t address)
+HS_COLD bool hs_stacks__forget_unloaded(uint32_t tid)
 {
     if (!hs_lock__acquire(&trie.lock, tid))
         return false;
-    bool unloaded =
-        address == HS_STACKS_ANY_CODE ? hs_modules__rescan(forget_code) : hs_modules__drop(address, forget_code);
+    bool unloaded = hs_modules__rescan(forget_code);
     hs_lock__release(&trie.lock);
     return unloaded;
 }

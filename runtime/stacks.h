@@ -46,9 +46,8 @@ void hs_stacks__set_window(size_t bytes);
 uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node_cache *cache, uint32_t tid);
 
 // After code was unloaded: nodes in it get new ids when they occur again, so that an id never changes its meaning.
-// Returns whether there were any. `address`: in the only library that dlclose unloaded; 0: it unloaded none.
-#define HS_STACKS_ANY_CODE UINTPTR_MAX
-bool hs_stacks__forget_unloaded(uint32_t tid, uintptr_t address);
+// Returns whether there were any.
+bool hs_stacks__forget_unloaded(uint32_t tid);
 
 // Before code is unloaded: journals the modules whose search was put off.
 void hs_stacks__name_code(uint32_t tid);

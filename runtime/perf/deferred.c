@@ -123,7 +123,7 @@ uint32_t hs_deferred__stack(const struct hs_snapshot *snapshot)
 void hs_deferred__emit_modules(void)
 {
     if (deferred.number)
-        hs_stacks__forget_unloaded((uint32_t)hs_system_gettid(), HS_STACKS_ANY_CODE);
+        hs_stacks__forget_unloaded((uint32_t)hs_system_gettid());
 }
 
 void hs_deferred__reset(void)

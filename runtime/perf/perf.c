@@ -77,7 +77,7 @@ static void look_at_modules(void)
 {
     if (atomic_load(&perf.held))
         return;
-    if (perf.mapped && hs_stacks__forget_unloaded((uint32_t)hs_system_gettid(), HS_STACKS_ANY_CODE))
+    if (perf.mapped && hs_stacks__forget_unloaded((uint32_t)hs_system_gettid()))
         hs_unwind_forget_rules();
     perf.mapped = false;
 }

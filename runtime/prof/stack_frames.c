@@ -96,9 +96,3 @@ bool hs_modules__rescan(void (*unloaded)(const struct hs_code_range *code, uint3
     (void)unloaded;
     return false;
 }
-
-bool hs_modules__drop(uintptr_t address, void (*unloaded)(const struct hs_code_range *code, uint32_t count))
-{
-    (void)address, (void)unloaded;
-    return false;
-}

@@ -6,20 +6,16 @@
 #include "runtime/config.h"
 #include "runtime/filter.h"
 #include "runtime/lock.h"
-#include "runtime/memory.h"
-#include "runtime/stacks.h"
 #include "shims/common/real.h"
 #include "shims/common/shim.h"
 #include "unwind/walk.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -283,40 +279,8 @@ int any_prctl(int option, long a, long b, long c, long d)
 
 // ---- code that goes and comes ---------------------------------------------------------------------------------------
 
-static int keep_unloads(struct dl_phdr_info *info, size_t size, void *unloads)
-{
-    *(uint64_t *)unloads = size > offsetof(struct dl_phdr_info, dlpi_subs) ? info->dlpi_subs : 0;
-    return 1;
-}
-
-// How many libraries libc has unloaded.
-static HS_COLD uint64_t count_unloads(void)
-{
-    uint64_t unloads = 0;
-    if (hs_real.dl_iterate_phdr)
-        hs_real.dl_iterate_phdr(keep_unloads, &unloads);
-    return unloads;
-}
-
-// An address in a library that may be about to go. The program's handle need not be good.
-static HS_COLD uintptr_t address_in(void *handle)
-{
-    struct link_map library;
-    if (hs_memory__read((uintptr_t)handle, &library, sizeof library) != sizeof library)
-        return HS_STACKS_ANY_CODE;
-    return (uintptr_t)library.l_ld;
-}
-
-// Where code may be gone after dlclose, see hs_process__code_was_unloaded().
-static HS_COLD uintptr_t unloaded_code(uint64_t unloads, uintptr_t address)
-{
-    if (!hs_real.dl_iterate_phdr || unloads > 1)
-        return HS_STACKS_ANY_CODE;
-    return unloads ? address : 0;
-}
-
 HS_EXPORT int dlclose(void *handle);
-HS_EXPORT HS_COLD int dlclose(void *handle)
+HS_EXPORT int dlclose(void *handle)
 {
     NEED(dlclose);
     if (!hs_real.dlclose) {
@@ -325,12 +289,10 @@ HS_EXPORT HS_COLD int dlclose(void *handle)
     }
     hs_shim__code_will_be_unloaded();
     hs_unwind_forget_rules();
-    uintptr_t address = address_in(handle);
-    uint64_t before = count_unloads();
     int result = hs_real.dlclose(handle);
     hs_unwind_forget_rules();
     hs_real.__register_frame = hs_real.__deregister_frame = NULL;
     hs_cxx__forget();
-    hs_shim__code_was_unloaded(unloaded_code(count_unloads() - before, address));
+    hs_shim__code_was_unloaded();
     return result;
 }

@@ -6,7 +6,6 @@
 
 #include "runtime/signal_action.h"
 
-#include <link.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,7 +62,6 @@
     X(prctl, int, (int, ...))                                                                                          \
     X(dlopen, void *, (const char *, int))                                                                             \
     X(dlclose, int, (void *))                                                                                          \
-    X(dl_iterate_phdr, int, (int (*)(struct dl_phdr_info *, size_t, void *), void *))                                  \
     X(__register_frame, void, (void *))                                                                                \
     X(__deregister_frame, void, (void *))
 

@@ -32,7 +32,7 @@ void hs_shim__before_filter(uint32_t forbidden, bool all_threads);
 // Before dlclose: no other thread of the library may be looking at code that goes.
 void hs_shim__code_will_be_unloaded(void);
 
-// After dlclose; what is known of code is forgotten already. `address`: see hs_process__code_was_unloaded().
-void hs_shim__code_was_unloaded(uintptr_t address);
+// After dlclose; what is known of code is forgotten already.
+void hs_shim__code_was_unloaded(void);
 
 #endif

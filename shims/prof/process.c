@@ -158,9 +158,8 @@ void hs_shim__code_will_be_unloaded(void)
 {
 }
 
-void hs_shim__code_was_unloaded(uintptr_t address)
+void hs_shim__code_was_unloaded(void)
 {
-    (void)address;
 }
 
 // ---- messages -------------------------------------------------------------------------------------------------------

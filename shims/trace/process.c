@@ -103,7 +103,7 @@ void hs_shim__code_will_be_unloaded(void)
     hs_process__code_will_be_unloaded();
 }
 
-void hs_shim__code_was_unloaded(uintptr_t address)
+void hs_shim__code_was_unloaded(void)
 {
-    hs_process__code_was_unloaded(address);
+    hs_process__code_was_unloaded();
 }

@@ -441,7 +441,7 @@ START_TEST(id_of_unloaded_code_is_never_found_again)
         ck_assert_int_eq(munmap((void *)code, CODE_SIZE), 0);
         walker->memo.depth = 0; // as hs_unwind_forget_rules() does
         unsigned unloads = unloads_seen;
-        hs_stacks__forget_unloaded(walker->tid, HS_STACKS_ANY_CODE);
+        hs_stacks__forget_unloaded(walker->tid);
         ck_assert_uint_eq(unloads_seen, unloads + 1);
         last_of_old_life = node_count;
     }
@@ -531,7 +531,7 @@ static void *forget_often(void *unused)
         uintptr_t pcs[2] = {(uintptr_t)setup + 1, code + 1};
         identify(walker, pcs, 2, HS_END_ROOT);
         munmap((void *)code, CODE_SIZE);
-        hs_stacks__forget_unloaded(walker->tid, HS_STACKS_ANY_CODE);
+        hs_stacks__forget_unloaded(walker->tid);
         free_walker(walker);
     }
     return NULL;
