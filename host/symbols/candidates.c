@@ -223,7 +223,10 @@ static enum hs_symbols_state compare_history(const struct hs_search *search, con
     const bool knows_time = module->recorded_ns >= CLOCK_IS_SET;
     if (knows_time && nanoseconds(&status.st_mtim) > module->recorded_ns)
         return HS_SYMBOLS_MISMATCH;
-    const bool is_other = module->inode && module->inode != (uint64_t)status.st_ino && hs_has_lasting_inodes(fd);
+    const bool is_compared = module->inode && hs_has_lasting_inodes(fd);
+    if (candidate->is_own && search->options->sysroot_count && !is_compared)
+        return HS_SYMBOLS_MISMATCH; // headers alone are too little: the system root's files are meant
+    const bool is_other = is_compared && module->inode != (uint64_t)status.st_ino;
     const bool was_changed = knows_time && nanoseconds(&status.st_ctim) > module->recorded_ns;
     return is_other || was_changed ? HS_SYMBOLS_CHANGED : HS_SYMBOLS_FOUND;
 }

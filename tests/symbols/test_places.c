@@ -5,6 +5,7 @@
 #include "subject.h"
 
 #include "format/trace_format.h"
+#include "host/symbols/candidates.h"
 #include "host/symbols/elf_probe.h"
 #include "host/symbols/source_map.h"
 #include "host/symbols/sysroot.h"
@@ -13,9 +14,11 @@
 #include <check.h>
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char root[128]; // a system root in the folder of this run, and the list of it
@@ -384,23 +387,38 @@ static uint64_t end_of_file_in_memory(const char *path, uint64_t page)
     return end;
 }
 
-// Recorded on this machine's disk, without a build id: `full` was there, now the module's path is. A system root that
-// has nothing makes no difference.
-static void expect_run_here(const char *full, const struct hs_symbols_module *module, enum hs_symbols_state state)
+static bool has_lasting_inode(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool lasts = fd >= 0 && hs_has_lasting_inodes(fd);
+    close(fd);
+    return lasts;
+}
+
+// Recorded on this machine's disk, without a build id: `full` was there, now the module's path is. With a system root,
+// which has nothing here, the inode has to say that this is the recorded file, too.
+static void expect_run_here(const char *full, struct hs_symbols_module module, enum hs_symbols_state state)
 {
     static const char *const nothing = "/nonexistent";
+    const bool lasts = has_lasting_inode(module.path);
+    struct stat status = {0};
+    ck_assert_int_eq(stat(module.path, &status), 0);
     for (size_t given = 0; given < 2; given++) {
-        struct hs_symbols_options options = {.sysroots = &nothing,
-                                             .sysroot_count = given,
-                                             .machine = EM_AARCH64,
-                                             .pointer_size = 8,
-                                             .byte_order = HS_BYTE_ORDER_LITTLE};
-        struct hs_symbols *symbols = hs_symbols__create(&options);
-        ck_assert_int_eq(hs_symbols__add_module(symbols, module), 0);
-        const struct hs_frames *frames = hs_symbols__resolve(symbols, 0, module->bias + symbol(full, FUNCTION) + 4);
-        ck_assert_int_eq(hs_symbols__state(symbols, 0), state);
-        ck_assert_int_eq(!strcmp(frames->frame[0].function, FUNCTION_NAME), state == HS_SYMBOLS_FOUND);
-        hs_symbols__destroy(symbols);
+        for (uint64_t known = 0; known < 2; known++) {
+            struct hs_symbols_options options = {.sysroots = &nothing,
+                                                 .sysroot_count = given,
+                                                 .machine = EM_AARCH64,
+                                                 .pointer_size = 8,
+                                                 .byte_order = HS_BYTE_ORDER_LITTLE};
+            struct hs_symbols *symbols = hs_symbols__create(&options);
+            module.inode = known * (uint64_t)status.st_ino;
+            ck_assert_int_eq(hs_symbols__add_module(symbols, &module), 0);
+            const struct hs_frames *frames = hs_symbols__resolve(symbols, 0, module.bias + symbol(full, FUNCTION) + 4);
+            enum hs_symbols_state expected = given && !(known && lasts) ? HS_SYMBOLS_MISSING : state;
+            ck_assert_int_eq(hs_symbols__state(symbols, 0), expected);
+            ck_assert_int_eq(!strcmp(frames->frame[0].function, FUNCTION_NAME), expected == HS_SYMBOLS_FOUND);
+            hs_symbols__destroy(symbols);
+        }
     }
 }
 
@@ -410,7 +428,7 @@ static void expect_mapped_as(const char *full, const char *path, uint64_t page, 
     uint64_t bias = 0x7000000;
     struct hs_symbols_module module = {.start = bias, .bias = bias, .path = path};
     module.end = bias + (end_of_file_in_memory(full, page) + page - 1) / page * page;
-    expect_run_here(full, &module, state);
+    expect_run_here(full, module, state);
 }
 
 // The program headers of `full` were recorded, whatever the emulator mapped.
@@ -420,7 +438,7 @@ static void expect_headers_of(const char *full, const char *path, enum hs_symbol
     ck_assert_int_eq(hs_probe__file(&probe, full), 0);
     struct hs_symbols_module module = {
         .start = 0x7000000, .end = 0x7100000, .bias = 0x7000000, .path = path, .layout = probe.layout};
-    expect_run_here(full, &module, state);
+    expect_run_here(full, module, state);
 }
 
 // Programs of another kind of machine that an emulator runs here are where the trace says: those without a build id are
