@@ -42,8 +42,13 @@ is_emulated_musl()
 
 # "yes": with what another row says, too, which is else left out (said_elsewhere.txt).
 rows_are_whole=no
-# Of these builds only what the row's own tests need is built, beside those of an emulated musl: no guest runs their programs.
+# Of these builds only what the row's own tests and the guests need is built, beside those of an emulated musl.
 built_for_tests=''
+# What guests run of them (qemu/system), and what the host's command takes from there for them, beside what the rows' tests need.
+declare -A guest_targets=(
+    [aarch64]='tests/programs/all tests/perf/all heapsonde-attach'
+    [armel]='start_command attach_static heapsonde-attach heapsonde-prof'
+)
 
 # names_of PRESET CTEST_OPTIONS...: the tests of a build that the options choose.
 names_of()
@@ -74,12 +79,13 @@ run_tests()
 # build_for_tests PRESET CTEST_OPTIONS...: what run_tests needs, and no more.
 build_for_tests()
 {
-    local preset=$1 left_out targets
+    local preset=$1 left_out targets more
     shift
     configure "$preset" || return
     left_out=$(names_of "$preset" "$@" | left_out_of "$preset")
     mapfile -t targets < <(names_of "$preset" "$@" -E "$left_out" | "$root/qemu/needed.py" "$root/build/$preset")
-    [ ${#targets[@]} -gt 0 ] && cmake --build "$root/build/$preset" -j "$jobs" --target "${targets[@]}"
+    read -ra more <<<"${guest_targets[$preset]:-}"
+    [ ${#targets[@]} -gt 0 ] && cmake --build "$root/build/$preset" -j "$jobs" --target "${targets[@]}" "${more[@]}"
 }
 
 test_row()

@@ -4,6 +4,7 @@ import importlib.machinery
 import importlib.util
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -42,6 +43,17 @@ class Absent(unittest.TestCase):
 
     def test_others(self):
         self.assertEqual(self.results('recorder.plain'), {})
+
+
+class SecondBuild(unittest.TestCase):
+    def test_its_programs_are_built(self):
+        """Of a build whose own guest there is none, scripts/test builds what the guest of another one runs."""
+        rows = os.path.join(os.path.dirname(SYSTEM), 'rows.sh')
+        system = load()
+        for _, preset, program in system.SMALL_ATTACH:
+            if preset in system.GUESTS_OF:
+                said = subprocess.run(['bash', '-c', '. "$0" && echo "${guest_targets[$1]}"', rows, preset], stdout=subprocess.PIPE, text=True, check=True)
+                self.assertIn(program, said.stdout.split())
 
 
 if __name__ == '__main__':
