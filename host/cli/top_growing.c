@@ -190,18 +190,6 @@ static bool reach_stacks(struct hs_top_growing *growing, size_t count)
     return true;
 }
 
-// Which module was at an address goes by the time of the node, which goes by its number in the store. Numbers differ
-// where nodes are in the trace more than once.
-static bool has_clear_modules(const struct hs_store *store)
-{
-    size_t count;
-    bool clear = true;
-    const struct hs_module *modules = hs_store__modules(store, &count);
-    for (size_t i = 0; i < count && clear; i++)
-        clear = modules[i].unload_time == HS_NEVER;
-    return clear || !hs_store__summary(store)->merged_nodes;
-}
-
 static bool has_modules(const struct hs_store *store, uint64_t modules)
 {
     size_t count;
@@ -209,11 +197,17 @@ static bool has_modules(const struct hs_store *store, uint64_t modules)
     return count >= modules;
 }
 
+// Another trace may have taken the place of the file, which `rest` tells.
+static bool is_of(const struct hs_tally_state *state, const struct hs_store *store)
+{
+    return !strcmp(state->trace_id, hs_store__summary(store)->trace_id);
+}
+
 // False: there is no state yet that has the code.
-static bool open_symbols(struct hs_top_growing *growing, struct hs_rest *rest, uint64_t modules)
+static bool open_symbols(struct hs_top_growing *growing, struct hs_rest *rest, const struct hs_tally_state *state)
 {
     growing->state = hs_rest__hold_state(rest);
-    if (growing->state && has_modules(growing->state->store, modules) && has_clear_modules(growing->state->store))
+    if (growing->state && is_of(state, growing->state->store) && has_modules(growing->state->store, state->modules))
         growing->symbols = hs_trace_symbols__create(growing->state->store, growing->options);
     if (!growing->symbols)
         drop_symbols(growing);
@@ -273,7 +267,7 @@ bool hs_top_growing__rows(struct hs_top_growing *growing, struct hs_rest *rest, 
         return false;
     }
     const bool anew = !growing->symbols || by != growing->by;
-    if (!growing->symbols && !open_symbols(growing, rest, state->modules))
+    if (!growing->symbols && !open_symbols(growing, rest, state))
         return false;
     if (bring_up(growing, by, anew, state))
         return tell(growing, state, anew || state->changes, rows);

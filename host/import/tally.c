@@ -35,12 +35,12 @@ struct hs_tally {
     char *path;
     dev_t device;
     ino_t file;
-    uint64_t trace_id[2], size;
+    uint64_t size;
     uint64_t newest, newest_at; // the end of the next look, and when it was seen: recorded time, ns
     uint64_t time;              // up to which events were taken
     uint64_t now;               // the same in ns
     struct hs_array consumed;   // struct hs_consumed
-    struct hs_id_map metas;     // by sequence of META chunks: twice the number of changes of code, + 1 if it is sealed
+    struct hs_id_map metas;     // by key_of META chunks: twice the number of changes of code, + 1 if it is sealed
     struct hs_array nodes;      // struct hs_node
     struct hs_hash_index same;  // of them
     struct hs_array numbers;    // uint32_t: which of them, by number in the trace; 0: not known
@@ -159,10 +159,17 @@ static int add_nodes(struct hs_tally *tally, uint32_t first, const struct hs_met
     return failed;
 }
 
-static int note_rate(struct hs_tally *tally, const struct hs_meta_record *record)
+static bool has_key(const struct hs_meta_record *record, const char *key)
 {
-    static const char key[] = "ticks-per-second";
-    if (record->key.length == sizeof(key) - 1 && !memcmp(record->key.data, key, sizeof(key) - 1))
+    return record->key.length == strlen(key) && !memcmp(record->key.data, key, record->key.length);
+}
+
+// A recorder that culls takes events back after they were in the file.
+static int note_info(struct hs_tally *tally, const struct hs_meta_record *record)
+{
+    if (has_key(record, "cull"))
+        return -ENOTSUP;
+    if (has_key(record, "ticks-per-second"))
         snprintf(tally->rate, sizeof(tally->rate), "%.*s",
                  (int)hs_number__least(record->text.length, sizeof(tally->rate)), (const char *)record->text.data);
     return 0;
@@ -198,14 +205,16 @@ static int add_record(struct hs_tally *tally, const struct hs_meta_record *recor
     case HS_META_CLOCK:
         return note_point(tally, record);
     case HS_META_INFO:
-        return note_rate(tally, record);
+        return note_info(tally, record);
     case HS_META_MODULE:
-    case HS_META_UNLOAD:
     case HS_META_CODE:
         note_code(tally, record, code);
         return 0;
+    case HS_META_UNLOAD: // nodes of equal addresses may differ from now on
+    case HS_META_CULLED:
+        return -ENOTSUP;
     default:
-        return record->tag == HS_META_CULLED ? -ENOTSUP : 0;
+        return 0;
     }
 }
 
@@ -225,10 +234,16 @@ static int add_records(struct hs_tally *tally, struct hs_meta_reader *reader, st
     return more < 0 ? -EBADMSG : failed;
 }
 
+// A slot keeps its sequence when it is sealed. Chunks without one stay where they are.
+static uint64_t key_of(const struct hs_trace_chunk *chunk)
+{
+    return chunk->sequence ? chunk->sequence : ~chunk->offset;
+}
+
 // A slot is read again as long as it fills.
 static int read_meta(struct hs_tally *tally, const struct hs_trace *trace, const struct hs_trace_chunk *chunk)
 {
-    const uint32_t known = hs_id_map__find(&tally->metas, chunk->sequence);
+    const uint32_t known = hs_id_map__find(&tally->metas, key_of(chunk));
     const uint32_t sealed = !(chunk->flags & HS_CHUNK_LIVE);
     if (known != UINT32_MAX && known & 1)
         return 0;
@@ -243,7 +258,7 @@ static int read_meta(struct hs_tally *tally, const struct hs_trace *trace, const
     hs_meta_open(&reader, payload + skip, length > skip ? length - skip : 0);
     failed = add_records(tally, &reader, &code);
     free(payload);
-    return failed ? failed : hs_id_map__set(&tally->metas, chunk->sequence, 2 * (code.now & 0x3fffffff) + sealed);
+    return failed ? failed : hs_id_map__set(&tally->metas, key_of(chunk), 2 * (code.now & 0x3fffffff) + sealed);
 }
 
 static int read_metas(struct hs_tally *tally, const struct hs_trace *trace)
@@ -467,16 +482,17 @@ static bool can_go_on(struct hs_tally *tally, const struct hs_trace *trace)
 {
     const struct hs_trace_info *info = hs_trace__info(trace);
     struct stat status;
+    char id[HS_TRACE_ID];
     if (fstat(trace->fd, &status) || info->header.live.state != HS_STATE_RECORDING || has_sums(trace))
         return false;
+    hs_trace__write_id(trace, id);
     if (!tally->size) {
         tally->device = status.st_dev;
         tally->file = status.st_ino;
-        memcpy(tally->trace_id, info->header.trace_id, sizeof(tally->trace_id));
+        memcpy(tally->state.trace_id, id, sizeof(id));
     }
     const bool is_it = tally->device == status.st_dev && tally->file == status.st_ino &&
-                       !memcmp(tally->trace_id, info->header.trace_id, sizeof(tally->trace_id)) &&
-                       info->file_size >= tally->size;
+                       !strcmp(tally->state.trace_id, id) && info->file_size >= tally->size;
     tally->size = info->file_size;
     tally->live_most = hs_memory__live_blocks(info->file_size);
     return is_it;

@@ -6,6 +6,7 @@
 #ifndef HEAPSONDE_IMPORT_TALLY_H
 #define HEAPSONDE_IMPORT_TALLY_H
 
+#include "host/import/import.h"
 #include "host/store/layout.h"
 
 #include <stdbool.h>
@@ -30,6 +31,7 @@ struct hs_tally_change {
 
 // Valid until the next look.
 struct hs_tally_state {
+    char trace_id[HS_TRACE_ID];
     const struct hs_node *nodes; // the stack table: no two are the same
     size_t node_count;
     const struct hs_tally_stack *stack;
@@ -39,7 +41,7 @@ struct hs_tally_state {
     struct hs_tally_sums sum; // of all
     uint64_t most_bytes;      // that were live at a time
     uint64_t time_ns;         // 0: nothing was added up yet
-    uint64_t code_changes;    // how often code was loaded, unloaded or made
+    uint64_t code_changes;    // how often code was loaded or made
     uint64_t modules;         // how often it was loaded
 };
 
@@ -48,7 +50,7 @@ struct hs_tally *hs_tally__create(const char *path);
 void hs_tally__free(struct hs_tally *tally); // may be NULL
 
 // Looks again. 0, or a negative errno: the tally cannot go on, because the trace has ended, was replaced or cut, or
-// because it has what only an import can add up. -ECANCELED: `*cancel` became nonzero.
+// because it has what only an import can add up: culled blocks, or modules that were unloaded. -ECANCELED: `*cancel` became nonzero.
 int hs_tally__look(struct hs_tally *tally, const int *cancel);
 const struct hs_tally_state *hs_tally__state(const struct hs_tally *tally);
 

@@ -47,7 +47,7 @@ static size_t sort(struct known_stack *stacks, size_t count)
     return kept;
 }
 
-static size_t list_imported(struct known_stack **stacks, uint64_t *most)
+static size_t list_imported(struct known_stack **stacks, uint64_t *most, uint64_t *end)
 {
     struct hs_error error;
     struct hs_store *store;
@@ -70,6 +70,7 @@ static size_t list_imported(struct known_stack **stacks, uint64_t *most)
         sums->all_count++;
     }
     *most = hs_store__summary(store)->peak.bytes;
+    *end = hs_store__summary(store)->end_time;
     hs_store__close(store);
     return sort(*stacks, count);
 }
@@ -85,8 +86,8 @@ static size_t list_tallied(const struct hs_tally_state *state, struct known_stac
 static void expect_same(const struct hs_tally_state *state)
 {
     struct known_stack *imported, *tallied;
-    uint64_t most;
-    const size_t count = list_imported(&imported, &most);
+    uint64_t most, end;
+    const size_t count = list_imported(&imported, &most, &end);
     ck_assert_uint_eq(list_tallied(state, &tallied), count);
     struct hs_tally_sums sum = {0};
     for (size_t i = 0; i < count; i++) {
@@ -98,6 +99,7 @@ static void expect_same(const struct hs_tally_state *state)
     }
     ck_assert_mem_eq(&sum, &state->sum, sizeof(sum));
     ck_assert_uint_eq(most, state->most_bytes);
+    ck_assert_uint_eq(end, state->time_ns);
     free(imported);
     free(tallied);
 }
@@ -152,6 +154,38 @@ START_TEST(sums_are_those_of_imports)
 }
 END_TEST
 
+// As recorders write them: in chunks without a sequence. The counter's rate is another one after each point.
+START_TEST(all_clock_points_count)
+{
+    struct trace_writer writer;
+    struct hs_tally *tally = NULL;
+    uint64_t live_bytes = 0;
+    trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    trace_writer__set_clock(&writer, HS_CLOCK_COUNTER);
+    fseek(writer.file, 0, SEEK_END);
+    for (uint64_t i = 1; i <= 4; i++) {
+        const struct hs_event event = {
+            .kind = HS_EVENT_MALLOC, .time = 1000000 * i + 100000, .address = 0x10000 * i, .size = 10};
+        uint8_t bytes[64] = {0};
+        struct hs_meta_writer meta;
+        hs_meta_begin(&meta, bytes, sizeof(bytes));
+        hs_meta_clock(&meta, 1000000 * i, 1000000000 + 1000000 * i * i, 1700000000000000000);
+        struct hs_chunk_header chunk = {.kind = HS_CHUNK_META,
+                                        .stored_length = (uint32_t)(meta.at - bytes),
+                                        .plain_length = (uint32_t)(meta.at - bytes)};
+        trace_writer__chunk(&writer, &chunk, bytes);
+        trace_writer__events(&writer, 1, &event, 1, false);
+        fflush(writer.file);
+        tally = tally ? tally : hs_tally__create(path);
+        ck_assert_ptr_nonnull(tally);
+        look_at_all(tally, &live_bytes);
+        expect_same(hs_tally__state(tally));
+    }
+    trace_writer__close(&writer, false, 0);
+    hs_tally__free(tally);
+}
+END_TEST
+
 static struct hs_tally *begin(struct recorder *recorder, const char *name)
 {
     begin_recording(recorder, path, test_seed(name), 6000, HS_CLOCK_MONOTONIC);
@@ -174,6 +208,34 @@ START_TEST(other_files_end_it)
         hs_tally__free(tally);
         end_recording(&recorder);
     }
+}
+END_TEST
+
+// The second one, in a chunk without a sequence as the first one is.
+static void expect_refused(const struct hs_meta_writer *meta, const uint8_t *bytes)
+{
+    static struct recorder recorder;
+    struct hs_tally *tally = begin(&recorder, "only_imports_add_up_some_records");
+    write_records(&recorder, bytes, (size_t)(meta->at - bytes));
+    show(&recorder);
+    ck_assert_int_eq(hs_tally__look(tally, NULL), -ENOTSUP);
+    hs_tally__free(tally);
+    ck_assert_ptr_null(hs_tally__create(path));
+    end_recording(&recorder);
+}
+
+START_TEST(only_imports_add_up_some_records)
+{
+    uint8_t bytes[64] = {0};
+    struct hs_meta_writer meta;
+    hs_meta_begin(&meta, bytes, sizeof(bytes));
+    if (_i == 0)
+        hs_meta_culled(&meta, 1, 2, 30, 32, 1000);
+    else if (_i == 1)
+        hs_meta_unload(&meta, 1000, 0x400000);
+    else
+        hs_meta_info(&meta, "cull", 4, "10000", 5);
+    expect_refused(&meta, bytes);
 }
 END_TEST
 
@@ -247,7 +309,9 @@ int main(void)
     TCase *tests = tcase_create("tally");
     tcase_add_checked_fixture(tests, set_up, remove_folder);
     tcase_add_test(tests, sums_are_those_of_imports);
+    tcase_add_test(tests, all_clock_points_count);
     tcase_add_test(tests, other_files_end_it);
+    tcase_add_loop_test(tests, only_imports_add_up_some_records, 0, 3);
     tcase_add_test(tests, it_is_cancelled);
     tcase_add_test(tests, young_looks_are_no_ends);
     tcase_add_test(tests, parents_may_come_after_their_children);
