@@ -7,7 +7,7 @@
 #include "host/cli/top_asking.h"
 #include "host/cli/top_model.h"
 #include "host/convert/convert.h"
-#include "host/import/tally.h"
+#include "host/import/running_sums.h"
 #include "tests/store/growing_trace.h"
 
 #include <check.h>
@@ -159,7 +159,7 @@ START_TEST(a_growing_trace_is_not_read_again)
     const struct hs_symbols_options symbols = {0};
     struct hs_top_source source;
     snprintf(path, sizeof(path), "%s/growing.dat", work);
-    hs_tally_age = 0;
+    hs_running_age = 0;
     begin_recording(&recorder, path, 1, 6000, HS_CLOCK_MONOTONIC);
     record_until(&recorder, 2000);
     show(&recorder);
@@ -200,7 +200,7 @@ START_TEST(another_trace_in_its_place_is_told)
     struct hs_top_source source;
     snprintf(path, sizeof(path), "%s/replaced.dat", work);
     snprintf(moved, sizeof(moved), "%s.new", path);
-    hs_tally_age = 0;
+    hs_running_age = 0;
     begin_recording(&first, path, 1, 2000, HS_CLOCK_MONOTONIC);
     begin_recording(&other, moved, 2, 2000, HS_CLOCK_MONOTONIC);
     record_until(&first, 1000);
@@ -255,7 +255,7 @@ START_TEST(modules_that_were_unloaded_are_told_apart)
     const struct hs_symbols_options symbols = {0};
     struct hs_top_source source;
     snprintf(path, sizeof(path), "%s/unloaded.dat", work);
-    hs_tally_age = 0;
+    hs_running_age = 0;
     trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
     write_module(&writer, 1);
     write_module(&writer, 2);
