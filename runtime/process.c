@@ -64,6 +64,15 @@ static void add_info(struct hs_meta_writer *writer, const char *key, const char 
     hs_meta_info(writer, key, hs_text__length(key), value, hs_text__length(value));
 }
 
+static void add_number(struct hs_meta_writer *writer, const char *key, uint64_t value)
+{
+    char number[24];
+    struct hs_text text;
+    hs_text__start(&text, number, sizeof number);
+    hs_text__add_number(&text, value);
+    add_info(writer, key, number);
+}
+
 static void add_process_info(struct hs_meta_writer *writer)
 {
     static char text[4096]; // under process.lock
@@ -86,23 +95,17 @@ static void add_machine_info(struct hs_meta_writer *writer)
     add_info(writer, "host", names.nodename);
     add_info(writer, "kernel", names.release);
     add_info(writer, "machine", names.machine);
-    char number[24];
-    struct hs_text text;
-    hs_text__start(&text, number, sizeof number);
-    hs_text__add_number(&text, hs_memory__page_size());
-    add_info(writer, "page-size", number);
+    add_number(writer, "page-size", hs_memory__page_size());
 }
 
 static void add_mode_info(struct hs_meta_writer *writer)
 {
+    if (hs_config.cull)
+        add_number(writer, "cull", hs_config.cull_threshold_ms);
     if (!hs_aggregate__is_on())
         return;
-    char number[24];
-    struct hs_text text;
-    hs_text__start(&text, number, sizeof number);
-    hs_text__add_number(&text, hs_config.aggregate_interval);
     add_info(writer, "mode", "aggregate");
-    add_info(writer, "aggregate-interval", number);
+    add_number(writer, "aggregate-interval", hs_config.aggregate_interval);
 }
 
 static void write_info(void)

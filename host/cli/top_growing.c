@@ -3,7 +3,7 @@
 
 #include "host/base/array.h"
 #include "host/base/path.h"
-#include "host/import/tally.h"
+#include "host/import/running_sums.h"
 #include "host/rest/state.h"
 #include "host/rest/sum_rows.h"
 
@@ -22,7 +22,7 @@ struct growing_key {
 struct hs_top_growing {
     char *path;
     const struct hs_symbols_options *options;
-    struct hs_tally *tally;
+    struct hs_running_sums *running;
     unsigned failures;
     struct hs_rest_state *state; // whose modules the symbols are of; NULL: not yet
     struct hs_trace_symbols *symbols;
@@ -62,7 +62,7 @@ void hs_top_growing__free(struct hs_top_growing *growing)
     if (!growing)
         return;
     drop_symbols(growing);
-    hs_tally__free(growing->tally);
+    hs_running_sums__free(growing->running);
     hs_hash_index__free(&growing->index);
     free(growing->row);
     free(growing->key);
@@ -78,8 +78,8 @@ struct hs_top_growing *hs_top_growing__create(const char *path, const struct hs_
         return NULL;
     growing->options = symbols;
     growing->path = strdup(path);
-    growing->tally = growing->path ? hs_tally__create(path) : NULL;
-    if (growing->tally)
+    growing->running = growing->path ? hs_running_sums__create(path) : NULL;
+    if (growing->running)
         return growing;
     hs_top_growing__free(growing);
     return NULL;
@@ -137,10 +137,10 @@ static uint32_t find_row(struct hs_top_growing *growing, uint32_t node)
 }
 
 // Adds what a stack has now, less what it had before.
-static bool add_stack(struct hs_top_growing *growing, const struct hs_tally_state *state, uint32_t stack,
-                      const struct hs_tally_sums *before)
+static bool add_stack(struct hs_top_growing *growing, const struct hs_running_state *state, uint32_t stack,
+                      const struct hs_running_sum *before)
 {
-    const struct hs_tally_sums *now = &state->stack[stack].sums;
+    const struct hs_running_sum *now = &state->stack[stack].sums;
     uint32_t *row = &growing->row_of[stack];
     *row = *row ? *row : find_row(growing, state->stack[stack].node);
     if (!*row)
@@ -155,20 +155,20 @@ static bool add_stack(struct hs_top_growing *growing, const struct hs_tally_stat
     return true;
 }
 
-static bool add_all(struct hs_top_growing *growing, const struct hs_tally_state *state)
+static bool add_all(struct hs_top_growing *growing, const struct hs_running_state *state)
 {
-    static const struct hs_tally_sums none;
+    static const struct hs_running_sum none;
     bool good = true;
     for (uint32_t i = 0; i < state->stacks && good; i++)
         good = add_stack(growing, state, i, &none);
     return good;
 }
 
-static bool add_changes(struct hs_top_growing *growing, const struct hs_tally_state *state)
+static bool add_changes(struct hs_top_growing *growing, const struct hs_running_state *state)
 {
     bool good = true;
     for (size_t i = 0; i < state->changes && good; i++) {
-        const struct hs_tally_change *change = &state->change[i];
+        const struct hs_running_change *change = &state->change[i];
         good = add_stack(growing, state, change->stack, &change->before);
     }
     return good;
@@ -190,18 +190,6 @@ static bool reach_stacks(struct hs_top_growing *growing, size_t count)
     return true;
 }
 
-// Which module was at an address goes by the time of the node, which goes by its number in the store. Numbers differ
-// where nodes are in the trace more than once.
-static bool has_clear_modules(const struct hs_store *store)
-{
-    size_t count;
-    bool clear = true;
-    const struct hs_module *modules = hs_store__modules(store, &count);
-    for (size_t i = 0; i < count && clear; i++)
-        clear = modules[i].unload_time == HS_NEVER;
-    return clear || !hs_store__summary(store)->merged_nodes;
-}
-
 static bool has_modules(const struct hs_store *store, uint64_t modules)
 {
     size_t count;
@@ -209,18 +197,24 @@ static bool has_modules(const struct hs_store *store, uint64_t modules)
     return count >= modules;
 }
 
+// Another trace may have taken the place of the file, which `rest` tells.
+static bool is_of(const struct hs_running_state *state, const struct hs_store *store)
+{
+    return !strcmp(state->trace_id, hs_store__summary(store)->trace_id);
+}
+
 // False: there is no state yet that has the code.
-static bool open_symbols(struct hs_top_growing *growing, struct hs_rest *rest, uint64_t modules)
+static bool open_symbols(struct hs_top_growing *growing, struct hs_rest *rest, const struct hs_running_state *state)
 {
     growing->state = hs_rest__hold_state(rest);
-    if (growing->state && has_modules(growing->state->store, modules) && has_clear_modules(growing->state->store))
+    if (growing->state && is_of(state, growing->state->store) && has_modules(growing->state->store, state->modules))
         growing->symbols = hs_trace_symbols__create(growing->state->store, growing->options);
     if (!growing->symbols)
         drop_symbols(growing);
     return growing->symbols;
 }
 
-static bool bring_up(struct hs_top_growing *growing, enum hs_sum_by by, bool anew, const struct hs_tally_state *state)
+static bool bring_up(struct hs_top_growing *growing, enum hs_sum_by by, bool anew, const struct hs_running_state *state)
 {
     if (!reach_stacks(growing, state->stacks) ||
         hs_trace_symbols__follow(growing->symbols, state->nodes, state->node_count))
@@ -237,14 +231,14 @@ static bool bring_up(struct hs_top_growing *growing, enum hs_sum_by by, bool ane
 static void begin_again(struct hs_top_growing *growing)
 {
     drop_symbols(growing);
-    hs_tally__free(growing->tally);
-    growing->tally = ++growing->failures < MOST_FAILURES ? hs_tally__create(growing->path) : NULL;
+    hs_running_sums__free(growing->running);
+    growing->running = ++growing->failures < MOST_FAILURES ? hs_running_sums__create(growing->path) : NULL;
 }
 
-static bool tell(struct hs_top_growing *growing, const struct hs_tally_state *state, bool is_new,
+static bool tell(struct hs_top_growing *growing, const struct hs_running_state *state, bool is_new,
                  struct hs_top_rows *rows)
 {
-    const struct hs_tally_sums *sum = &state->sum;
+    const struct hs_running_sum *sum = &state->sum;
     *rows = (struct hs_top_rows){.row = growing->row,
                                  .count = growing->rows,
                                  .sum = {sum->live_bytes, sum->live_count, sum->all_bytes, sum->all_count},
@@ -258,11 +252,11 @@ bool hs_top_growing__rows(struct hs_top_growing *growing, struct hs_rest *rest, 
                           struct hs_top_rows *rows)
 {
     const enum hs_sum_by by = hs_sum_by__parse(word);
-    if (!growing->tally)
+    if (!growing->running)
         return false;
-    const uint64_t code_before = hs_tally__state(growing->tally)->code_changes;
-    const int failed = hs_tally__look(growing->tally, cancel);
-    const struct hs_tally_state *state = hs_tally__state(growing->tally);
+    const uint64_t code_before = hs_running_sums__state(growing->running)->code_changes;
+    const int failed = hs_running_sums__look(growing->running, cancel);
+    const struct hs_running_state *state = hs_running_sums__state(growing->running);
     if (failed) {
         begin_again(growing);
         return false;
@@ -273,7 +267,7 @@ bool hs_top_growing__rows(struct hs_top_growing *growing, struct hs_rest *rest, 
         return false;
     }
     const bool anew = !growing->symbols || by != growing->by;
-    if (!growing->symbols && !open_symbols(growing, rest, state->modules))
+    if (!growing->symbols && !open_symbols(growing, rest, state))
         return false;
     if (bring_up(growing, by, anew, state))
         return tell(growing, state, anew || state->changes, rows);

@@ -66,6 +66,10 @@ int hs_slopes__find(struct hs_slopes *growing, const struct hs_findings_question
     struct hs_findings_scene scene;
     struct hs_findings findings = {0};
     *growing = (struct hs_slopes){0};
+    if (hs_store__summary(question->store)->is_aggregate)
+        return hs_error__set(error, EINVAL,
+                             "a trace of sums has no times of blocks, which --growth needs; "
+                             "'heapsonde diff --base-at TIME --at TIME FILE' shows what grew between two ticks");
     int result = hs_findings_scene__open(&scene, question, &findings, error);
     const uint64_t part = scene.end / HS_FINDING_PARTS;
     growing->from = part * (HS_SLOPES_FIRST + 1);

@@ -81,6 +81,10 @@ int hs_trace__open(const char *path, struct hs_trace **trace, struct hs_error *e
 void hs_trace__close(struct hs_trace *trace);
 const struct hs_trace_info *hs_trace__info(const struct hs_trace *trace);
 
+// As hs_summary.trace_id has it.
+enum { HS_TRACE_ID = 33 };
+void hs_trace__write_id(const struct hs_trace *trace, char id[HS_TRACE_ID]);
+
 // All readable chunks in the order of the file. Live slots with unsealed records are included, with kind
 // HS_CHUNK_EVENTS or HS_CHUNK_META and with HS_CHUNK_LIVE in flags.
 const struct hs_trace_chunk *hs_trace__chunks(const struct hs_trace *trace, size_t *count);

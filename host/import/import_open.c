@@ -69,12 +69,13 @@ static bool beside(const char *path, struct import_open_place *place)
 // In a directory of the user's the name says which file it is, also when that has grown since.
 static bool inside(const char *parent, const struct hs_trace *trace, struct import_open_place *place)
 {
-    const uint64_t *id = hs_trace__info(trace)->header.trace_id;
     struct stat status;
+    char id[HS_TRACE_ID];
     if (fstat(trace->fd, &status))
         return false;
-    int length = snprintf(place->directory, sizeof place->directory, "%s/%016llx%016llx-%llx" SUFFIX, parent,
-                          (unsigned long long)id[0], (unsigned long long)id[1], (unsigned long long)status.st_ino);
+    hs_trace__write_id(trace, id);
+    int length = snprintf(place->directory, sizeof place->directory, "%s/%s-%llx" SUFFIX, parent, id,
+                          (unsigned long long)status.st_ino);
     return length < (int)sizeof place->directory;
 }
 

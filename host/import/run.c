@@ -45,8 +45,7 @@ static void fill_summary(struct import *import)
     const struct hs_trace_info *info = hs_trace__info(import->trace);
     const struct hs_file_header *header = &info->header;
     struct hs_summary *summary = &import->head.summary;
-    snprintf(summary->trace_id, sizeof summary->trace_id, "%016llx%016llx", (unsigned long long)header->trace_id[0],
-             (unsigned long long)header->trace_id[1]);
+    hs_trace__write_id(import->trace, summary->trace_id);
     summary->byte_order = header->byte_order;
     summary->pointer_size = header->pointer_size;
     summary->clock_source = header->clock_source;

@@ -4,6 +4,7 @@
 #include "host/base/array.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <unistd.h>
 
 int hs_trace__read(const struct hs_trace *trace, uint64_t offset, void *to, size_t length)
@@ -41,6 +42,12 @@ int hs_trace__add_chunk(struct hs_trace *trace, const struct hs_trace_chunk *chu
 const struct hs_trace_info *hs_trace__info(const struct hs_trace *trace)
 {
     return &trace->info;
+}
+
+void hs_trace__write_id(const struct hs_trace *trace, char id[HS_TRACE_ID])
+{
+    const uint64_t *words = trace->info.header.trace_id;
+    snprintf(id, HS_TRACE_ID, "%016llx%016llx", (unsigned long long)words[0], (unsigned long long)words[1]);
 }
 
 const struct hs_trace_chunk *hs_trace__chunks(const struct hs_trace *trace, size_t *count)

@@ -393,6 +393,10 @@ START_TEST(test_what_was_left_out_is_told_before_an_exec)
     struct outcome sums = run("$HEAPSONDE run --aggregate 10 -o sums.dat -- ./ending");
     ck_assert_msg(strstr(sums.errors, "heapsonde: highest tick "), "%s", sums.errors);
     free_outcome(&sums);
+    sums = run("$HEAPSONDE report --growth sums.dat");
+    ck_assert_int_eq(sums.status, 1);
+    ck_assert_msg(strstr(sums.errors, "a trace of sums has no times of blocks"), "%s", sums.errors);
+    free_outcome(&sums);
     struct outcome outcome = run("$HEAPSONDE run --cull 1000 -o ending.dat -- ./ending; $HEAPSONDE report ending.dat");
     ck_assert_msg(strstr(outcome.errors, " in 50,000 allocations within "), "%s", outcome.errors);
     ck_assert_msg(strstr(outcome.output, "allocations   50,000 ("), "%s%s", outcome.output, outcome.errors);

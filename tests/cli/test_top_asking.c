@@ -7,7 +7,7 @@
 #include "host/cli/top_asking.h"
 #include "host/cli/top_model.h"
 #include "host/convert/convert.h"
-#include "host/import/tally.h"
+#include "host/import/running_sums.h"
 #include "tests/store/growing_trace.h"
 
 #include <check.h>
@@ -159,7 +159,7 @@ START_TEST(a_growing_trace_is_not_read_again)
     const struct hs_symbols_options symbols = {0};
     struct hs_top_source source;
     snprintf(path, sizeof(path), "%s/growing.dat", work);
-    hs_tally_age = 0;
+    hs_running_age = 0;
     begin_recording(&recorder, path, 1, 6000, HS_CLOCK_MONOTONIC);
     record_until(&recorder, 2000);
     show(&recorder);
@@ -189,11 +189,98 @@ START_TEST(a_growing_trace_is_not_read_again)
 }
 END_TEST
 
+// ---- traces that are to be asked as a whole -------------------------------------------------------------------------
+
+START_TEST(another_trace_in_its_place_is_told)
+{
+    static struct recorder first, other;
+    char path[128], moved[128];
+    struct hs_error error = {""};
+    const struct hs_symbols_options symbols = {0};
+    struct hs_top_source source;
+    snprintf(path, sizeof(path), "%s/replaced.dat", work);
+    snprintf(moved, sizeof(moved), "%s.new", path);
+    hs_running_age = 0;
+    begin_recording(&first, path, 1, 2000, HS_CLOCK_MONOTONIC);
+    begin_recording(&other, moved, 2, 2000, HS_CLOCK_MONOTONIC);
+    record_until(&first, 1000);
+    record_until(&other, 1000);
+    show(&first);
+    show(&other);
+    ck_assert_msg(!hs_top_source__open(&source, path, NULL, &symbols, &error), "%s", error.message);
+    struct hs_top_asking asking = {.source = &source, .by = "requester"};
+    ask(&asking);
+    ck_assert_int_eq(rename(moved, path), 0);
+    // A file is not read again at once. From when it is, each answer says what happened.
+    for (int told = 0; told < 4;) {
+        free(asking.rows);
+        hs_top_asking__start(&asking);
+        hs_top_asking__end(&asking);
+        ck_assert_ptr_null(asking.known);
+        ck_assert(asking.result || !told);
+        told += asking.result != 0;
+    }
+    ck_assert_ptr_nonnull(strstr(asking.error.message, "another trace"));
+    end_recording(&first);
+    end_recording(&other);
+    free(asking.rows);
+    hs_top_source__close(&source);
+}
+END_TEST
+
+// A module with a stack and a block of it, in the place of the one before.
+static void write_module(struct trace_writer *writer, uint32_t number)
+{
+    enum { START = 0x400000, END = 0x410000 };
+    uint8_t bytes[256] = {0};
+    struct hs_meta_writer meta;
+    const char *name = text("/lib/%u.so", number);
+    const uint64_t time = 1000 * number;
+    const struct hs_event event = {
+        .kind = HS_EVENT_MALLOC, .time = time + 1, .address = 0x10000 * number, .size = number, .stack = number};
+    hs_meta_begin(&meta, bytes, sizeof(bytes));
+    if (number > 1)
+        hs_meta_unload(&meta, time, START);
+    hs_meta_module(&meta, time, START, END, START, (const uint8_t *)"", 0, name, strlen(name));
+    hs_meta_node(&meta, number, 0, START + 0x100);
+    trace_writer__meta(writer, bytes, (size_t)(meta.at - bytes), false);
+    trace_writer__events(writer, 1, &event, 1, false);
+}
+
+START_TEST(modules_that_were_unloaded_are_told_apart)
+{
+    char path[128];
+    struct trace_writer writer;
+    struct hs_error error = {""};
+    const struct hs_symbols_options symbols = {0};
+    struct hs_top_source source;
+    snprintf(path, sizeof(path), "%s/unloaded.dat", work);
+    hs_running_age = 0;
+    trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
+    write_module(&writer, 1);
+    write_module(&writer, 2);
+    fflush(writer.file);
+    ck_assert_msg(!hs_top_source__open(&source, path, NULL, &symbols, &error), "%s", error.message);
+    struct hs_top_asking asking = {.source = &source, .by = "library"};
+    for (int i = 0; i < 3; i++) {
+        ask(&asking);
+        ck_assert_ptr_nonnull(asking.rows);
+        ck_assert_ptr_nonnull(strstr(asking.rows, "1.so"));
+        ck_assert_ptr_nonnull(strstr(asking.rows, "2.so"));
+    }
+    trace_writer__close(&writer, false, 0);
+    free(asking.rows);
+    hs_top_source__close(&source);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("cli_top_asking");
     tcase_add_checked_fixture(tests, set_up, remove_work);
     tcase_add_test(tests, opening_the_next_trace_is_given_up);
     tcase_add_test(tests, a_growing_trace_is_not_read_again);
+    tcase_add_test(tests, another_trace_in_its_place_is_told);
+    tcase_add_test(tests, modules_that_were_unloaded_are_told_apart);
     return run_cases("cli_top_asking", tests);
 }

@@ -11,6 +11,7 @@ void begin_recording(struct recorder *recorder, const char *path, uint64_t seed,
     random_program__make(&recorder->program, seed, events, RECORDER_THREADS, true, 8);
     trace_writer__open(&recorder->writer, path, HS_BYTE_ORDER_LITTLE, 8);
     recorder->writer.header.clock_source = clock;
+    recorder->writer.header.trace_id[1] = seed;
     uint8_t page[HS_FILE_HEADER_SIZE] = {0};
     hs_file_header_seal(&recorder->writer.header, page);
     fseek(recorder->writer.file, 0, SEEK_SET);
@@ -26,15 +27,30 @@ static void write_node(struct hs_meta_writer *meta, uint32_t node)
     hs_meta_node(meta, node, same / 3, 0x400000 + same * 32);
 }
 
-static void write_meta(struct recorder *recorder, uint32_t nodes)
+void write_records(struct recorder *recorder, const uint8_t *bytes, size_t length)
 {
-    uint8_t bytes[8192] = {0};
+    recorder->writer.sequence = UINT64_MAX; // the next one is 0
+    trace_writer__meta(&recorder->writer, bytes, length, false);
+}
+
+static void write_point(struct recorder *recorder)
+{
+    uint8_t bytes[128] = {0};
     struct hs_meta_writer meta;
     uint64_t time = recorder->last_time;
     hs_meta_begin(&meta, bytes, sizeof bytes);
     hs_meta_clock(&meta, time, 1000000000 + time * 2 + time / (3 + recorder->next % 5), 1700000000000000000 + 2 * time);
     if (!recorder->nodes)
         hs_meta_info(&meta, "page-size", 9, "4096", 4);
+    write_records(recorder, bytes, (size_t)(meta.at - bytes));
+}
+
+static void write_meta(struct recorder *recorder, uint32_t nodes)
+{
+    uint8_t bytes[8192] = {0};
+    struct hs_meta_writer meta;
+    write_point(recorder);
+    hs_meta_begin(&meta, bytes, sizeof bytes);
     while (recorder->nodes < nodes) {
         recorder->nodes++;
         write_node(&meta, recorder->nodes);

@@ -28,6 +28,8 @@ struct recorder {
 void begin_recording(struct recorder *recorder, const char *path, uint64_t seed, size_t events, uint8_t clock);
 // Up to an event of the program.
 void record_until(struct recorder *recorder, size_t end);
+// Meta records in a chunk without a sequence.
+void write_records(struct recorder *recorder, const uint8_t *bytes, size_t length);
 // As whoever opens it now sees the file.
 void show(struct recorder *recorder);
 void end_recording(struct recorder *recorder);

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { drawn } from "./browser.mjs";
 
-const HALVES = "base_at=20%25&at=70%25";
+// Of a program that ran, instants that its events choose: what it has done after a part of its time depends on the load.
+const SINCE_PEAK = "base_at=peak&at=100%25";
 
 export function differences({ page, view, programs }) {
   const asked = (id, query, what = "diff_tree") => programs.server.json(`/data/${id}/${what}?${query}`);
@@ -24,7 +25,7 @@ export function differences({ page, view, programs }) {
 
   page("A4: a difference is one picture: instants, traces and their sums are REST's", async (page, go) => {
     const { cpp, python } = programs;
-    for (const [id, query] of [[python, HALVES], [cpp, `base=${python}&base_at=100%25&at=100%25`]]) {
+    for (const [id, query] of [[python, SINCE_PEAK], [cpp, `base=${python}&base_at=100%25&at=100%25`]]) {
       const { nodes } = await asked(id, query + "&nodes=5000");
       await go(view("diff", query + "&ui.shape=flame", id));
       assert.equal(await page.locator(".flame canvas").count(), 1, "one picture, not two");
@@ -43,10 +44,10 @@ export function differences({ page, view, programs }) {
   }, { of: () => programs.server });
 
   page("A4: what an answer leaves out is hatched, not part of the node above it", async (page, go) => {
-    const id = programs.python, { nodes } = await asked(id, HALVES + "&nodes=2"), [, node] = nodes;
+    const id = programs.python, { nodes } = await asked(id, SINCE_PEAK + "&nodes=2"), [, node] = nodes;
     assert.ok(node.moved_size > Math.abs(node.self_delta), "there is something to leave out");
     await page.route((url) => url.pathname.endsWith("/diff_tree"), (route) => route.continue({ url: route.request().url().replace(/nodes=\d+/, "nodes=2") }));
-    await go(view("diff", HALVES + "&ui.shape=flame", id));
+    await go(view("diff", SINCE_PEAK + "&ui.shape=flame", id));
     assert.equal(Number(await page.getAttribute(".flame canvas", "data-ready")), nodes.length);
     const canvas = page.locator(".flame canvas"), width = await canvas.evaluate((one) => one.clientWidth);
     // What the box calls begins at its left; nothing of it is in the answer.
@@ -56,7 +57,7 @@ export function differences({ page, view, programs }) {
   }, { of: () => programs.server });
 
   page("A4: a box is zoomed into, searched, and is an address; a table is beside it", async (page, go) => {
-    await go(view("diff", HALVES + "&ui.shape=flame", programs.python));
+    await go(view("diff", SINCE_PEAK + "&ui.shape=flame", programs.python));
     const whole = await moved(page);
     await page.locator(".flame-pane").focus();
     await page.keyboard.press("ArrowDown");
@@ -76,7 +77,7 @@ export function differences({ page, view, programs }) {
   page("A5: the legend names both colours, and what negative numbers mean is said there", async (page, go) => {
     const shapes = { flame: "box", tree: undefined, functions: undefined, libraries: undefined, stacks: undefined };
     for (const [shape, words] of Object.entries(shapes)) {
-      await go(view("diff", HALVES + "&ui.shape=" + shape, programs.randomId));
+      await go(view("diff", "base_at=20%25&at=70%25" + "&ui.shape=" + shape, programs.randomId));
       assert.match((await page.locator(".signs").innerText()).replace(/\s+/g, " "), /\u25bc blue: less.*\u25b2 red: more.*\u2726 new.*\u2715 gone/, shape);
       assert.match(await page.locator(".view").innerText(), /minus sign/, `${shape} says what negative numbers are`);
       if (words)
