@@ -289,11 +289,15 @@ static void start_memory(const struct hs_memo *memo, struct hs_walk *walk)
         hs_stack_memory_start(&walk->memory, walk->sp);
 }
 
-// The last collected frame's step ended the walk for a reason that may be in memory: it is repeated the next time.
+// The last collected frame's step ended the walk for a reason that may be in memory: it is repeated the next time. Where
+// a planted address ends it because fp is far off, the reason is fp alone.
 static void mark_end(struct hs_memo *memo, uint32_t fresh, uint32_t rule)
 {
-    uint32_t *mark = &memo->marks[2 * memo->capacity - fresh];
-    if (rule != hs_rule_odd(HS_ODD_END, HS_END_ROOT))
+    uint32_t place = 2 * memo->capacity - fresh, *mark = &memo->marks[place];
+    if (rule == hs_rule_odd(HS_ODD_END, HS_ODD_PLANTED) &&
+        memo->states[place].fp - frame_sp(memo, place) > HS_PLANTED_FRAME_MAX)
+        *mark = (*mark & MARK_EXACT) | MARK_OWN;
+    else if (rule != hs_rule_odd(HS_ODD_END, HS_END_ROOT) && !(*mark & MARK_BARRIER))
         *mark = (*mark & MARK_EXACT) | MARK_BARRIER;
 }
 
