@@ -289,8 +289,8 @@ static void start_memory(const struct hs_memo *memo, struct hs_walk *walk)
         hs_stack_memory_start(&walk->memory, walk->sp);
 }
 
-// The last collected frame's step ended the walk for a reason that may be in memory: it is repeated the next time. Where
-// a planted address ends it because fp is far off, the reason is fp alone.
+// The last collected frame's step ended the walk for a reason that may be in memory: it is repeated the next time.
+// Where a planted address ends it because fp is far off, the reason is fp alone.
 static void mark_end(struct hs_memo *memo, uint32_t fresh, uint32_t rule)
 {
     uint32_t place = 2 * memo->capacity - fresh, *mark = &memo->marks[place];

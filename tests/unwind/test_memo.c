@@ -399,8 +399,8 @@ END_TEST
 START_TEST(garbage_on_the_stack)
 {
     enum { PAGES = 3, PAGE = 4096 };
-    static const char *const labels[] = {fake_plain, fake_framed, fake_saving, fake_root, fake_unknown, fake_plain_too,
-                                         fake_planted};
+    static const char *const labels[] = {fake_plain,   fake_framed,    fake_saving, fake_root,
+                                         fake_unknown, fake_plain_too, fake_planted};
     char *pages = mmap(NULL, (PAGES + 2) * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_int_eq(mprotect(pages + PAGE, PAGES * PAGE, PROT_READ | PROT_WRITE), 0);
     uintptr_t *stack = (uintptr_t *)(pages + PAGE);
