@@ -4,6 +4,7 @@
 #include "unwind/call_site.h"
 #include "unwind/code_cfi_row.h"
 #include "unwind/function_bounds.h"
+#include "unwind/odd_rules.h"
 #include "unwind/other_stack.h"
 #include "unwind/rule_cache.h"
 
@@ -91,8 +92,9 @@ static bool find_without_fde(uintptr_t pc, bool exact, struct hs_found_cfi_row *
     bool in_code = found->place.in_module && !module->anonymous;
     found->place.section = (struct hs_cfi_section){0};
     found->place.fde = (struct hs_fde){.return_address_column = HS_DWARF_RA};
-    found->guessed = !exact && planted(found, pc);
-    if (found->guessed || (in_code && at_start_code(module, pc))) {
+    const bool starts_stack = !exact && planted(found, pc);
+    if (starts_stack || (in_code && at_start_code(module, pc))) {
+        found->guessed = HS_PLANTED_FRAMES && starts_stack;
         found->cfi_row = (struct hs_cfi_row){.cfa_register = HS_DWARF_SP};
         found->cfi_row.registers[HS_DWARF_RA].kind = HS_CFI_UNDEFINED;
         return true;

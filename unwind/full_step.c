@@ -144,21 +144,20 @@ HS_COLD unsigned hs_full_step__fp_register(uintptr_t pc)
 static int step_over_signal(struct hs_full_walk *walk, uint32_t context_from_sp)
 {
     uintptr_t context = walk->registers.values[HS_DWARF_SP] + context_from_sp;
-    struct hs_all_registers next = walk->registers;
+    uintptr_t *values = walk->registers.values;
     for (unsigned i = 0; i < HS_SIGNAL_REGISTERS; i++)
-        if (!hs_words_read(&walk->memory, context + hs_signal_register_place(i), &next.values[i]))
+        if (!hs_words_read(&walk->memory, context + hs_signal_register_place(i), &values[i]))
             return HS_END_BAD_STACK;
 #ifdef HS_SIGNAL_CPSR_PLACE
     uintptr_t cpsr;
     if (!hs_words_read(&walk->memory, context + HS_SIGNAL_CPSR_PLACE, &cpsr))
         return HS_END_BAD_STACK;
-    next.values[HS_DWARF_PC] |= cpsr >> 5 & 1;
+    values[HS_DWARF_PC] |= cpsr >> 5 & 1;
 #endif
 #ifdef HS_SIGNAL_FP_KEPT
     if (HS_DWARF_FP == 7)
-        next.values[HS_DWARF_FP] = next.values[hs_full_step__fp_register(next.values[HS_DWARF_PC])];
+        values[HS_DWARF_FP] = values[hs_full_step__fp_register(values[HS_DWARF_PC])];
 #endif
-    walk->registers = next;
     walk->exact = true;
     return HS_STEP_MORE;
 }
@@ -237,14 +236,11 @@ static HS_COLD int step_by_guess(struct hs_full_walk *walk)
 // A planted return address, as the fast steps know it.
 static HS_COLD int step_from_planted(struct hs_full_walk *walk)
 {
-    struct hs_full_walk next = *walk;
-    const uintptr_t *values = next.registers.values;
-    walk->guessed = false;
-    if (values[HS_DWARF_FP] - values[HS_DWARF_SP] > HS_PLANTED_FRAME_MAX || step_by_guess(&next) != HS_STEP_MORE ||
-        !hs_call_site__at(next_in_chain(&next, values[HS_DWARF_FP]), walk->memory.copy))
-        return HS_END_ROOT;
-    *walk = next;
-    return HS_STEP_MORE;
+    const uintptr_t *values = walk->registers.values;
+    walk->guessed = values[HS_DWARF_FP] - values[HS_DWARF_SP] <= HS_PLANTED_FRAME_MAX &&
+                    step_by_guess(walk) == HS_STEP_MORE &&
+                    hs_call_site__at(next_in_chain(walk, values[HS_DWARF_FP]), walk->memory.copy);
+    return walk->guessed ? HS_STEP_MORE : HS_END_ROOT;
 }
 
 // A call through a bad pointer, as the fast steps know it.
@@ -307,7 +303,7 @@ int hs_full_step(struct hs_full_walk *walk)
         break;
     }
     walk->guessed = found.guessed;
-    bool planted = found.guessed && found.cfi_row.registers[HS_DWARF_RA].kind == HS_CFI_UNDEFINED;
+    bool planted = HS_PLANTED_FRAMES && found.guessed && found.cfi_row.registers[HS_DWARF_RA].kind == HS_CFI_UNDEFINED;
     int result = planted ? step_from_planted(walk) : step_by_found(walk, &found, pc);
     hs_cfi_row_release(&found);
     return result;

@@ -10,11 +10,13 @@
 
 enum {
     SPILLS_MAX = 1024 + 64, // bytes; 255 slots of 4 bytes, and what is for other calls
-    FRAME_MAX = 128,        // 80 until now
-    NEAR = 16384,           // states are not on the stack
-    STATE_TYPE = 0x0106,    // of a lua_State with references of 64 bits: two bytes that say what it is,
-    STATE_CFRAME = 10,      // and the word that points to the frame
-    FAILURES_MAX = 256,     // one after the other: this process does not run LuaJIT
+    FRAME_MIN = 80,         // with the return address: so it was in all versions until now
+    FRAME_MAX = 128,
+    NEAR = 16384,        // states are not on the stack
+    STATE_TYPE = 0x0106, // of a lua_State with references of 64 bits: two bytes that say what it is,
+    STATE_CFRAME = 10,   // and the word that points to the frame
+    FAILURES_MAX = 256,  // one after the other: this process does not run LuaJIT,
+    RETRY = 4096,        // or not yet: each so many calls, it is looked for again
 };
 
 static _Atomic uintptr_t last_state; // where to look first: most calls are of one thread of Lua
@@ -33,37 +35,51 @@ static HS_COLD uintptr_t frame_of(uintptr_t word, uintptr_t sp, uintptr_t slot)
     return found ? frame : 0;
 }
 
-// `state`: only what points to this one is looked at. 0: everything. Saved registers are behind the pointer to the
-// state, and the return address is behind those.
-static HS_COLD bool search(struct hs_stack_memory *memory, uintptr_t sp, uintptr_t state, struct hs_registers *caller)
+// Saved registers are behind the pointer to the state, and the return address is behind those.
+static HS_COLD bool find_caller(struct hs_stack_memory *memory, uintptr_t frame, uintptr_t slot,
+                                struct hs_registers *caller)
 {
-    uintptr_t frame = 0, of = 0, before = 0, word;
-    for (uintptr_t slot = sp; slot - sp < SPILLS_MAX + FRAME_MAX && hs_stack_memory_read(memory, slot, &word);
+    uintptr_t before = 0, word;
+    for (slot += sizeof word; slot - frame < FRAME_MAX && hs_stack_memory_read(memory, slot, &word);
          slot += sizeof word, before = word) {
         uintptr_t pc = hs_arch_strip(word);
-        if (frame && slot - frame < FRAME_MAX) {
-            if (!hs_call_site__at(pc, true))
-                continue;
-            *caller = (struct hs_registers){.pc = pc, .sp = slot + sizeof word, .fp = before};
-            atomic_store_explicit(&last_state, of, memory_order_relaxed);
+        if (!hs_call_site__at(pc, true))
+            continue;
+        *caller = (struct hs_registers){.pc = pc, .sp = slot + sizeof word, .fp = before};
+        return true;
+    }
+    return false;
+}
+
+// The nearest frame in the `size` bytes from `sp`. `state`: only what points to this one is looked at; 0: everything.
+static HS_COLD bool search(struct hs_stack_memory *memory, uintptr_t sp, uintptr_t size, uintptr_t state,
+                           struct hs_registers *caller)
+{
+    uintptr_t word;
+    for (uintptr_t slot = sp; slot - sp < size && hs_stack_memory_read(memory, slot, &word); slot += sizeof word) {
+        uintptr_t frame = !state || word == state ? frame_of(word, sp, slot) : 0;
+        if (!frame)
+            continue;
+        // One of another state, a coroutine's, may be between.
+        if (state && frame - sp >= FRAME_MIN && search(memory, sp, frame - sp, 0, caller))
+            return true;
+        if (find_caller(memory, frame, slot, caller)) {
+            atomic_store_explicit(&last_state, word, memory_order_relaxed);
             return true;
         }
-        frame = !state || word == state ? frame_of(word, sp, slot) : 0;
-        of = word;
     }
     return false;
 }
 
 HS_COLD bool hs_luajit_frame__find(struct hs_stack_memory *memory, uintptr_t sp, struct hs_registers *caller)
 {
+    const uintptr_t size = SPILLS_MAX + FRAME_MAX;
     uintptr_t state = atomic_load_explicit(&last_state, memory_order_relaxed);
-    if (state && search(memory, sp, state, caller))
+    if (state && search(memory, sp, size, state, caller))
         return true;
-    if (atomic_load_explicit(&failures, memory_order_relaxed) >= FAILURES_MAX)
-        return false;
-    bool found = search(memory, sp, 0, caller);
-    atomic_store_explicit(&failures, found ? 0 : atomic_load_explicit(&failures, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
+    uint32_t failed = atomic_load_explicit(&failures, memory_order_relaxed);
+    bool found = (failed < FAILURES_MAX || failed % RETRY == 0) && search(memory, sp, size, 0, caller);
+    atomic_store_explicit(&failures, found ? 0 : failed + 1, memory_order_relaxed);
     return found;
 }
 #else

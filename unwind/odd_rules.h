@@ -19,6 +19,13 @@ enum hs_odd_kind {
 // Of HS_ODD_END: the return address is behind no call. The stack starts here, or frame pointers lead on.
 #define HS_ODD_PLANTED 0xff
 
+// Whether frame pointers are asked at all: where there is a V8.
+#ifdef HS_ARCH_WITHOUT_V8
+#define HS_PLANTED_FRAMES 0
+#else
+#define HS_PLANTED_FRAMES 1
+#endif
+
 // Not in memory, of a frame that was interrupted: HS_BASE_LINK: in the link register. HS_BASE_REGISTER: in the register
 // whose number is the offset.
 enum hs_odd_base { HS_BASE_NONE, HS_BASE_SP, HS_BASE_FP, HS_BASE_CFA, HS_BASE_LINK, HS_BASE_REGISTER };

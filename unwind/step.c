@@ -4,11 +4,16 @@
 #include "arch/likely.h"
 
 #include "unwind/call_site.h"
-#include "unwind/capture.h"
 #include "unwind/full_step.h"
 #include "unwind/luajit_frame.h"
 #include "unwind/module.h"
 #include "unwind/odd_rules.h"
+
+// One copy for all that is seldom.
+static HS_COLD __attribute__((noinline)) bool read_word(struct hs_walk *walk, uintptr_t address, uintptr_t *value)
+{
+    return hs_stack_memory_read(&walk->memory, address, value);
+}
 
 static uintptr_t base_value(const struct hs_walk *walk, uint8_t base, uintptr_t cfa)
 {
@@ -43,12 +48,12 @@ static HS_COLD bool read_return_address(struct hs_walk *walk, const struct hs_od
     if (odd->ra_base == HS_BASE_LINK)
         return return_address_in_link(walk, pc);
     uintptr_t slot = base_value(walk, odd->ra_base, cfa) + (uintptr_t)(intptr_t)odd->ra_offset;
-    return hs_stack_memory_read(&walk->memory, slot, pc);
+    return read_word(walk, slot, pc);
 }
 
 static HS_COLD bool read_signal_register(struct hs_walk *walk, uintptr_t context, unsigned number, uintptr_t *value)
 {
-    return hs_stack_memory_read(&walk->memory, context + hs_signal_register_place(number), value);
+    return read_word(walk, context + hs_signal_register_place(number), value);
 }
 
 static HS_COLD bool read_frame_pointer(struct hs_walk *walk, const struct hs_odd_rule *odd, uintptr_t cfa,
@@ -59,7 +64,7 @@ static HS_COLD bool read_frame_pointer(struct hs_walk *walk, const struct hs_odd
     if (odd->fp_base == HS_BASE_REGISTER)
         return walk->context && read_signal_register(walk, walk->context, (unsigned)odd->fp_offset, fp);
 #endif
-    return odd->fp_base == HS_BASE_NONE || hs_stack_memory_read(&walk->memory, slot, fp);
+    return odd->fp_base == HS_BASE_NONE || read_word(walk, slot, fp);
 }
 
 // Only a frame that was interrupted has registers that can be asked for.
@@ -80,7 +85,7 @@ static HS_COLD int step_by_table(struct hs_walk *walk, const struct hs_odd_rule 
     if (needs_all_registers(walk, odd))
         return hs_step_full(walk);
     uintptr_t cfa = base_value(walk, odd->cfa_base, 0) + (uintptr_t)(intptr_t)odd->cfa_offset;
-    if (odd->cfa_deref && !hs_stack_memory_read(&walk->memory, cfa, &cfa))
+    if (odd->cfa_deref && !read_word(walk, cfa, &cfa))
         return HS_END_BAD_STACK;
     uintptr_t pc, fp = walk->fp;
     if (!read_return_address(walk, odd, cfa, &pc) || !read_frame_pointer(walk, odd, cfa, &fp))
@@ -101,49 +106,45 @@ static HS_COLD int step_by_table(struct hs_walk *walk, const struct hs_odd_rule 
 
 HS_COLD int hs_step_signal(struct hs_walk *walk, uintptr_t context)
 {
-    struct hs_walk next = *walk;
-    if (!read_signal_register(&next, context, HS_DWARF_PC, &next.pc) ||
-        !read_signal_register(&next, context, HS_DWARF_SP, &next.sp) ||
-        !read_signal_register(&next, context, HS_DWARF_FP, &next.fp))
+    if (!read_signal_register(walk, context, HS_DWARF_PC, &walk->pc) ||
+        !read_signal_register(walk, context, HS_DWARF_SP, &walk->sp) ||
+        !read_signal_register(walk, context, HS_DWARF_FP, &walk->fp))
         return HS_END_BAD_STACK;
 #ifdef HS_ARCH_LINK_REGISTER
-    if (!read_signal_register(&next, context, HS_DWARF_RA, &next.link))
+    if (!read_signal_register(walk, context, HS_DWARF_RA, &walk->link))
         return HS_END_BAD_STACK;
-    next.context = context;
+    walk->context = context;
 #endif
 #ifdef HS_SIGNAL_CPSR_PLACE
     uintptr_t cpsr;
-    if (!hs_stack_memory_read(&next.memory, context + HS_SIGNAL_CPSR_PLACE, &cpsr))
+    if (!read_word(walk, context + HS_SIGNAL_CPSR_PLACE, &cpsr))
         return HS_END_BAD_STACK;
-    next.pc |= cpsr >> 5 & 1;
+    walk->pc |= cpsr >> 5 & 1;
 #endif
 #ifdef HS_SIGNAL_FP_KEPT
-    if (HS_DWARF_FP == 7 && !read_signal_register(&next, context, hs_full_step__fp_register(next.pc), &next.fp))
+    if (HS_DWARF_FP == 7 && !read_signal_register(walk, context, hs_full_step__fp_register(walk->pc), &walk->fp))
         return HS_END_BAD_STACK;
 #endif
-    next.exact = true;
-    *walk = next;
+    walk->exact = true;
     return HS_STEP_MORE;
 }
 
 // A call through a bad pointer leaves a pc where no code is; the return address is where a call has left it.
 static HS_COLD int step_from_nowhere(struct hs_walk *walk)
 {
-    struct hs_walk next = *walk;
     struct hs_module module;
     if (!walk->exact || hs_module_find(hs_rule_address(walk->pc, true), &module))
         return HS_END_NO_RULE;
 #ifdef HS_ARCH_LINK_REGISTER
-    next.pc = hs_arch_strip(walk->link);
+    walk->pc = hs_arch_strip(walk->link);
 #else
-    if (!hs_stack_memory_read(&next.memory, walk->sp, &next.pc))
+    if (!read_word(walk, walk->sp, &walk->pc))
         return HS_END_NO_RULE;
-    next.sp += sizeof next.pc;
+    walk->sp += sizeof walk->pc;
 #endif
-    if (!hs_call_site__at(next.pc, true))
+    if (!hs_call_site__at(walk->pc, true))
         return HS_END_NO_RULE;
-    next.exact = false;
-    *walk = next;
+    walk->exact = false;
     return HS_STEP_MORE;
 }
 
@@ -170,13 +171,13 @@ static HS_COLD int step_plainly(struct hs_walk *walk, uint32_t rule)
 // The same rule where the frame pointer leads to a stack below.
 static HS_COLD int step_down(struct hs_walk *walk, uint32_t rule)
 {
-    struct hs_walk next = *walk;
-    next.sp = walk->fp - 1;
-    if (!(rule & HS_RULE_BASE_IS_FP) || walk->fp >= walk->sp || step_plainly(&next, rule) != HS_STEP_MORE ||
-        walk->full->switches++ >= HS_SWITCHES_MAX || !hs_call_site__at(next.pc, true))
+    if (!(rule & HS_RULE_BASE_IS_FP) || walk->fp >= walk->sp)
         return HS_END_BAD_STACK;
-    *walk = next;
-    return HS_STEP_MORE;
+    walk->sp = walk->fp - 1;
+    return step_plainly(walk, rule) == HS_STEP_MORE && walk->full->switches++ < HS_SWITCHES_MAX &&
+                   hs_call_site__at(walk->pc, true)
+               ? HS_STEP_MORE
+               : HS_END_BAD_STACK;
 }
 
 // Where frame pointers go on to; 0: nowhere.
@@ -189,22 +190,20 @@ static HS_COLD uintptr_t next_in_chain(const struct hs_walk *walk, uint32_t rule
 // No table vouches for this frame: everything is checked before it is believed.
 static HS_COLD int step_by_guess(struct hs_walk *walk, uint32_t rule)
 {
-    struct hs_walk next = *walk;
     bool by_fp = rule & HS_RULE_BASE_IS_FP, down = by_fp && walk->fp < walk->sp;
     // A zero is not accepted as the end: most words that are no return address are zeros.
-    if ((down ? step_down(&next, rule) : step_plainly(&next, rule)) != HS_STEP_MORE ||
-        (!down && !hs_call_site__in_chain(next.pc, next_in_chain(&next, rule), true)))
+    if ((down ? step_down(walk, rule) : step_plainly(walk, rule)) != HS_STEP_MORE ||
+        (!down && !hs_call_site__in_chain(walk->pc, next_in_chain(walk, rule), true)))
         return HS_END_NO_RULE;
-    *walk = next;
     walk->guessed = true;
     return HS_STEP_MORE;
 }
 
-static HS_COLD int step_over_luajit(struct hs_walk *walk)
+static HS_COLD int step_over_luajit(struct hs_walk *walk, uintptr_t sp)
 {
 #ifdef HS_LUAJIT_FRAMES
     struct hs_registers caller;
-    if (!hs_luajit_frame__find(&walk->memory, walk->sp, &caller))
+    if (!hs_luajit_frame__find(&walk->memory, sp, &caller))
         return HS_END_NO_RULE;
     walk->pc = caller.pc;
     walk->sp = caller.sp;
@@ -214,33 +213,35 @@ static HS_COLD int step_over_luajit(struct hs_walk *walk)
     return HS_STEP_MORE;
 #else
     (void)walk;
+    (void)sp;
     return HS_END_NO_RULE;
 #endif
 }
 
 static HS_COLD int step_without_rule(struct hs_walk *walk, uint32_t rule)
 {
+    const uintptr_t sp = walk->sp;
     int result = step_by_guess(walk, rule);
-    return result == HS_END_NO_RULE && rule == HS_RULE_FRAME_POINTER_CHAIN ? step_over_luajit(walk) : result;
+    return result == HS_END_NO_RULE && rule == HS_RULE_FRAME_POINTER_CHAIN ? step_over_luajit(walk, sp) : result;
 }
 
 // The stack starts here unless the frame pointers of at least two frames say that it goes on.
 static HS_COLD int step_from_planted(struct hs_walk *walk)
 {
     const uint32_t rule = HS_RULE_FRAME_POINTER_CHAIN;
-    struct hs_walk next = *walk;
-    if (walk->fp - walk->sp > HS_PLANTED_FRAME_MAX || step_by_guess(&next, rule) != HS_STEP_MORE ||
-        !hs_call_site__at(next_in_chain(&next, rule), true))
-        return HS_END_ROOT;
-    *walk = next;
-    return HS_STEP_MORE;
+    const bool guessed = walk->guessed;
+    if (walk->fp - walk->sp <= HS_PLANTED_FRAME_MAX && step_by_guess(walk, rule) == HS_STEP_MORE &&
+        hs_call_site__at(next_in_chain(walk, rule), true))
+        return HS_STEP_MORE;
+    walk->guessed = guessed;
+    return HS_END_ROOT;
 }
 
 static HS_COLD int step_to_end(struct hs_walk *walk, uint32_t argument)
 {
     if (argument == HS_END_NO_RULE)
         return step_from_nowhere(walk);
-    return argument == HS_ODD_PLANTED ? step_from_planted(walk) : (int)argument;
+    return HS_PLANTED_FRAMES && argument == HS_ODD_PLANTED ? step_from_planted(walk) : (int)argument;
 }
 
 HS_COLD int hs_step_odd(struct hs_walk *walk, uint32_t rule)
@@ -263,16 +264,3 @@ HS_COLD int hs_step_odd(struct hs_walk *walk, uint32_t rule)
     }
     return HS_END_BAD_RULE;
 }
-
-#ifndef HS_ARCH_CAPTURE_CALLER
-void hs_capture_step(struct hs_registers *registers)
-{
-    struct hs_full_start full;
-    struct hs_walk walk;
-    hs_full_start__clear(&full);
-    hs_walk_start(&walk, registers, &full);
-    hs_stack_memory_start(&walk.memory, walk.sp);
-    if (hs_step_seldom(&walk, hs_walk_rule(&walk)) == HS_STEP_MORE)
-        *registers = (struct hs_registers){walk.pc, walk.sp, walk.fp};
-}
-#endif

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 // A frame's mark. `link` leads through the frames that the plain comparison cannot cross, nearest first.
-#define MARK_OWN     1u  // the CFA of this frame depends on its fp
+#define MARK_OWN     1u  // the CFA of this frame depends on its fp, or whether the walk ends here
 #define MARK_SLOT    2u  // this frame reloads the caller's fp from memory
 #define MARK_NEED    4u  // fp at this frame has an influence on the frames nearer to the root
 #define MARK_BARRIER 8u  // the step from this frame must be repeated

@@ -289,11 +289,21 @@ static void start_memory(const struct hs_memo *memo, struct hs_walk *walk)
         hs_stack_memory_start(&walk->memory, walk->sp);
 }
 
+// Whether the stack starts at `frame` because fp is far from sp, whatever is in memory.
+static inline bool starts_by_fp(const struct hs_memo *memo, uint32_t frame, uint32_t rule)
+{
+    return HS_PLANTED_FRAMES && rule == hs_rule_odd(HS_ODD_END, HS_ODD_PLANTED) &&
+           memo->states[frame].fp - frame_sp(memo, frame) > HS_PLANTED_FRAME_MAX;
+}
+
 // The last collected frame's step ended the walk for a reason that may be in memory: it is repeated the next time.
 static void mark_end(struct hs_memo *memo, uint32_t fresh, uint32_t rule)
 {
-    uint32_t *mark = &memo->marks[2 * memo->capacity - fresh];
-    if (rule != hs_rule_odd(HS_ODD_END, HS_END_ROOT))
+    const uint32_t frame = 2 * memo->capacity - fresh;
+    uint32_t *mark = &memo->marks[frame];
+    if (starts_by_fp(memo, frame, rule))
+        *mark = (*mark & MARK_EXACT) | MARK_OWN;
+    else if (rule != hs_rule_odd(HS_ODD_END, HS_END_ROOT) && !(*mark & MARK_BARRIER))
         *mark = (*mark & MARK_EXACT) | MARK_BARRIER;
 }
 

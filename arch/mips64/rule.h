@@ -37,6 +37,9 @@ enum {
 #define HS_ARCH_GLOBAL_POINTER          28
 #define HS_ARCH_GLOBAL_POINTER_FROM_GOT 0x7ff0
 
+// Node has no releases for MIPS64.
+#define HS_ARCH_WITHOUT_V8
+
 // Into the delay slot of the call.
 #define HS_ARCH_CALL_SIZE(pc) 4
 // The call itself is before its delay slot.

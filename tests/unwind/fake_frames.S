@@ -48,4 +48,15 @@ fake_unknown_code:
         nop
         LABEL   fake_unknown
         .size   fake_unknown_code, .-fake_unknown_code
+
+        // No call is before it: as a return address it was put there.
+        .globl  fake_planted
+        .hidden fake_planted
+        .type   fake_planted, @function
+        .skip   16, 0x90
+fake_planted:
+        .cfi_startproc
+        nop
+        .cfi_endproc
+        .size   fake_planted, .-fake_planted
         .section .note.GNU-stack, "", @progbits

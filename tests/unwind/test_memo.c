@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 extern const char fake_plain[], fake_plain_too[], fake_framed[], fake_saving[], fake_root[], fake_root_too[],
-    fake_unknown[];
+    fake_unknown[], fake_planted[];
 
 static struct hs_memo *memo;
 static struct hs_sites sites;
@@ -328,6 +328,35 @@ START_TEST(guessed_frames)
 }
 END_TEST
 
+// A stack starts at a planted address, or goes on there, as rbp says, which comes out of memory. Where rbp is far off,
+// this is known by the words that were read.
+START_TEST(planted_address)
+{
+    memo = make_memo(100);
+    words[11] = pc(fake_saving);
+    words[14] = pc(fake_planted);
+    words[20] = (uintptr_t)&words[30], words[21] = pc(fake_plain), words[23] = pc(fake_root);
+    words[31] = pc(fake_plain);
+    for (int round = 0; round < 3; round++) {
+        uint64_t before = recalled;
+        words[13] = (uintptr_t)&words[5];
+        for (int i = 0; i < 20; i++) {
+            walk_fake(fake_plain, 10, 0);
+            check_root(fake_planted);
+            ck_assert(!memo->guessed);
+        }
+        ck_assert_uint_gt(recalled, before);
+        words[13] = (uintptr_t)&words[20];
+        for (int i = 0; i < 4; i++) {
+            words[31] = i % 2 ? pc(fake_plain) : 0;
+            walk_fake(fake_plain, 10, 0);
+            check_root(i % 2 ? fake_root : fake_planted);
+            ck_assert_int_eq(memo->guessed, i % 2);
+        }
+    }
+}
+END_TEST
+
 // A frame pointer that leads to a stack below is followed, if a call is there, but not for ever.
 START_TEST(stacks_below)
 {
@@ -370,7 +399,8 @@ END_TEST
 START_TEST(garbage_on_the_stack)
 {
     enum { PAGES = 3, PAGE = 4096 };
-    static const char *const labels[] = {fake_plain, fake_framed, fake_saving, fake_root, fake_unknown, fake_plain_too};
+    static const char *const labels[] = {fake_plain,   fake_framed,    fake_saving, fake_root,
+                                         fake_unknown, fake_plain_too, fake_planted};
     char *pages = mmap(NULL, (PAGES + 2) * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_int_eq(mprotect(pages + PAGE, PAGES * PAGE, PROT_READ | PROT_WRITE), 0);
     uintptr_t *stack = (uintptr_t *)(pages + PAGE);
@@ -380,13 +410,13 @@ START_TEST(garbage_on_the_stack)
     for (int round = 0; round < 3000; round++) {
         for (size_t i = 0; i < count; i += 1 + draw(&random, round ? 40 : 1)) {
             uint32_t kind = draw(&random, 10);
-            stack[i] = kind < 5   ? pc(labels[draw(&random, 6)])
+            stack[i] = kind < 5   ? pc(labels[draw(&random, 7)])
                        : kind < 8 ? (uintptr_t)(stack + draw(&random, (uint32_t)count * 2)) - count * 4
                        : kind < 9 ? (uintptr_t)malloc + draw(&random, 1 << 18)
                                   : (uintptr_t)draw(&random, ~0u) << draw(&random, 40);
         }
         for (int i = 0; i < 20; i++) {
-            struct hs_registers start = {pc(labels[draw(&random, 6)]), (uintptr_t)&stack[draw(&random, 300)],
+            struct hs_registers start = {pc(labels[draw(&random, 7)]), (uintptr_t)&stack[draw(&random, 300)],
                                          (uintptr_t)&stack[draw(&random, 1000)]};
             uint32_t kept = hs_memo_walk(memo, &start);
             check_memo(kept, &start);
@@ -408,6 +438,7 @@ int main(void)
     tcase_add_test(cases, every_word_matters);
     tcase_add_test(cases, ends_found_in_memory);
     tcase_add_test(cases, guessed_frames);
+    tcase_add_test(cases, planted_address);
     tcase_add_test(cases, stacks_below);
     tcase_add_test(cases, forgetting_starts_afresh);
     tcase_add_test(cases, garbage_on_the_stack);

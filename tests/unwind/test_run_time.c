@@ -48,6 +48,8 @@ NOINLINE static void call_planted(const void *fp)
 START_TEST(a_frame_that_was_replaced)
 {
     for (int i = 0; i < 5; i++) {
+        call_planted((const void *)8); // the same frames, of which only the frame pointer says that the stack starts
+        ck_assert_int_eq(inner.depth, 2);
         call_planted(NULL);
         check_goes_on();
         ck_assert_int_eq(inner.info.guessed, 1);
@@ -89,26 +91,59 @@ static void (*make_trace(void))(void)
     return (void (*)(void))(uintptr_t)(code + 64);
 }
 
+NOINLINE static void run_luajit(void (*callback)(void), void (*code)(void), void **state)
+{
+    frame_luajit(callback, code, state);
+    state[10] = state[10] ? state : NULL; // the frame is no more
+    OPAQUE(code);
+}
+
 NOINLINE static void call_luajit(void (*code)(void), void **state)
 {
     outer.depth = hs_backtrace_reason(outer.pcs, 256, &outer.info);
-    frame_luajit(take_inner, code, state);
-    state[10] = state[10] ? state : NULL; // the frame is no more
+    run_luajit(take_inner, code, state);
     OPAQUE(code);
+}
+
+// Not on the stack. Not NULL at 10: to be set.
+static void **make_state(int i)
+{
+    static void *states[2][12];
+    states[i][1] = (void *)0x10621;
+    states[i][10] = states[i];
+    return states[i];
 }
 
 START_TEST(machine_code_of_luajit)
 {
     void (*code)(void) = make_trace();
-    static void *states[2][12]; // not on the stack
     for (int i = 0; i < 10; i++) {
-        void **state = states[i % 2];
-        state[1] = (void *)0x10621;
-        state[10] = state; // not NULL: to be set
-        call_luajit(code, state);
+        call_luajit(code, make_state(i % 2));
         check_goes_on();
         ck_assert_int_eq(inner.info.guessed, 1);
-        ck_assert_int_eq(inner.depth, outer.depth + 2);
+        ck_assert_int_eq(inner.depth, outer.depth + 3);
+    }
+}
+END_TEST
+
+static void (*nested_code)(void);
+
+NOINLINE static void call_nested(void)
+{
+    run_luajit(take_inner, nested_code, make_state(1));
+    OPAQUE(nested_code);
+}
+
+// A coroutine runs on a frame of its own, below that of what resumed it. Whichever was found last, neither is left out.
+START_TEST(machine_code_of_a_coroutine)
+{
+    nested_code = make_trace();
+    for (int i = 0; i < 4; i++) {
+        call_luajit(nested_code, make_state(i % 2)); // the last one that was found
+        outer.depth = hs_backtrace_reason(outer.pcs, 256, &outer.info);
+        run_luajit(call_nested, nested_code, make_state(0));
+        check_goes_on();
+        ck_assert_int_eq(inner.depth, outer.depth + 6);
     }
 }
 END_TEST
@@ -125,15 +160,14 @@ START_TEST(a_pointer_to_the_frame)
 }
 END_TEST
 
-// More often than it is looked for: afterwards, a new state is not found, and the known one still is.
+// More often than it is looked for: afterwards, a new state is found at one of many calls, and the known one at each.
 START_TEST(machine_code_of_others)
 {
     void (*code)(void) = make_trace();
-    static void *known[12], *other[12];
-    known[1] = other[1] = (void *)0x10621;
-    known[10] = known;
+    void **known = make_state(0), **other = make_state(1);
     call_luajit(code, known);
     check_goes_on();
+    other[10] = NULL;
     for (int i = 0; i < 300; i++) {
         call_luajit(code, other);
         ck_assert_int_eq(inner.info.end, HS_BACKTRACE_NO_RULE);
@@ -141,6 +175,12 @@ START_TEST(machine_code_of_others)
     }
     call_luajit(code, known);
     check_goes_on();
+    int calls = 0;
+    do
+        call_luajit(code, make_state(1));
+    while (inner.info.end == HS_BACKTRACE_NO_RULE && ++calls < 4096);
+    check_goes_on();
+    ck_assert_int_gt(calls, 0);
 }
 END_TEST
 
@@ -151,6 +191,7 @@ int main(void)
     tcase_add_test(cases, a_frame_that_was_replaced);
     tcase_add_test(cases, a_stack_that_starts_at_a_function);
     tcase_add_test(cases, machine_code_of_luajit);
+    tcase_add_test(cases, machine_code_of_a_coroutine);
     tcase_add_test(cases, a_pointer_to_the_frame);
     tcase_add_test(cases, machine_code_of_others);
     suite_add_tcase(suite, cases);
