@@ -475,7 +475,7 @@ int hs_inject_target__stop_all(struct hs_inject_target *target, struct hs_error 
     if (target->is_starting)
         return 0;
     hurry(true);
-    for (bool is_first = true; !failed && (added = seize_all(target, error)) > 0; is_first = false) {
+    for (bool is_first = true; !failed && (added = seize_all(target, error)) > 0;) {
         if (is_first)
             target->stopped_since = hs_clock__now();
         interrupt_all(target);
