@@ -140,7 +140,8 @@ int hs_place__map(struct hs_inject_target *target, uint64_t near, bool has_to_be
         return hs_error__set(error, ENOTSUP, "process %d has no unused bytes in its code", (int)target->pid);
     int failed = hs_inject_target__stop_one(target, error);
     if (!failed)
-        failed = has_to_be_near ? map(target, near, size, cave, at, error) : map_anywhere(target, size, cave, at, error);
+        failed =
+            has_to_be_near ? map(target, near, size, cave, at, error) : map_anywhere(target, size, cave, at, error);
     if (!failed && writable_at < size)
         failed = make_writable(target, *at + writable_at, size - writable_at, cave, error);
     hs_cave__empty(target, cave);

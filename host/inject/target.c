@@ -394,7 +394,8 @@ static int seize_all(struct hs_inject_target *target, struct hs_error *error)
     return added;
 }
 
-// Whether a wait for its stop ends soon. Not that of a thread that waits in the kernel: for a child of vfork, or a disk.
+// Whether a wait for its stop ends soon. Not that of a thread that waits in the kernel: for a child of vfork, or a
+// disk.
 static bool will_stop(const struct hs_inject_target *target, pid_t tid)
 {
     struct timespec pause = {0, SHORTEST_PAUSE_NS};
