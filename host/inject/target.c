@@ -295,7 +295,8 @@ static bool wait_for(pid_t tid, int *status)
     return from > 0;
 }
 
-enum { SHORTEST_PAUSE_NS = 10 * 1000, LONGEST_PAUSE_NS = 10 * 1000 * 1000, WAITING_LOOKS = 16, WAITING_SECONDS = 30 };
+enum { SHORTEST_PAUSE_NS = 10 * 1000, LONGEST_PAUSE_NS = 10 * 1000 * 1000 };
+enum { LOOK_PAUSE_NS = 50 * 1000, WAITING_LOOKS = 24, WAITING_SECONDS = 30 };
 
 static void pause_longer(struct timespec *pause)
 {
@@ -398,7 +399,7 @@ static int seize_all(struct hs_inject_target *target, struct hs_error *error)
 // disk.
 static bool will_stop(const struct hs_inject_target *target, pid_t tid)
 {
-    struct timespec pause = {0, SHORTEST_PAUSE_NS};
+    const struct timespec pause = {0, LOOK_PAUSE_NS};
     for (unsigned looks = 0; looks < WAITING_LOOKS;) {
         siginfo_t info = {.si_pid = 0};
         if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOWAIT | WNOHANG | __WALL) || info.si_pid)
@@ -407,9 +408,7 @@ static bool will_stop(const struct hs_inject_target *target, pid_t tid)
         if (!state || state == 'Z' || state == 'X')
             return true;
         looks = state == 'D' ? looks + 1 : 0;
-        if (looks == 1)
-            pause.tv_nsec = SHORTEST_PAUSE_NS;
-        pause_longer(&pause);
+        nanosleep(&pause, NULL);
     }
     return false;
 }
