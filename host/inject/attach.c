@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STOP_TRIES = 200, BEGIN_SECONDS = 30, FIRST_OFFSET = 0x100 };
+enum { STOP_TRIES = 200, BEGIN_SECONDS = 30, FIRST_OFFSET = 0x100, PAGE = 4096 };
 
 // In the settings, before the variables.
 enum { SETTING_ENVIRON = 8, SETTING_DEBUG = 0x40, SETTING_LIST = 0x100, SETTING_TEXT = 0x400 };
@@ -50,12 +50,21 @@ static uint64_t region_size(const struct attaching *attaching)
     return HS_REGION_IMAGE + attaching->image.size + HS_REGION_SETTINGS + HS_REGION_LOCAL + HS_REGION_STACK;
 }
 
+// Regions stay after a detach, and there is not much room near the allocator: later ones have only their islands there.
 static int map_region(struct attaching *attaching, uint64_t near)
 {
+    const struct hs_thread_words words = attaching->region.words;
+    const bool follows_another = hs_region__was_there(&attaching->target);
     uint64_t size = region_size(attaching), at = 0;
-    int failed = hs_place__map(&attaching->target, near, size, HS_REGION_IMAGE + attaching->image.writable_at, &at,
-                               attaching->error);
-    attaching->region = (struct hs_region){.magic = HS_REGION_MAGIC, .at = at, .size = size};
+    int failed = hs_place__map(&attaching->target, near, !follows_another, size,
+                               HS_REGION_IMAGE + attaching->image.writable_at, &at, attaching->error);
+    attaching->region = (struct hs_region){.magic = HS_REGION_MAGIC,
+                                           .at = at,
+                                           .size = size,
+                                           .words = words,
+                                           .follows_another = follows_another,
+                                           .settings = at + HS_REGION_IMAGE + attaching->image.size};
+    attaching->region.local = attaching->region.settings + HS_REGION_SETTINGS;
     return failed;
 }
 
@@ -243,6 +252,22 @@ static int prepare_hooks(struct attaching *attaching)
     return hs_hooks__prepare(hooks, attaching->error);
 }
 
+// New memory is zero. Most of the library's data is, too, and takes no memory before it is used.
+static int write_image(const struct attaching *attaching)
+{
+    static const uint8_t zeros[PAGE];
+    const struct hs_inject_image *image = &attaching->image;
+    int failed = 0;
+    for (size_t at = 0, end; at < image->size && !failed; at = end) {
+        bool is_zero = !memcmp(image->bytes + at, zeros, PAGE);
+        for (end = at + PAGE; end < image->size && is_zero == !memcmp(image->bytes + end, zeros, PAGE);)
+            end += PAGE;
+        if (!is_zero)
+            failed = hs_inject_target__write(&attaching->target, image->base + at, image->bytes + at, end - at);
+    }
+    return failed;
+}
+
 static int write_region(struct attaching *attaching)
 {
     const struct hs_inject_target *target = &attaching->target;
@@ -273,7 +298,7 @@ static int write_region(struct attaching *attaching)
     region->end = (uintptr_t)table->end;
     failed = hs_hooks__write(hooks);
     if (!failed)
-        failed = hs_inject_target__write(target, attaching->image.base, attaching->image.bytes, attaching->image.size);
+        failed = write_image(attaching);
     if (!failed)
         failed = hs_inject_target__write(target, region->settings, attaching->settings, sizeof attaching->settings);
     // From now on a detach can end it, also if this process is killed.
@@ -458,17 +483,10 @@ static int attach(struct attaching *attaching)
                                        attaching->error);
     if (!failed)
         failed = attaching->target.is_before_libc ? guess_words(attaching) : find_words(attaching);
-    struct hs_thread_words words = attaching->region.words;
-    bool follows_another = !failed && hs_region__was_there(&attaching->target);
     if (!failed)
         failed = map_region(attaching, malloc_at);
-    if (failed)
-        return failed;
-    attaching->region.words = words;
-    attaching->region.follows_another = follows_another;
-    attaching->region.settings = attaching->region.at + HS_REGION_IMAGE + attaching->image.size;
-    attaching->region.local = attaching->region.settings + HS_REGION_SETTINGS;
-    failed = write_region(attaching);
+    if (!failed)
+        failed = write_region(attaching);
     if (failed)
         return failed;
     failed = begin(attaching);

@@ -148,7 +148,7 @@ static struct hs_area *area_for(struct hs_hooks *hooks, const struct hs_function
             return &hooks->areas[i];
     uint64_t at = 0;
     if (hooks->area_count == HS_AREAS ||
-        hs_place__map(hooks->target, function->address, HS_AREA_SIZE, HS_AREA_SIZE, &at, NULL) || !at)
+        hs_place__map(hooks->target, function->address, true, HS_AREA_SIZE, HS_AREA_SIZE, &at, NULL) || !at)
         return NULL;
     if (hs_hooks__add_area(hooks, at))
         return NULL;

@@ -99,9 +99,8 @@ static int check_access(pid_t pid, struct hs_error *error)
         return 0;
     }
     int problem = errno;
-    if (hs_inject__has_ended(pid))
+    if (hs_inject__has_ended(pid) || !hs_inject_target__status(pid, "Uid", users, sizeof users))
         return say_ended(pid, error);
-    hs_inject_target__status(pid, "Uid", users, sizeof users);
     snprintf(own, sizeof own, "%u", (unsigned)getuid());
     users[strcspn(users, "\t")] = 0;
     if (strcmp(users, own))
@@ -161,7 +160,7 @@ static int check_machine(pid_t pid, struct hs_error *error)
 int hs_permission__check(pid_t pid, struct hs_error *error)
 {
     static int (*const checks[])(pid_t, struct hs_error *) = {
-        check_tracer, check_state, check_yama, check_machine, check_access, check_seccomp,
+        check_tracer, check_state, check_yama, check_access, check_machine, check_seccomp,
     };
     if (pid == getpid())
         return hs_error__set(error, EINVAL, "process %d is this command", (int)pid);

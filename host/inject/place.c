@@ -72,10 +72,27 @@ static int no_room(const struct hs_inject_target *target, struct hs_error *error
     return hs_error__set(error, ENOMEM, "process %d has no free addresses near its allocator", (int)target->pid);
 }
 
+static int cannot_map(const struct hs_inject_target *target, int problem, struct hs_error *error)
+{
+    return hs_error__set(error, problem, "process %d cannot map memory: %s", (int)target->pid, strerror(problem));
+}
+
 // Addresses may be negative numbers, too.
 static bool is_error(long result)
 {
     return (unsigned long)result >= -4095ul;
+}
+
+// Where the kernel likes.
+static int map_anywhere(struct hs_inject_target *target, uint64_t size, uint64_t cave, uint64_t *at,
+                        struct hs_error *error)
+{
+    long mapped = 0;
+    struct hs_system_call call = {target->arch->mmap,
+                                  {0, (long)size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0}};
+    int failed = hs_inject_target__call(target, cave, 0, &call, &mapped, error);
+    *at = (unsigned long)mapped;
+    return failed || !is_error(mapped) ? failed : cannot_map(target, (int)-mapped, error);
 }
 
 // The other threads go on, and may take the hole.
@@ -98,8 +115,7 @@ static int map(struct hs_inject_target *target, uint64_t near, uint64_t size, ui
             failed = no_room(target, error);
     }
     if (!failed && is_error(mapped))
-        failed = hs_error__set(error, (int)-mapped, "process %d cannot map memory: %s", (int)target->pid,
-                               strerror((int)-mapped));
+        failed = cannot_map(target, (int)-mapped, error);
     *at = (unsigned long)mapped;
     return failed;
 }
@@ -116,15 +132,16 @@ static int make_writable(struct hs_inject_target *target, uint64_t at, uint64_t 
     return failed;
 }
 
-int hs_place__map(struct hs_inject_target *target, uint64_t near, uint64_t size, uint64_t writable_at, uint64_t *at,
-                  struct hs_error *error)
+int hs_place__map(struct hs_inject_target *target, uint64_t near, bool has_to_be_near, uint64_t size,
+                  uint64_t writable_at, uint64_t *at, struct hs_error *error)
 {
     uint64_t cave = find_cave(target, near);
     if (!cave)
         return hs_error__set(error, ENOTSUP, "process %d has no unused bytes in its code", (int)target->pid);
     int failed = hs_inject_target__stop_one(target, error);
     if (!failed)
-        failed = map(target, near, size, cave, at, error);
+        failed =
+            has_to_be_near ? map(target, near, size, cave, at, error) : map_anywhere(target, size, cave, at, error);
     if (!failed && writable_at < size)
         failed = make_writable(target, *at + writable_at, size - writable_at, cave, error);
     hs_cave__empty(target, cave);

@@ -6,9 +6,10 @@
 
 #include "host/inject/target.h"
 
-// Has a thread of the target map `size` bytes near an address. They are readable and executable, but from `writable_at`
-// on readable and writable. *at becomes their address.
-int hs_place__map(struct hs_inject_target *target, uint64_t near, uint64_t size, uint64_t writable_at, uint64_t *at,
-                  struct hs_error *error);
+// Has a thread of the target map `size` bytes: near an address of code, or, if they do not have to be there, where the
+// kernel likes. They are readable and executable, but from `writable_at` on readable and writable. *at becomes their
+// address.
+int hs_place__map(struct hs_inject_target *target, uint64_t near, bool has_to_be_near, uint64_t size,
+                  uint64_t writable_at, uint64_t *at, struct hs_error *error);
 
 #endif

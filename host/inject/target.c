@@ -267,7 +267,8 @@ static bool is_stop_event(int status)
 }
 
 // A thread that ends cannot be seized any more.
-static bool is_ending(const struct hs_inject_target *target, pid_t tid)
+// As /proc names it; 0: there is no such thread.
+static char state_of(const struct hs_inject_target *target, pid_t tid)
 {
     char path[64], line[512];
     snprintf(path, sizeof path, "task/%d/stat", (int)tid);
@@ -276,7 +277,13 @@ static bool is_ending(const struct hs_inject_target *target, pid_t tid)
     if (file)
         fclose(file);
     const char *state = found ? strrchr(line, ')') : NULL;
-    return !state || state[2] == 'Z' || state[2] == 'X';
+    return state ? state[2] : 0;
+}
+
+static bool is_ending(const struct hs_inject_target *target, pid_t tid)
+{
+    char state = state_of(target, tid);
+    return !state || state == 'Z' || state == 'X';
 }
 
 static bool wait_for(pid_t tid, int *status)
@@ -289,6 +296,7 @@ static bool wait_for(pid_t tid, int *status)
 }
 
 enum { SHORTEST_PAUSE_NS = 10 * 1000, LONGEST_PAUSE_NS = 10 * 1000 * 1000 };
+enum { LOOK_PAUSE_NS = 50 * 1000, WAITING_LOOKS = 24, WAITING_SECONDS = 30 };
 
 static void pause_longer(struct timespec *pause)
 {
@@ -387,6 +395,30 @@ static int seize_all(struct hs_inject_target *target, struct hs_error *error)
     return added;
 }
 
+// Whether a wait for its stop ends soon. Not that of a thread that waits in the kernel: for a child of vfork, or a
+// disk.
+static bool will_stop(const struct hs_inject_target *target, pid_t tid)
+{
+    const struct timespec pause = {0, LOOK_PAUSE_NS};
+    for (unsigned looks = 0; looks < WAITING_LOOKS;) {
+        siginfo_t info = {.si_pid = 0};
+        if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOWAIT | WNOHANG | __WALL) || info.si_pid)
+            return true;
+        char state = state_of(target, tid);
+        if (!state || state == 'Z' || state == 'X')
+            return true;
+        looks = state == 'D' ? looks + 1 : 0;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+static void let_thread_go(struct hs_inject_target *target, size_t index)
+{
+    ptrace(PTRACE_DETACH, target->threads[index].tid, 0, 0);
+    drop_thread(target, index);
+}
+
 // Waits for the last one first: most others have stopped then, and need no wait each.
 static void interrupt_all(struct hs_inject_target *target)
 {
@@ -394,8 +426,39 @@ static void interrupt_all(struct hs_inject_target *target)
         if (!target->threads[i].is_stopped)
             ptrace(PTRACE_INTERRUPT, target->threads[i].tid, 0, 0);
     for (size_t i = target->thread_count; i-- > 0;)
-        if (!target->threads[i].is_stopped && !wait_for_stop(target, &target->threads[i]))
+        if (!target->threads[i].is_stopped && will_stop(target, target->threads[i].tid) &&
+            !wait_for_stop(target, &target->threads[i]))
             drop_thread(target, i);
+}
+
+static bool is_one_waiting(const struct hs_inject_target *target)
+{
+    for (size_t i = 0; i < target->thread_count; i++)
+        if (!target->threads[i].is_stopped)
+            return true;
+    return false;
+}
+
+// The others go on until threads that wait in the kernel do so no more. The last of these is stopped then.
+static int outwait(struct hs_inject_target *target, struct hs_error *error)
+{
+    const uint64_t begun = hs_clock__now();
+    for (size_t i = target->thread_count; i-- > 0;)
+        if (target->threads[i].is_stopped)
+            let_thread_go(target, i);
+    while (is_one_waiting(target) && hs_clock__now() - begun < WAITING_SECONDS * 1000000000ull)
+        for (size_t i = target->thread_count; i-- > 0;) {
+            if (!will_stop(target, target->threads[i].tid))
+                continue;
+            if (!wait_for_stop(target, &target->threads[i]))
+                drop_thread(target, i);
+            else if (target->thread_count > 1)
+                let_thread_go(target, i);
+        }
+    if (!is_one_waiting(target))
+        return 0;
+    return hs_error__set(error, EBUSY, "thread %d waits in the kernel and cannot be stopped; try again later",
+                         (int)target->threads[0].tid);
 }
 
 // Other threads of this machine wait while all of the target do. Where it is not allowed, it takes longer.
@@ -407,18 +470,20 @@ static void hurry(bool on)
 
 int hs_inject_target__stop_all(struct hs_inject_target *target, struct hs_error *error)
 {
-    int added;
+    int added, failed = 0;
     target->stopped_since = hs_clock__now();
     if (target->is_starting)
         return 0;
     hurry(true);
-    for (bool is_first = true; (added = seize_all(target, error)) > 0; is_first = false) {
+    for (bool is_first = true; !failed && (added = seize_all(target, error)) > 0;) {
         if (is_first)
             target->stopped_since = hs_clock__now();
         interrupt_all(target);
+        is_first = is_one_waiting(target);
+        failed = is_first ? outwait(target, error) : 0;
     }
-    if (added < 0)
-        return added;
+    if (failed || added < 0)
+        return failed ? failed : added;
     return target->thread_count ? 0 : hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
 }
 
@@ -469,7 +534,7 @@ static pid_t choose_thread(const struct hs_inject_target *target)
         pid_t tid = (pid_t)atoi(entry->d_name);
         if (tid <= 0 || is_ending(target, tid) || waits_for_signal(target, tid))
             continue;
-        if (!waits_anew(target, tid)) {
+        if (state_of(target, tid) != 'D' && !waits_anew(target, tid)) {
             chosen = tid;
             break;
         }

@@ -8,6 +8,8 @@
 //   old       frees the blocks that it allocated at its start; answers how many
 //   filter N  from then on system calls go through a filter (seccomp) that lets all pass (0), or all but pwritev (1)
 //   made      makes code, writes what it is called to /tmp/perf-PID.map, and allocates a block of 5000 bytes through it
+//   wait      a new thread waits for a child of vfork; answers the thread's number
+//   go        has that child end
 //   leave     ends by exit()
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -22,6 +24,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { OLD = 40, EACH_ROUND = 6, MORE_THREADS = 2 };
@@ -140,6 +143,34 @@ static long make(void)
     return 0;
 }
 
+static int to_child[2];
+static _Atomic long waiting;
+
+// The child shares this memory and has no libc function of its own.
+static void *wait_for_child(void *unused)
+{
+    waiting = syscall(SYS_gettid);
+    pid_t child = vfork();
+    if (!child) {
+        char byte;
+        while (syscall(SYS_read, to_child[0], &byte, 1) != 1)
+            continue;
+        syscall(SYS_exit, 0);
+    }
+    waitpid(child, NULL, 0);
+    return unused;
+}
+
+static long start_waiting(void)
+{
+    pthread_t thread;
+    if (pipe(to_child) || pthread_create(&thread, NULL, wait_for_child, NULL))
+        return -1;
+    while (!waiting)
+        usleep(1000);
+    return waiting;
+}
+
 int main(void)
 {
     char line[64];
@@ -169,6 +200,10 @@ int main(void)
             answer = filter(line[7] == '1');
         } else if (!strcmp(line, "made\n")) {
             answer = make();
+        } else if (!strcmp(line, "wait\n")) {
+            answer = start_waiting();
+        } else if (!strcmp(line, "go\n")) {
+            answer = write(to_child[1], "g", 1);
         } else if (!strcmp(line, "leave\n")) {
             exit(3);
         }

@@ -124,6 +124,29 @@ def report(path, *options):
     return json.loads(done.stdout)
 
 
+def mapped_near(target):
+    """Bytes of mappings without a file that a jump of any machine can reach from the program."""
+    with open(f'/proc/{target.pid}/maps', encoding='utf-8') as maps:
+        lines = [line.split() for line in maps]
+    first = int(lines[0][0].split('-')[0], 16)
+    ends = [[int(word, 16) for word in words[0].split('-')] for words in lines if len(words) < 6]
+    return sum(end - start for start, end in ends if start - first < 64 << 20)
+
+
+def attached_often(target):
+    """Later recordings do not use up what room there is near the allocator, although their memory stays."""
+    target.attach('t0.dat')
+    target.detach()
+    before = mapped_near(target)
+    for turn in range(1, 4):
+        trace = target.attach(f't{turn}.dat')
+        allocated = target.ask('work 20')
+        target.detach()
+        assert report(trace)['allocations'] == allocated
+    assert mapped_near(target) - before < 1 << 20, (before, mapped_near(target))
+    target.leave()
+
+
 def counts(target):
     """What is recorded is what the program says, again after a detach; then everything is as before."""
     before = target.state()
@@ -308,6 +331,29 @@ def stopped(target):
     target.leave()
 
 
+def waits(target):
+    """While a thread waits in the kernel for a child of vfork, where it cannot be stopped, the others go on."""
+    thread = target.ask('wait')
+
+    def traced_state():
+        with open(f'/proc/{target.pid}/task/{thread}/status', encoding='utf-8') as file:
+            values = dict(line.split(':\t', 1) for line in file)
+        return values['State'][0], int(values['TracerPid'])
+
+    while traced_state()[0] != 'D':
+        time.sleep(0.001)
+    command = subprocess.Popen(program_of(('attach', '-q', str(target.pid), '-o', os.path.join(target.folder, 't.dat'))))
+    while not traced_state()[1]:
+        time.sleep(0.001)
+    for _ in range(20):
+        assert target.ask('work 5') > 0
+    assert target.ask('go') == 1
+    assert command.wait() == 0
+    target.ask('work 20')
+    target.detach()
+    target.leave()
+
+
 def stopped_meanwhile(target):
     """A stop is not lost that comes at any time of an attach or a detach."""
     seed = int(os.environ.get('HEAPSONDE_TEST_SEED', '1'))
@@ -489,7 +535,7 @@ def filtered(target):
     target.leave()
 
 
-CASES = {case.__name__: case for case in (counts, exits, busy, killed, killed_at_each_call, stopped, stopped_meanwhile, at_once, filtered,
+CASES = {case.__name__: case for case in (counts, attached_often, exits, busy, killed, killed_at_each_call, stopped, stopped_meanwhile, waits, at_once, filtered,
                                            for_a_time, ends_untold, ends_meanwhile, names, names_at_end, refused)}
 
 
