@@ -258,9 +258,9 @@ START_TEST(test_the_trace_says_what_was_ignored)
     };
     for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++) {
         const char *variables = recorded[i][0];
-        struct outcome outcome =
-            run("env -i LD_PRELOAD='%s' HEAPSONDE_LOG=off HEAPSONDE_OUTPUT=t.dat %s true && $HEAPSONDE report --json t.dat",
-                PATH_SHIM, variables);
+        struct outcome outcome = run(
+            "env -i LD_PRELOAD='%s' HEAPSONDE_LOG=off HEAPSONDE_OUTPUT=t.dat %s true && $HEAPSONDE report --json t.dat",
+            PATH_SHIM, variables);
         ck_assert_msg(strstr(outcome.output, recorded[i][1]), "%s: %s %s", variables, outcome.output, outcome.errors);
         free_outcome(&outcome);
         outcome = run("$HEAPSONDE report t.dat");
