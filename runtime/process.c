@@ -47,6 +47,7 @@ static struct {
     uint32_t pid;
     _Atomic uint32_t toggle_pending;
     uint64_t forked_at;
+    char ignored[256]; // names of variables that are not understood, a space before each
 } process;
 
 extern int sigaction(int signal, const struct sigaction *action, struct sigaction *old) __attribute__((weak));
@@ -119,6 +120,8 @@ static void write_info(void)
     add_process_info(&writer);
     add_machine_info(&writer);
     add_mode_info(&writer);
+    if (process.ignored[0])
+        add_info(&writer, "ignored-variables", process.ignored + 1);
     // A second point: from the two a reader knows the counter's rate, should the process be killed soon.
     uint64_t monotonic = hs_clock__monotonic_ns();
     hs_meta_clock(&writer, hs_clock__now(), monotonic, hs_clock__realtime_ns());
@@ -192,9 +195,15 @@ static void map_shared(void)
     hs_shared = shared;
 }
 
+// The trace gets the name alone: the value may be a secret.
 static void complain(const char *entry)
 {
+    struct hs_text text;
+    size_t used = hs_text__length(process.ignored);
     hs_log(HS_LOG_ERROR, "not understood and ignored: ", entry, 0);
+    hs_text__start(&text, process.ignored + used, sizeof process.ignored - used);
+    for (hs_text__add_character(&text, ' '); *entry && *entry != '='; entry++)
+        hs_text__add_character(&text, *entry);
 }
 
 static void share_memory(void)

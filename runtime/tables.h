@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Returns pages of the program's own unwind tables to the kernel. The lookup of a rule brings them and their neighbours
+// Returns pages of the program's unwind tables to the kernel. Looking up a rule brings these pages and their neighbours
 // into memory. Rules are cached, so the pages are not needed again soon. They are clean pages of files: nothing is
 // lost, and a page that is needed again is in the page cache.
 //

@@ -4,8 +4,11 @@
 // trace or a wrong request is an error with a message, not a failed check.
 //
 //   HS_CHECK(EXPRESSION)       in every build. For checks that cost nothing compared with the work around them.
-//   HS_CHECK_SLOW(EXPRESSION)  only in builds with HEAPSONDE_CHECKS (those with sanitizers). For inner loops. Elsewhere
-//                              EXPRESSION is parsed, but never evaluated.
+//   HS_CHECK_SLOW(EXPRESSION)  only in builds with HEAPSONDE_CHECKS (those with sanitizers, in which scripts/test runs
+//                              all unit tests). For inner loops. Other builds test the libraries of the command as
+//                              they are shipped: there EXPRESSION is parsed, but never evaluated.
+//
+// The third level are the invariants of the target half, arch/invariant.h: the shims have none.
 //
 // EXPRESSION may not have side effects. A false one writes its place in the sources to standard error and aborts. Any
 // thread may use them.

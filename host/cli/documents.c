@@ -154,9 +154,8 @@ void hs_documents__variables(FILE *out)
     wrap(out,
          "The recording library reads these environment variables. Every name also works with the prefix "
          "`MEMORY_PROFILER_`; if both are set, the one with `HEAPSONDE_` is used. An empty value counts as not set. "
-         "`heapsonde "
-         "run` refuses other names and values. Without `run`, the library prints a message on standard error for a "
-         "variable that it does not understand, and ignores it.",
+         "`heapsonde run` refuses other names and values. Without `run`, the library prints a message on standard "
+         "error for a variable that it does not understand, and ignores it; `heapsonde report` names these variables.",
          0, 0);
     fputc('\n', out);
     print_variables(out, HS_READER_RECORDER);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Drops pages of a large store that were read from the memory of the process. They are read again from the kernel's
-// cache or the file. Other threads may read the columns meanwhile.
+// Takes pages of a large store that were read out of the process's memory again. When they are needed once more, they
+// come from the kernel's cache or the file. Other threads may read the columns meanwhile.
 #ifndef HEAPSONDE_QUERY_DROP_PAGES_H
 #define HEAPSONDE_QUERY_DROP_PAGES_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Memory for large amounts of data that are written at once: with large pages, most page faults do not happen.
+// Memory for large arrays that are filled at once. Large pages save most of the page faults.
 #ifndef HEAPSONDE_QUERY_LARGE_PAGES_H
 #define HEAPSONDE_QUERY_LARGE_PAGES_H
 

@@ -30,7 +30,7 @@ static inline bool hs_keyed_row__is_before(const struct hs_keyed_row *a, const s
 // elsewhere in the matcher.
 const uint64_t *hs_order__keys(struct hs_matcher *matcher, enum hs_row_key by, uint64_t *room);
 
-// The least and greatest key of a zone's rows. Not known by time.
+// The least and greatest key of a zone's rows.
 struct hs_bounds hs_order__zone(const struct hs_zone *zone, enum hs_row_key by, uint64_t end_time);
 // The same of a packed block; the bounds may be wider than needed.
 struct hs_bounds hs_order__block(const struct hs_columns *columns, uint64_t block, enum hs_row_key by,

@@ -27,7 +27,7 @@ struct hs_stack_sums {
     size_t count;
 };
 
-// None yet. There may be as many as `most`. Returns 0 or -ENOMEM.
+// Makes empty sums with room for `most` different stacks. Returns 0 or -ENOMEM.
 int hs_stack_sums__start(struct hs_stack_sums *sums, const struct hs_store *store, uint64_t most);
 // Adds the matching rows of the matcher's block. Stacks that the store does not have count as the empty one.
 void hs_stack_sums__add(struct hs_stack_sums *sums, struct hs_matcher *matcher);

@@ -56,6 +56,7 @@ static void write_program(struct hs_json *json, const struct hs_subject *subject
     hs_json__number(json, "duration_ns", summary->end_time);
     hs_json__string(json, "state", state_name(summary->state));
     hs_json__string(json, "incomplete", hs_store__info(subject->store, "incomplete"));
+    hs_json__string(json, "ignored_variables", hs_store__info(subject->store, "ignored-variables"));
     hs_json__string(json, "restriction", subject->restriction);
     const char *attached = hs_store__info(subject->store, "attached");
     if (attached)

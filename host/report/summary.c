@@ -267,6 +267,9 @@ void hs_report__summary(FILE *out, const struct hs_subject *subject, const struc
     const char *perf = hs_store__info(subject->store, "perf");
     if (perf)
         row(&to, "samples", "%s", perf);
+    const char *ignored = hs_store__info(subject->store, "ignored-variables");
+    if (ignored)
+        row(&to, "ignored", "%s: unknown, or with values that the recorder could not read", ignored);
     print_losses(&to, subject, &digest->cut);
     print_unseen(&to, subject);
 }

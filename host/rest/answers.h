@@ -89,6 +89,4 @@ hs_prepare_function hs_hold__diff, hs_prepare__diff, hs_prepare__peak, hs_prepar
 hs_answer_function hs_answer__diff, hs_answer__peak, hs_answer__generations, hs_answer__live, hs_answer__control,
     hs_answer__devices;
 
-// ---- shared ---------------------------------------------------------------------------------------------------------
-
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A tree of functions that is pruned level by level while it is made. What was left out of a level is not visited
-// again. So it needs memory for the visible part and for one level of stacks, not for all paths.
+// A tree of functions. It is made level by level, and each level is pruned before the next one is made. So it needs
+// memory for the visible part and for one level of stacks, not for all paths.
 #ifndef HEAPSONDE_HOST_REST_FUNCTION_TREE_H
 #define HEAPSONDE_HOST_REST_FUNCTION_TREE_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The part of the stack table that some stacks need, with their values. Nodes get new numbers; parents come before
-// their children. It takes 36 bytes per node.
+// A copy of the part of the stack table that contains the given stacks, with their values. Nodes get new numbers;
+// parents come before their children. It takes 36 bytes per node.
 #ifndef HEAPSONDE_HOST_REST_NODE_TREE_H
 #define HEAPSONDE_HOST_REST_NODE_TREE_H
 
@@ -23,10 +23,10 @@ struct hs_stack_value {
     struct hs_value value;
 };
 
-// The stacks are in the order of their ids. 0 or -ENOMEM.
+// `stacks` is sorted by id. 0 or -ENOMEM.
 int hs_node_tree__make(struct hs_node_tree *tree, const struct hs_store *store, const struct hs_stack_value *stacks,
                        size_t count);
-// The same of another table, which must stay.
+// The same for a table that is not a store's. It must outlive the tree.
 int hs_node_tree__make_of(struct hs_node_tree *tree, const struct hs_node *nodes, size_t node_count,
                           const struct hs_stack_value *stacks, size_t count);
 void hs_node_tree__free(struct hs_node_tree *tree);

@@ -22,13 +22,14 @@ struct hs_open_traces {
     pthread_mutex_t lock; // of the rest; taken before those of a trace, unless that is only tried
     struct hs_rest_trace *oldest, *newest;
     size_t count;
-    struct hs_cache *cache; // which the values of a state that is closed leave
+    struct hs_cache *cache; // values of a state are removed from it when the state is closed
 };
 
 size_t hs_open_traces__count(struct hs_open_traces *traces);
 // A use of the trace: it becomes the newest.
 void hs_open_traces__use(struct hs_rest_trace *trace);
-// Under `reading` of the trace. Lists open traces that grow, which is no use of them.
+// Adds a trace that was opened to read it again, not for a question: it becomes the oldest. The caller holds its lock
+// `reading`.
 void hs_open_traces__add(struct hs_rest_trace *trace);
 void hs_open_traces__close_idle(struct hs_open_traces *traces);
 

@@ -24,8 +24,8 @@ bool hs_paging__next(struct hs_paging *paging, uint64_t *place);
 // Called after the list. Writes `next_skip` if the answer ended because it had become long.
 void hs_paging__end(const struct hs_paging *paging, struct hs_json *json);
 
-// The same for answers that are bare arrays of objects: the last entry of a page that ended has the field `next_skip`,
-// which clients that do not know it do not see.
+// The same for answers that are bare arrays of objects. If a page ended because it had become long, its last entry has
+// the additional field `next_skip`.
 struct hs_array_page {
     const struct hs_question *question;
     FILE *out;

@@ -31,13 +31,13 @@ void hs_rest__suppress(struct hs_rest *rest, const struct hs_suppressions *suppr
 // Folders below which source files of traces may be read, see host/rest/source_text.h. Must outlive the server.
 void hs_rest__serve_sources(struct hs_rest *rest, const char *const *folders, size_t count);
 
-// Who writes a trace.
+// The process that writes a trace is found by these.
 struct hs_rest_writer {
     const char *path;             // of the trace, or of the folder of dumps
     const struct hs_store *store; // what is known of it; NULL: nothing yet, only the path is known
 };
 
-// Commands to the process that writes a trace, which clients may give then. Must outlive the server.
+// Lets clients send commands to the process that writes a trace. Must outlive the server.
 struct hs_rest_control {
     // Sends a request of docs/protocol.md, 2.5, to the process that writes this trace, and to no other. It ends soon
     // after `*cancel` becomes not 0. The caller frees the answer. 0, or a negative errno with the error set.
@@ -71,7 +71,7 @@ int hs_rest__add(struct hs_rest *rest, const char *path, const struct hs_query_c
 // The id of the trace that was opened last; there is one.
 const char *hs_rest__last_id(const struct hs_rest *rest);
 
-// What the last answers about that trace are from; NULL: it is closed. To be released.
+// The state of that trace, from which its questions are answered; NULL: it is closed. To be released.
 struct hs_rest_state;
 struct hs_rest_state *hs_rest__hold_state(struct hs_rest *rest);
 void hs_rest__release_state(struct hs_rest_state *state);

@@ -7,7 +7,7 @@
 #include "host/rest/question.h"
 #include "host/server/http.h"
 
-// Whether the client already has the answer with this key. If so, the answer says that.
+// Whether the client already has the answer with this key. If so, `answer` becomes "304 Not Modified".
 bool hs_sending__knows(const struct hs_question *question, const struct hs_http_request *request, const char *key,
                        struct hs_http_answer *answer);
 

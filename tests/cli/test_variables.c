@@ -247,6 +247,33 @@ START_TEST(test_the_library_says_what_it_does_not_do)
 }
 END_TEST
 
+// The trace names them, even where no message is wanted; of a long list the beginning. Values do not get into it.
+START_TEST(test_the_trace_says_what_was_ignored)
+{
+    static const char *const recorded[][3] = {
+        {"HEAPSONDE_OUTPTU=x HEAPSONDE_MODE=agregate", "\"ignored_variables\": \"HEAPSONDE_OUTPTU HEAPSONDE_MODE\"",
+         "\nignored       HEAPSONDE_OUTPTU HEAPSONDE_MODE: unknown, or with values that"},
+        {"HEAPSONDE_MAX_DEPTH=32 HEAPSONDE_TOKEN=x", "\"ignored_variables\": null", NULL},
+        {"HEAPSONDE_$(printf %0999d 1)=x HEAPSONDE_B=x", "\"ignored_variables\": \"HEAPSONDE_00", NULL},
+    };
+    for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++) {
+        const char *variables = recorded[i][0];
+        struct outcome outcome = run(
+            "env -i LD_PRELOAD='%s' HEAPSONDE_LOG=off HEAPSONDE_OUTPUT=t.dat %s true && $HEAPSONDE report --json t.dat",
+            PATH_SHIM, variables);
+        ck_assert_msg(strstr(outcome.output, recorded[i][1]), "%s: %s %s", variables, outcome.output, outcome.errors);
+        free_outcome(&outcome);
+        outcome = run("$HEAPSONDE report t.dat");
+        const char *row = strstr(outcome.output, "\nignored ");
+        const char *said = recorded[i][2];
+        ck_assert_msg(said ? row && !strncmp(row, said, strlen(said)) : i == 2 || !row, "%s: %s", variables,
+                      outcome.output);
+        ck_assert_ptr_null(strstr(outcome.output, "agregate"));
+        free_outcome(&outcome);
+    }
+}
+END_TEST
+
 START_TEST(test_the_library_knows_every_variable)
 {
     for (const struct hs_variable *variable = hs_variables; variable->name; variable++)
@@ -274,6 +301,7 @@ int main(void)
     tcase_add_test(tests, test_keys_that_cannot_be_used_are_refused);
     tcase_add_test(tests, test_files_for_the_trace_that_are_missing_are_refused);
     tcase_add_loop_test(tests, test_the_library_says_what_it_does_not_do, 0, sizeof alone / sizeof *alone);
+    tcase_add_test(tests, test_the_trace_says_what_was_ignored);
     tcase_add_test(tests, test_the_library_knows_every_variable);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -38,6 +38,7 @@ static void write_trace(void)
     info(&meta, "command", WORD);
     info(&meta, "perf", WORD);
     info(&meta, "incomplete", WORD);
+    info(&meta, "ignored-variables", WORD);
     hs_meta_thread(&meta, 1, 4711, 0, WORD, strlen(WORD));
     hs_meta_node(&meta, 1, 0, 0x401000);
     const struct hs_bytes word = {(const uint8_t *)WORD, strlen(WORD)};

@@ -242,26 +242,8 @@ class Here(Attached, Board):
         command = self.attach(target, way=f'exec:{carrier} {{}}')
         target.ask('work 20')
         self.wait_for_traces()
-        self.kill_behind(command, self.carriers(command.pid))
+        self.kill_behind(command, 'cat')
         self.check_cut(target, before, command)
-
-    @staticmethod
-    def carriers(ancestor):
-        """All processes named cat that came of it."""
-        parents, found = {}, []
-        for number in filter(str.isdigit, os.listdir('/proc')):
-            try:
-                with open(f'/proc/{number}/stat', encoding='utf-8', errors='replace') as file:
-                    before, behind = file.read().rsplit(')', 1)
-            except OSError:
-                continue
-            parents[int(number)] = int(behind.split()[1])
-            if before.endswith('(cat'):
-                found.append(int(number))
-
-        def came_of(number):
-            return number == ancestor or number in parents and came_of(parents[number])
-        return filter(came_of, found)
 
     def test_refusals(self):
         target = self.target()

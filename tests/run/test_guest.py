@@ -3,8 +3,6 @@
 the kernel and the processor are other ones. With HEAPSONDE_TEST_WHOLE=yes all that takes long, too."""
 import json
 import os
-import pty
-import select
 import signal
 import subprocess
 import sys
@@ -167,22 +165,7 @@ class Guest(Board):
 
     @unittest.skipUnless(WHOLE, "HEAPSONDE_TEST_WHOLE=yes runs it")
     def test_terminal(self):
-        master, slave = pty.openpty()
-        program = "test -t 0 && test -t 1 && echo up && read x && echo got $x"
-        process = subprocess.Popen([COMMAND, "run", "-q", "--on", self.way, "-o", "t.dat", "--", "sh", "-c", program],
-                                   cwd=self.folder, env=self.variables({}), stdin=slave, stdout=slave, stderr=slave,
-                                   start_new_session=True)
-        os.close(slave)
-        shown = b""
-        for awaited, typed in ((b"up", b"this\n"), (b"got this", b"")):
-            while awaited not in shown:
-                select.select([master], [], [])
-                shown += os.read(master, 1000)
-            os.write(master, typed)
-        self.assertEqual(process.wait(), 0)
-        os.close(master)
-        self.report("t.dat")
-        self.assert_nothing_left()
+        self.check_terminal()
 
     @unittest.skipUnless(WHOLE, "HEAPSONDE_TEST_WHOLE=yes runs it")
     def test_without_root(self):

@@ -2,7 +2,9 @@
 """`heapsonde run --on`: the machine here is a shell of this one, a busybox's, or another user's."""
 import json
 import os
+import pty
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -53,10 +55,28 @@ class Board(Folder):
             self.assertLess(time.monotonic(), until)
             time.sleep(0.01)
 
-    def kill_behind(self, command, numbers):
+    @staticmethod
+    def descendants(ancestor, name):
+        """The processes whose names begin like this that came of a process."""
+        parents, found = {}, []
+        for number in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as file:
+                    before, behind = file.read().rsplit(")", 1)
+            except OSError:
+                continue
+            parents[int(number)] = int(behind.split()[1])
+            if before.split("(", 1)[1].startswith(name):
+                found.append(int(number))
+
+        def came_of(number):
+            return number == ancestor or number in parents and came_of(parents[number])
+        return list(filter(came_of, found))
+
+    def kill_behind(self, command, name):
         """As if they were killed at once: the command sees nothing of it before all have ended."""
         command.send_signal(signal.SIGSTOP)
-        numbers = list(numbers)
+        numbers = self.descendants(command.pid, name)
         for number in numbers:
             try:
                 os.kill(number, signal.SIGKILL)
@@ -65,6 +85,25 @@ class Board(Folder):
         for number in numbers:
             self.wait_until(lambda number=number: has_ended(number))
         command.send_signal(signal.SIGCONT)
+
+    def check_terminal(self):
+        master, slave = pty.openpty()
+        program = "test -t 0 && test -t 1 && echo up && read x && echo got $x"
+        process = subprocess.Popen([COMMAND, "run", "-q", "--on", self.way, "-o", "t.dat", "--", "sh", "-c", program],
+                                   cwd=self.folder, env=self.variables({}), stdin=slave, stdout=slave, stderr=slave,
+                                   start_new_session=True)
+        os.close(slave)
+        shown = b""
+        for awaited, typed in ((b"up", b"this\n"), (b"got this", None)):
+            while awaited not in shown:
+                select.select([master], [], [])
+                shown += os.read(master, 1000)
+            if typed:
+                os.write(master, typed)
+        self.assertEqual(process.wait(), 0)
+        os.close(master)
+        self.report("t.dat")
+        self.assert_nothing_left()
 
     def wait_for_traces(self, count=1):
         """Until all have more than a header, so that they can be read whatever happens from now on."""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`heapsonde run --on ssh://...` with a real sshd, which ssh starts for itself: no port is taken."""
 import os
-import pty
-import select
 import shutil
 import signal
 import subprocess
@@ -10,7 +8,6 @@ import unittest
 
 from test_attach_on import Attached
 from test_on import PLAIN, Board
-from running import COMMAND
 
 SSHD = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin")
 
@@ -73,49 +70,14 @@ class Ssh(Attached, Board):
         self.assert_nothing_left()
 
     def test_terminal(self):
-        master, slave = pty.openpty()
-        program = "test -t 0 && test -t 1 && echo up && read x && echo got $x"
-        process = subprocess.Popen([COMMAND, "run", "-q", "--on", self.way, "-o", "t.dat", "--", "sh", "-c", program],
-                                   cwd=self.folder, env=self.variables({}), stdin=slave, stdout=slave, stderr=slave,
-                                   start_new_session=True)
-        os.close(slave)
-        shown = b""
-        while b"up" not in shown:
-            select.select([master], [], [])
-            shown += os.read(master, 1000)
-        os.write(master, b"this\n")
-        while b"got this" not in shown:
-            select.select([master], [], [])
-            shown += os.read(master, 1000)
-        self.assertEqual(process.wait(), 0)
-        os.close(master)
-        self.report("t.dat")
-        self.assert_nothing_left()
-
-    @staticmethod
-    def servers(ancestor):
-        """Every sshd that came of a process."""
-        parents, found = {}, []
-        for number in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as file:
-                    before, behind = file.read().rsplit(")", 1)
-            except OSError:
-                continue
-            parents[int(number)] = int(behind.split()[1])
-            if before.split("(", 1)[1].startswith("sshd"):  # sshd-session in newer versions
-                found.append(int(number))
-
-        def came_of(number):
-            return number == ancestor or number in parents and came_of(parents[number])
-        return filter(came_of, found)
+        self.check_terminal()
 
     def test_cut(self):
         sign = self.path("sign")
         process = self.start("sh", "-c", f"trap 'echo up >{sign}; exit 4' HUP; echo up; while :; do sleep 0.05; done")
         self.assertEqual(process.stdout.readline(), "up\n")
         self.wait_for_traces()
-        self.kill_behind(process, self.servers(process.pid))
+        self.kill_behind(process, "sshd")
         errors = process.stderr.read()
         self.assertEqual(process.wait(), 255)
         self.assertIn("was cut", errors)
@@ -139,7 +101,7 @@ class Ssh(Attached, Board):
         command = self.attach(target)
         target.ask("work 20")
         self.wait_for_traces()
-        self.kill_behind(command, self.servers(command.pid))
+        self.kill_behind(command, "sshd")
         self.check_cut(target, before, command)
 
     def test_refusals(self):

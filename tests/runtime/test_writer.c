@@ -55,10 +55,13 @@ static void record_one(void)
     hs_record__leave(thread);
 }
 
-static void take_every_slot(void)
+// Returns the last one.
+static struct hs_slot *take_every_slot(void)
 {
-    while (hs_slots__take(HS_SLOT_EVENTS, 1, 0))
-        ;
+    struct hs_slot *last = NULL;
+    for (struct hs_slot *slot; (slot = hs_slots__take(HS_SLOT_EVENTS, 1, 0));)
+        last = slot;
+    return last;
 }
 
 static void *wait_for_slot(void *unused)
@@ -102,14 +105,15 @@ START_TEST(sleeps_while_a_thread_waits_and_nothing_is_submitted)
     pthread_t waiter;
     record_one();
     ck_assert_uint_ne(hs_slot_source__writer_thread(), 0);
-    take_every_slot();
+    struct hs_slot *taken = take_every_slot();
+    ck_assert_ptr_nonnull(taken);
     ck_assert_int_eq(pthread_create(&waiter, NULL, wait_for_slot, NULL), 0);
     while (!hs_slots__waited_for())
         usleep(1000);
     ck_assert(hs_writer__sync());
     ck_assert_msg(comes_to_rest(hs_slot_source__writer_thread()), "the writer goes round with nothing to do");
     ck_assert(hs_slots__waited_for());
-    hs_slots__give_back((struct hs_slot *)hs_slots__at(0));
+    hs_slots__give_back(taken);
     pthread_join(waiter, NULL);
 }
 END_TEST

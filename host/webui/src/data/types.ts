@@ -64,7 +64,7 @@ export interface Resident { peak: ResidentAt; end: ResidentAt }
 
 export interface Summary {
   program: string; command: string; trace: string; symbol_options: string[]; trace_id: string; arch: string; pid: number; state: string;
-  incomplete: string | null; restriction: string | null; attached_after_ns: number | null; older_bytes: number | null; holds: string; duration_ns: number; start_realtime_ns: number;
+  incomplete: string | null; ignored_variables: string | null; restriction: string | null; attached_after_ns: number | null; older_bytes: number | null; holds: string; duration_ns: number; start_realtime_ns: number;
   allocations: number; deallocations: number; reallocations: number;
   allocated_bytes: number; allocated_usable_bytes: number;
   live_bytes: number; live_usable_bytes: number; live_count: number;

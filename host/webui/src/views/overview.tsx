@@ -29,6 +29,7 @@ export function OverviewView({ route, summary, row }: ViewProps) {
           {now.attached_after_ns !== null && <p class="note">The recording began {duration(now.attached_after_ns)} after the process had started. {now.older_bytes === null ? "Blocks" : `Some ${bytes(now.older_bytes)} in blocks`} that are older are not in it{now.dumps ? "." : `; ${count(now.unknown_frees)} of them ${now.unknown_frees === 1 ? "was" : "were"} freed since.`}</p>}
           {now.estimate && <p class="note">The numbers are {plain(now.estimate)}.</p>}
           {now.incomplete && <p class="note">{plain(now.incomplete)}</p>}
+          {now.ignored_variables && <p class="note">The recorder ignored {plain(now.ignored_variables)}: unknown, or with values that it could not read.</p>}
           <div class="cards">
             {knows("peak") && <Card route={route} cost="peak" size={now.peak_bytes} blocks={now.peak_count} usable={now.peak_usable_bytes}
               title={filtered ? "Peak of matching blocks" : "Peak"} note={`after ${duration(now.peak_time_ns)}`} />}
