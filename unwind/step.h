@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// One step of a walk: from a frame to its caller. After a step that ends the walk, only a standard one leaves the frame.
+// One step of a walk: from a frame to its caller. A step that ends the walk may leave the frame changed.
 #ifndef HEAPSONDE_UNWIND_STEP_H
 #define HEAPSONDE_UNWIND_STEP_H
 

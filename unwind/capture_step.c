@@ -5,7 +5,7 @@
 #include "unwind/step.h"
 
 #ifdef HS_ARCH_CAPTURE_CALLER
-typedef int hs_capture__none; // a file has to contain something
+typedef int hs_capture_step__none; // a file has to contain something
 #else
 void hs_capture_step(struct hs_registers *registers)
 {
