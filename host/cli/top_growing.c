@@ -235,8 +235,8 @@ static void begin_again(struct hs_top_growing *growing)
     growing->running = ++growing->failures < MOST_FAILURES ? hs_running_sums__create(growing->path) : NULL;
 }
 
-static bool tell(struct hs_top_growing *growing, const struct hs_running_state *state, bool is_new,
-                 struct hs_top_rows *rows)
+static bool fill_rows(struct hs_top_growing *growing, const struct hs_running_state *state, bool is_new,
+                      struct hs_top_rows *rows)
 {
     const struct hs_running_sum *sum = &state->sum;
     *rows = (struct hs_top_rows){.row = growing->row,
@@ -270,7 +270,7 @@ bool hs_top_growing__rows(struct hs_top_growing *growing, struct hs_rest *rest, 
     if (!growing->symbols && !open_symbols(growing, rest, state))
         return false;
     if (bring_up(growing, by, anew, state))
-        return tell(growing, state, anew || state->changes, rows);
+        return fill_rows(growing, state, anew || state->changes, rows);
     begin_again(growing);
     return false;
 }
