@@ -22,7 +22,7 @@ size_t hs_utf8__length(const char *bytes, size_t left)
     return wrong ? 0 : length;
 }
 
-size_t hs_utf8__shown(const char *bytes, size_t left)
+size_t hs_utf8__shown_other(const char *bytes, size_t left)
 {
     const unsigned char *text = (const unsigned char *)bytes;
     size_t length = hs_utf8__length(bytes, left);
