@@ -31,12 +31,4 @@ int hs_event_log__peak(const struct hs_event_log *log, const struct hs_filter *f
                        const struct hs_query_control *control, struct hs_live_total *peak, uint64_t *time,
                        struct hs_error *error);
 
-// Tests change them.
-struct hs_event_log_limits {
-    size_t there;   // counts of live rows that are kept
-    uint64_t share; // one in this many rows has to match
-    uint64_t vast;  // rows of this size or more are not summed up along the log; at most 2^40
-};
-extern struct hs_event_log_limits hs_event_log_limits;
-
 #endif

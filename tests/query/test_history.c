@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Peaks and timelines, against what happened, sorted by time.
+#include "host/query/event_log_file.h"
 #include "host/query/indexes.h"
 #include "host/query/order.h"
 #include "tests/format/check_random.h"
