@@ -24,7 +24,6 @@ struct hs_arm_code {
 
 void hs_arm_code__put(struct hs_arm_code *code, uint32_t word);
 void hs_arm_code__put_halves(struct hs_arm_code *code, uint32_t first, uint32_t second);
-void hs_arm_code__put_half(struct hs_arm_code *code, uint32_t half);
 
 // Jumps change no register and no flag.
 void hs_arm_code__jump(struct hs_arm_code *code, uint64_t to);

@@ -3,6 +3,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,7 +214,8 @@ static bool load(struct machine *machine, const struct sock_filter *step, const 
     }
 }
 
-uint32_t hs_seccomp__answer(const struct sock_filter *filter, size_t length, const struct seccomp_data *data)
+// The answer of one filter; the kernel has checked the program, and what is wrong here is answered by a kill.
+static uint32_t answer_of(const struct sock_filter *filter, size_t length, const struct seccomp_data *data)
 {
     struct machine machine = {0};
     for (size_t at = 0; at < length; at++) {
@@ -265,7 +268,7 @@ static int ask_filter(const struct hs_inject_target *target, unsigned index, uin
     }
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         const struct seccomp_data data = {.nr = calls[i].number, .arch = target->arch->audit};
-        uint32_t answer = hs_seccomp__answer(filter, (size_t)length, &data);
+        uint32_t answer = answer_of(filter, (size_t)length, &data);
         if (action(answer) < action(answers[i]))
             answers[i] = answer;
     }

@@ -7,12 +7,6 @@
 
 #include "host/inject/target.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-
-// The answer of one filter; the kernel has checked the program, and what is wrong here is answered by a kill.
-uint32_t hs_seccomp__answer(const struct sock_filter *filter, size_t length, const struct seccomp_data *data);
-
 // What the recording library calls, or the sampling library. Stops a thread for a moment if there are filters. With
 // `force`, filters that cannot be read are taken for harmless.
 int hs_seccomp__check(struct hs_inject_target *target, bool samples, bool force, struct hs_error *error);

@@ -12,7 +12,7 @@ enum { UNIT = 2, AHEAD = 4 }; // pc reads as so many bytes ahead
 
 // ---- writing -------------------------------------------------------------------------------------------------------
 
-void hs_arm_code__put_half(struct hs_arm_code *code, uint32_t half)
+static void put_half(struct hs_arm_code *code, uint32_t half)
 {
     uint16_t value = (uint16_t)half;
     memcpy(code->start + code->length, &value, sizeof value);
@@ -21,8 +21,8 @@ void hs_arm_code__put_half(struct hs_arm_code *code, uint32_t half)
 
 void hs_arm_code__put_halves(struct hs_arm_code *code, uint32_t first, uint32_t second)
 {
-    hs_arm_code__put_half(code, first);
-    hs_arm_code__put_half(code, second);
+    put_half(code, first);
+    put_half(code, second);
 }
 
 static uint64_t here(const struct hs_arm_code *code)
@@ -48,7 +48,7 @@ void hs_thumb_code__jump(struct hs_arm_code *code, uint64_t to)
     if (hs_thumb_code__near_jump(code, to))
         return;
     if (here(code) % 4)
-        hs_arm_code__put_half(code, NOP);
+        put_half(code, NOP);
     hs_arm_code__put_halves(code, 0xf8df, 0xf000); // ldr.w pc, of the next word
     hs_arm_code__put(code, (uint32_t)to);
 }
@@ -86,7 +86,7 @@ static void put_sum(struct hs_arm_code *code, uint32_t reg, uint64_t value)
 
 static const char *keep(struct hs_arm_code *code, uint32_t half)
 {
-    hs_arm_code__put_half(code, half);
+    put_half(code, half);
     return NULL;
 }
 
@@ -117,7 +117,7 @@ static const char *move_jump(struct hs_arm_code *code, uint64_t to)
 static const char *move_conditional(struct hs_arm_code *code, uint32_t skip, uint64_t to)
 {
     size_t over = code->length;
-    hs_arm_code__put_half(code, 0);
+    put_half(code, 0);
     hs_thumb_code__jump(code, to | 1);
     uint32_t halves = (uint32_t)(code->length - over - AHEAD) / UNIT;
     bool is_compare = (skip & 0xf000) == 0xb000;
