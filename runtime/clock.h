@@ -18,11 +18,14 @@ struct hs_clock {
 
 extern struct hs_clock hs_clock;
 
+// Chooses the source and lets recorded time begin at 0. No other thread may read the clock meanwhile.
 void hs_clock__start(void);
 
+// The kernel's clocks in ns, through the vDSO where it has been found. Safe in signal handlers, like what follows.
 uint64_t hs_clock__monotonic_ns(void);
 uint64_t hs_clock__realtime_ns(void);
 
+// private: the raw clock where there is no usable counter
 uint64_t hs_clock__raw_slowly(void);
 
 // Recorded time now. About 10 ns with the counter.

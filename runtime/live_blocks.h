@@ -27,6 +27,7 @@ void hs_live_blocks__forget(uint64_t address, uint32_t holder, uint32_t word);
 
 uint32_t hs_live_blocks__count(void);
 
+// Forgets all blocks and returns the memory of the table.
 void hs_live_blocks__reset(void);
 
 #endif

@@ -13,12 +13,16 @@ enum hs_notices_form { HS_NOTICES_LINES, HS_NOTICES_TABLE, HS_NOTICES_JSON };
 
 struct hs_notices;
 
+// Both files stay the caller's and must outlive the notices. NULL: out of memory.
 struct hs_notices *hs_notices__create(enum hs_notices_form form, FILE *out, FILE *errors);
 void hs_notices__destroy(struct hs_notices *notices);
 
+// The address at which devices are awaited. Written at once, so that a program can read the port.
 void hs_notices__listening(struct hs_notices *notices, const struct hs_address *address);
 // `url`: where metrics are served.
 void hs_notices__metrics(struct hs_notices *notices, const char *url);
+// A device has announced itself from this address; `selected`: it will be connected to. Only the first 1000 are
+// written.
 void hs_notices__heard(struct hs_notices *notices, const struct hs_device *device, const struct hs_address *address,
                        bool selected);
 
@@ -36,11 +40,13 @@ void hs_notices__refused_at(struct hs_notices *notices, enum hs_refusal refusal,
 // A broker is there (`lost` NULL), or it is not, and why.
 void hs_notices__broker(struct hs_notices *notices, const char *url, const char *lost);
 
+// How many were refused for this reason, whether they were printed or not.
 uint64_t hs_notices__refused_count(struct hs_notices *notices, enum hs_refusal refusal);
 
 // Redraws the table, or writes a line of JSON; without either it does nothing.
 void hs_notices__progress(struct hs_notices *notices, struct hs_traces *traces);
 
+// What came in total, and what was refused: the last message.
 void hs_notices__summary(struct hs_notices *notices, struct hs_traces *traces);
 
 #endif

@@ -37,17 +37,20 @@ struct hs_transforms {
     const char *root_function, *merge_function, *merge_library, *collapse_function, *collapse_library;
     bool collapse_recursion;
 };
+// Whether there is any transform.
 bool hs_transforms__any(const struct hs_transforms *transforms);
+// The transforms that a question has. Their texts are the question's.
 struct hs_transforms hs_question__transforms(const struct hs_question *question);
 // As in a question, for headings: "merge_function=^main$, collapse_recursion". To be freed; NULL: out of memory.
 char *hs_transforms__text(const struct hs_transforms *transforms);
 
 struct hs_transformer;
 
-// Makes transformed stacks of one part of the stacks after the other; `frame` is put before all frames of a part, and
-// no transform is applied to it (NULL: nothing). `nodes`, if it is not NULL, gets the node to which each of the stacks
-// has led, or HS_NO_NODE for those that are left out. Each returns 0, or a negative errno with the error set. All that
-// is given has to stay until the transformer is destroyed.
+// Transforms stacks in parts: hs_transformer__add is called for each part, then hs_transformer__end moves the result to
+// the caller, who frees it. `frame` becomes the outermost frame of all stacks of a part, and no transform is applied to
+// it; NULL: none. `nodes`, unless NULL, has room for one number for each stack of the part: the node of the result that
+// the stack has become, or HS_NO_NODE if it was left out. 0, or a negative errno with the error set that
+// hs_transformer__create was given. All arguments have to last until the transformer is destroyed.
 #define HS_NO_NODE UINT32_MAX
 int hs_transformer__create(struct hs_transformer **transformer, const struct hs_transforms *transforms,
                            struct hs_trace_symbols *symbols, const struct hs_query_control *control,

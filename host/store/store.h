@@ -15,6 +15,9 @@
 
 struct hs_store;
 
+// Opens the store in this directory. 0, or a negative errno with the error set. What the functions below return belongs
+// to the store and lasts until it is closed, unless it is said otherwise. Errors of functions without `error` are a
+// negative errno. `time` is ns since the recording began.
 int hs_store__open(const char *directory, struct hs_store **store, struct hs_error *error);
 void hs_store__close(struct hs_store *store);
 
@@ -23,7 +26,8 @@ bool hs_store__is_whole(const struct hs_store *store);
 
 // Reads and writes results that were computed from the whole store. They are in a separate file, which is found
 // whenever the same store is opened again (host/store/kept.h). Nothing is written for a store that is removed when it
-// is closed.
+// is closed (-EROFS). The caller frees *bytes and checks what is in them: a checksum detects damage, but not a forged
+// file. -ENOENT: there are none; -EBADMSG: they are damaged or another store's.
 int hs_store__read_kept(const struct hs_store *store, uint8_t **bytes, size_t *count);
 int hs_store__keep(const struct hs_store *store, const void *bytes, size_t count);
 
@@ -34,6 +38,7 @@ const struct hs_columns *hs_store__columns(const struct hs_store *store);
 const struct hs_packed *hs_store__stack_peaks(const struct hs_store *store);
 // The table of host/query/stack_totals_column.h, or NULL.
 const struct hs_packed *hs_store__totals(const struct hs_store *store);
+// Arrays: *count becomes the number of elements. Without any, the result may be NULL.
 const struct hs_zone *hs_store__zones(const struct hs_store *store, size_t *count);
 const struct hs_chain *hs_store__chains(const struct hs_store *store, size_t *count); // [0] is unused
 const struct hs_node *hs_store__nodes(const struct hs_store *store, size_t *count);   // [0] is the empty stack
@@ -76,11 +81,13 @@ const struct hs_module *hs_store__module_during(const struct hs_store *store, ui
 
 const struct hs_thread *hs_store__thread(const struct hs_store *store, uint32_t stream); // NULL: unknown
 
+// What the wall clock showed at a time, in ns since 1970.
 uint64_t hs_store__realtime_ns(const struct hs_store *store, uint64_t time);
 // The latest that it may have been: the wall clock may have been set ahead later.
 uint64_t hs_store__latest_realtime_ns(const struct hs_store *store, uint64_t time);
-// The first, with the interval in which the wall clock was not set: from *from to before *until.
+// Like hs_store__realtime_ns, with the interval in which the wall clock was not set: from *from to before *until.
 uint64_t hs_store__realtime_during(const struct hs_store *store, uint64_t time, uint64_t *from, uint64_t *until);
+// CLOCK_MONOTONIC of the recorded machine at a time, in ns.
 uint64_t hs_store__monotonic_ns(const struct hs_store *store, uint64_t time);
 // The first time at which the wall clock showed this or more; 0 if it always did.
 uint64_t hs_store__time_of_realtime(const struct hs_store *store, uint64_t realtime_ns);
@@ -103,6 +110,7 @@ struct hs_embedded {
     uint64_t length;
 };
 const struct hs_embedded *hs_store__embedded(const struct hs_store *store, size_t *count);
+// Copies the whole file to `to`, which has room for its length. 0, or a negative errno with the error set.
 int hs_store__read_embedded(const struct hs_store *store, size_t index, void *to, struct hs_error *error);
 
 #endif

@@ -4,8 +4,8 @@
 // files of its modules. The rules are found as on the target (unwind/), which is compiled for this machine once for
 // each architecture.
 //
-// Snapshots and files are anybody's bytes: a walk ends, and says why. One session at a time is at work in a process;
-// others wait.
+// Snapshots and files are anybody's bytes: a walk ends, and says why. A process has one session at
+// a time: hs_offline__create waits until the session before is destroyed. A session is used by one thread.
 #ifndef HEAPSONDE_HOST_UNWIND_OFFLINE_H
 #define HEAPSONDE_HOST_UNWIND_OFFLINE_H
 
@@ -41,7 +41,7 @@ int hs_offline__add_file(struct hs_offline *self, int fd, int debug);
 // number of its file, or -1.
 void hs_offline__on_first_use(struct hs_offline *self, int (*open)(void *context, size_t module), void *context);
 
-// Which modules are loaded now: those before are forgotten.
+// Which modules are loaded now: those before are forgotten. The array is copied. Without memory for it, none is loaded.
 void hs_offline__set_modules(struct hs_offline *self, const struct hs_offline_module *modules, size_t count);
 
 struct hs_offline_snapshot {
@@ -57,9 +57,11 @@ struct hs_offline_stack {
     int end; // enum hs_end, or HS_OFFLINE_*
 };
 
-// Bytes that were looked at so far.
+// Bytes of tables and code that the session has looked at so far. What it may look at is limited (HS_OFFLINE_TOO_DEAR).
 uint64_t hs_offline__looked_at(const struct hs_offline *self);
 
+// Walks the stack of a snapshot. All of *stack is set; at least the innermost frame is in it, and `end` says why the
+// walk ended.
 void hs_offline__walk(struct hs_offline *self, const struct hs_offline_snapshot *snapshot,
                       struct hs_offline_stack *stack);
 

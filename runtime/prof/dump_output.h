@@ -50,11 +50,14 @@ struct hs_dump_output {
     char buffer[65536 - 64];
 };
 
+// These append to the buffer, which is written when it is full: a text, bytes, a decimal number, and hexadecimal digits
+// without "0x".
 void hs_dump_output__text(struct hs_dump_output *output, const char *text);
 void hs_dump_output__bytes(struct hs_dump_output *output, const void *bytes, uint64_t length);
 void hs_dump_output__number(struct hs_dump_output *output, uint64_t number);
 void hs_dump_output__hex(struct hs_dump_output *output, uint64_t number);
 void hs_dump_output__address(struct hs_dump_output *output, uint64_t address); // " 0x" and the digits
+// Writes the buffer to the file and the stream. On an error, `error` is set.
 void hs_dump_output__flush(struct hs_dump_output *output);
 
 // Writes the addresses of a stack's frames, innermost first, with hs_dump__address().
@@ -78,6 +81,7 @@ uint64_t hs_dump__address(uintptr_t return_address, uint32_t i);
 uint32_t hs_dump__sum_stack(const struct hs_profile_snapshot *snapshot, uint32_t first, struct hs_counts *live,
                             struct hs_counts *total);
 
+// One function for each format (docs/malloc_conf.md). Errors are in output->error; the caller flushes.
 void hs_dump_write__heap_v2(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot);
 void hs_dump_write__text(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot);
 void hs_dump_write__proto(struct hs_dump_output *output, const struct hs_profile_snapshot *snapshot);
