@@ -30,7 +30,7 @@ struct hs_subject {
     struct hs_trace_symbols *symbols;
     const struct hs_filter *filter; // the rows that were asked for; NULL: those of the heap, or it is no trace
     struct hs_totals totals;        // of these rows
-    enum hs_events events;          // what they are sums of; hs_query__event_totals says what is where
+    enum hs_events events;          // what they are sums of; host/query/event_totals.h says what is where
     const char *not_of_samples;     // what of the filter samples do not have, as the user calls it; NULL: nothing
     struct hs_live_total peak;
     uint64_t peak_time;

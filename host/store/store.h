@@ -67,7 +67,7 @@ const char *hs_store__info(const struct hs_store *store, const char *key);
 // NULL) becomes HS_CUT_NONE, or the reason why the outermost frames are missing (enum hs_end of unwind/walk.h).
 size_t hs_store__frames(const struct hs_store *store, uint32_t stack, uint64_t *pcs, size_t max, unsigned *cut);
 
-// The number of frames of each node, as in hs_store__frames. The caller frees the result. NULL: out of memory.
+// The number of return addresses of each node, without inlined functions. The caller frees it. NULL: out of memory.
 uint32_t *hs_store__depths(const struct hs_store *store);
 
 // When a node was recorded, exact enough to choose among modules that were unloaded.

@@ -19,7 +19,8 @@ void make_sampled_trace(void);
 void need(const char *tool);
 
 // Runs a command whose lines are keys of `report --json OPTIONS program.dat` and numbers, which must be the report's.
-// `count` lines are expected.
+// `count` lines are expected. With a filter, the report's peak is that of the matching blocks, but most formats have
+// sums at the peak of the whole heap.
 void expect_totals(const char *options, const char *reader, int count);
 
 // The same of one of the report's objects: "cpu", "touched".
