@@ -3,6 +3,7 @@
 // Allocators within a program whose dynamic linker has loaded the recording library.
 #include "host/inject/hooks.h"
 #include "host/inject/inject.h"
+#include "host/inject/steer.h"
 #include "host/inject/trap_signal.h"
 
 #include <errno.h>
@@ -74,7 +75,7 @@ static int adopt(struct adopting *adopting)
     struct hs_hooks *hooks = &adopting->hooks;
     const struct hs_trap_signal signal = hs_trap_signal__of(target);
     uint64_t entry = entry_of(target->pid);
-    int failed = entry ? hs_inject_target__run_to(target, entry, adopting->error)
+    int failed = entry ? hs_inject_steer__run_to(target, entry, adopting->error)
                        : hs_error__set(adopting->error, ENOENT, "its first instruction was not found");
     if (!failed)
         failed = hs_trap_signal__put_back(target, &signal, adopting->error);
@@ -117,7 +118,7 @@ int hs_inject__adopt(const struct hs_inject_request *request, struct hs_inject_r
     if (!adopting)
         return hs_error__set(error, ENOMEM, "out of memory");
     *adopting = (struct adopting){.request = request, .result = result, .error = error, .target = {.memory = -1}};
-    int failed = hs_inject_target__start(&adopting->target, request->pid, executed, error);
+    int failed = hs_inject_steer__start(&adopting->target, request->pid, executed, error);
     if (!failed && *executed)
         failed = adopt(adopting);
     if (failed) // -ESRCH: it has ended, or goes on with another program
@@ -135,7 +136,7 @@ int hs_inject__adopt_joined(const struct hs_inject_request *request, struct hs_i
     if (!adopting)
         return hs_error__set(error, ENOMEM, "out of memory");
     *adopting = (struct adopting){.request = request, .result = result, .error = error, .target = {.memory = -1}};
-    int failed = hs_inject_target__hold(&adopting->target, request->pid, &executed, error);
+    int failed = hs_inject_steer__hold(&adopting->target, request->pid, &executed, error);
     adopting->target.is_joined = true;
     if (!failed)
         failed = executed ? adopt(adopting) : hs_error__set(error, ESRCH, "process %d has ended", (int)request->pid);

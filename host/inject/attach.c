@@ -8,6 +8,8 @@
 #include "host/inject/place.h"
 #include "host/inject/region.h"
 #include "host/inject/seccomp.h"
+#include "host/inject/steer.h"
+#include "host/inject/stop.h"
 #include "host/inject/thread.h"
 #include "host/inject/trap_signal.h"
 #include "host/inject/words.h"
@@ -136,7 +138,7 @@ static int find_words(struct attaching *attaching)
 {
     struct hs_inject_target *target = &attaching->target;
     uint64_t pc, sp, pointer = 0;
-    int failed = hs_inject_target__stop_one(target, attaching->error);
+    int failed = hs_inject_stop__one(target, attaching->error);
     pid_t tid = failed ? 0 : target->threads[0].tid;
     if (!failed && hs_inject_thread__look(target->arch, tid, &pc, &sp, &pointer))
         failed = hs_error__set(attaching->error, ESRCH, "process %d has ended", (int)target->pid);
@@ -323,7 +325,7 @@ static int begin(struct attaching *attaching)
     struct hs_inject_target *target = &attaching->target;
     const struct hs_attach_table *table = hs_inject_image__table(&attaching->image);
     uint64_t before = hs_clock__now();
-    int failed = hs_inject_target__stop_one(target, attaching->error);
+    int failed = hs_inject_stop__one(target, attaching->error);
     if (!failed)
         failed = hs_region__start(&attaching->region, target, (uintptr_t)table->begin, attaching->error);
     hs_inject_target__let_go(target);
@@ -353,7 +355,7 @@ static int stop_outside(struct attaching *attaching)
     struct hs_inject_target *target = &attaching->target;
     enum hs_region_check check = HS_REGION_BUSY;
     for (int tries = 0; tries < STOP_TRIES; tries++) {
-        int failed = hs_inject_target__stop_all(target, attaching->error);
+        int failed = hs_inject_stop__all(target, attaching->error);
         if (failed)
             return failed;
         check = hs_region__check(&attaching->region, target);
@@ -397,7 +399,7 @@ static int take_back(struct attaching *attaching, int failed)
         hs_region__write(&attaching->region, &attaching->target);
         return failed;
     }
-    if (!hs_inject_target__stop_one(&attaching->target, NULL)) {
+    if (!hs_inject_stop__one(&attaching->target, NULL)) {
         int started = hs_region__end(&attaching->region, &attaching->target, NULL);
         hs_inject_target__let_go(&attaching->target);
         if (!started)
@@ -540,7 +542,7 @@ int hs_inject__start(const struct hs_inject_request *request, struct hs_inject_r
     *executed = false;
     if (!attaching)
         return -ENOMEM;
-    int failed = hs_inject_target__start(&attaching->target, request->pid, executed, error);
+    int failed = hs_inject_steer__start(&attaching->target, request->pid, executed, error);
     attaching->target.is_before_libc = true;
     if (!failed && *executed)
         failed = attach(attaching);
@@ -575,10 +577,10 @@ static int load_libraries(struct attaching *attaching)
     int failed = stop ? 0 : hs_error__set(attaching->error, ENOTSUP, "its dynamic linker is not known");
     int tries = 0;
     for (; !failed; tries++) {
-        failed = hs_inject_target__run_to(target, stop, attaching->error);
+        failed = hs_inject_steer__run_to(target, stop, attaching->error);
         if (failed || has_loaded(attaching))
             break;
-        failed = tries < MOST_STATES ? hs_inject_target__step(target, attaching->error)
+        failed = tries < MOST_STATES ? hs_inject_steer__step(target, attaching->error)
                                      : hs_error__set(attaching->error, ENOTSUP, "its dynamic linker is not known");
     }
     if (!failed)
@@ -619,7 +621,7 @@ int hs_inject__join(const struct hs_inject_request *request, struct hs_inject_re
     bool executed = false;
     if (!attaching)
         return -ENOMEM;
-    int failed = hs_inject_target__hold(&attaching->target, request->pid, &executed, error);
+    int failed = hs_inject_steer__hold(&attaching->target, request->pid, &executed, error);
     attaching->target.is_joined = true;
     if (!failed)
         failed = executed ? join(attaching) : hs_error__set(error, ESRCH, "process %d has ended", (int)request->pid);

@@ -2,6 +2,7 @@
 #include "host/inject/cave.h"
 
 #include "host/base/numbers.h"
+#include "host/inject/stop.h"
 
 #include <string.h>
 
@@ -53,7 +54,7 @@ static bool is_executed(const struct hs_inject_target *target, uint64_t cave)
 {
     for (size_t i = 0; i < target->thread_count; i++) {
         struct hs_thread_stop *thread = &target->threads[i];
-        if (!hs_inject_target__see(target, thread) || (thread->pc >= cave && thread->pc < cave + HS_INJECT_CODE))
+        if (!hs_inject_stop__see(target, thread) || (thread->pc >= cave && thread->pc < cave + HS_INJECT_CODE))
             return true;
     }
     return false;

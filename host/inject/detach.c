@@ -4,6 +4,7 @@
 #include "host/inject/inject.h"
 #include "host/inject/permission.h"
 #include "host/inject/region.h"
+#include "host/inject/stop.h"
 
 #include <errno.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static int stop_idle(struct hs_inject_target *target, const struct hs_region *re
     const struct timespec pause = {0, 1000000};
     uint64_t begun = hs_clock__now();
     do {
-        int failed = hs_inject_target__stop_all(target, error);
+        int failed = hs_inject_stop__all(target, error);
         if (failed || !hs_region__is_in_use(region, target))
             return failed;
         hs_inject_target__let_go(target);
@@ -57,7 +58,7 @@ static int detach(struct hs_inject_target *target, struct hs_inject_result *resu
         return hs_inject_target__not_written(target, problem, error);
     hs_inject_target__let_go(target);
     result->pause_ns = hs_clock__now() - target->stopped_since;
-    failed = hs_inject_target__stop_one(target, error);
+    failed = hs_inject_stop__one(target, error);
     if (!failed)
         failed = hs_region__end(&region, target, error);
     hs_inject_target__let_go(target);

@@ -2,6 +2,8 @@
 #include "host/inject/place.h"
 
 #include "host/inject/cave.h"
+#include "host/inject/steer.h"
+#include "host/inject/stop.h"
 
 #include <errno.h>
 #include <string.h>
@@ -61,7 +63,7 @@ static uint64_t find_cave(struct hs_inject_target *target, uint64_t near)
     uint64_t cave = hs_cave__find(target, near);
     if (cave)
         return cave;
-    if (!hs_inject_target__stop_all(target, NULL))
+    if (!hs_inject_stop__all(target, NULL))
         hs_cave__empty_all(target);
     hs_inject_target__let_go(target);
     return hs_cave__find(target, near);
@@ -90,7 +92,7 @@ static int map_anywhere(struct hs_inject_target *target, uint64_t size, uint64_t
     long mapped = 0;
     struct hs_system_call call = {target->arch->mmap,
                                   {0, (long)size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0}};
-    int failed = hs_inject_target__call(target, cave, 0, &call, &mapped, error);
+    int failed = hs_inject_steer__call(target, cave, 0, &call, &mapped, error);
     *at = (unsigned long)mapped;
     return failed || !is_error(mapped) ? failed : cannot_map(target, (int)-mapped, error);
 }
@@ -110,7 +112,7 @@ static int map(struct hs_inject_target *target, uint64_t near, uint64_t size, ui
             target->arch->mmap,
             {(long)hole, (long)size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0}};
         if (!failed)
-            failed = hs_inject_target__call(target, cave, 0, &call, &mapped, error);
+            failed = hs_inject_steer__call(target, cave, 0, &call, &mapped, error);
         if (!failed && !is_error(mapped) && (unsigned long)mapped != hole) // a kernel that does not know the flag
             failed = no_room(target, error);
     }
@@ -125,7 +127,7 @@ static int make_writable(struct hs_inject_target *target, uint64_t at, uint64_t 
 {
     long protected = 0;
     struct hs_system_call call = {SYS_mprotect, {(long)at, (long)size, PROT_READ | PROT_WRITE, 0, 0, 0}};
-    int failed = hs_inject_target__call(target, cave, 0, &call, &protected, error);
+    int failed = hs_inject_steer__call(target, cave, 0, &call, &protected, error);
     if (!failed && protected < 0)
         failed = hs_error__set(error, (int)-protected, "process %d cannot protect memory: %s", (int)target->pid,
                                strerror((int)-protected));
@@ -138,7 +140,7 @@ int hs_place__map(struct hs_inject_target *target, uint64_t near, bool has_to_be
     uint64_t cave = find_cave(target, near);
     if (!cave)
         return hs_error__set(error, ENOTSUP, "process %d has no unused bytes in its code", (int)target->pid);
-    int failed = hs_inject_target__stop_one(target, error);
+    int failed = hs_inject_stop__one(target, error);
     if (!failed)
         failed =
             has_to_be_near ? map(target, near, size, cave, at, error) : map_anywhere(target, size, cave, at, error);

@@ -2,6 +2,8 @@
 #include "host/inject/region.h"
 
 #include "host/base/search.h"
+#include "host/inject/steer.h"
+#include "host/inject/stop.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -76,7 +78,7 @@ int hs_region__start(struct hs_region *region, struct hs_inject_target *target, 
     if (failed)
         return hs_inject_target__not_written(target, failed, error);
     call.arguments[target->arch->clone_pointer] = (long)pointer;
-    failed = hs_inject_target__call(target, region->at + HS_REGION_STUB, hs_region__done(region), &call, &tid, error);
+    failed = hs_inject_steer__call(target, region->at + HS_REGION_STUB, hs_region__done(region), &call, &tid, error);
     if (!failed && tid <= FIRST_RESTART)
         return hs_error__set(error, EINTR, "a signal has stopped process %d meanwhile", (int)target->pid);
     if (!failed && tid < 0)
@@ -119,7 +121,7 @@ bool hs_region__is_in_use(const struct hs_region *region, const struct hs_inject
 {
     for (size_t i = 0; i < target->thread_count; i++) {
         struct hs_thread_stop *thread = &target->threads[i];
-        if (!hs_inject_target__see(target, thread))
+        if (!hs_inject_stop__see(target, thread))
             continue;
         bool is_ours = thread->sp >= region->local && thread->sp <= region->local + HS_REGION_LOCAL + HS_REGION_STACK;
         if (is_ours || (thread->pc >= region->at + HS_REGION_STUB && thread->pc < region->at + HS_REGION_ISLANDS))
@@ -219,7 +221,7 @@ static enum hs_region_check check_thread(const struct hs_region *region, const s
                                          struct hs_thread_stop *thread)
 {
     uint32_t number = 0;
-    if (!hs_inject_target__see(target, thread))
+    if (!hs_inject_stop__see(target, thread))
         return HS_REGION_BUSY;
     if (is_inside(region, thread->pc) || (target->has_handlers && returns_inside(region, target, thread->sp)))
         return HS_REGION_BUSY;
@@ -247,7 +249,7 @@ static void clear_words(const struct hs_region *region, const struct hs_inject_t
     const uintptr_t zero = 0;
     for (size_t i = 0; i < target->thread_count; i++) {
         struct hs_thread_stop *thread = &target->threads[i];
-        if (hs_inject_target__see(target, thread) && thread->pointer)
+        if (hs_inject_stop__see(target, thread) && thread->pointer)
             hs_inject_target__write(target, thread->pointer + (uint64_t)region->words.word, &zero, sizeof zero);
     }
 }

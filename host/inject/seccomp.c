@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/seccomp.h"
 
+#include "host/inject/stop.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <linux/filter.h>
@@ -278,7 +280,7 @@ static int ask_filter(const struct hs_inject_target *target, unsigned index, uin
 
 static int ask_all(struct hs_inject_target *target, uint32_t *answers, struct hs_error *error)
 {
-    int result = hs_inject_target__stop_one(target, error);
+    int result = hs_inject_stop__one(target, error);
     if (result)
         return result;
     for (unsigned index = 0; index < MOST_FILTERS; index++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A process under ptrace: its memory, its threads, system calls that one of them carries out.
+// A process under ptrace: its memory, its mappings and the threads of it that are stopped (stop.h).
 #ifndef HEAPSONDE_HOST_INJECT_TARGET_H
 #define HEAPSONDE_HOST_INJECT_TARGET_H
 
@@ -40,15 +40,6 @@ struct hs_inject_target {
 };
 
 int hs_inject_target__open(struct hs_inject_target *target, pid_t pid, struct hs_error *error);
-// A stopped child that is about to execute a program: goes to that program's first instruction and stays there.
-// *executed becomes false if the child has ended.
-int hs_inject_target__start(struct hs_inject_target *target, pid_t pid, bool *executed, struct hs_error *error);
-// The same for a traced process that is stopped behind its execve.
-int hs_inject_target__hold(struct hs_inject_target *target, pid_t pid, bool *executed, struct hs_error *error);
-// Has the only thread of a process that starts run to an instruction, and stops it there.
-int hs_inject_target__run_to(struct hs_inject_target *target, uint64_t address, struct hs_error *error);
-// Has it carry out one instruction. The stop behind it is none from which it can carry out a call.
-int hs_inject_target__step(struct hs_inject_target *target, struct hs_error *error);
 void hs_inject_target__close(struct hs_inject_target *target); // also lets go of stopped threads
 // They stay stopped, and traced by this process.
 void hs_inject_target__keep(struct hs_inject_target *target);
@@ -69,21 +60,12 @@ int hs_inject_target__write(const struct hs_inject_target *target, uint64_t at, 
 // Says that a write has failed. Returns `failed`.
 int hs_inject_target__not_written(const struct hs_inject_target *target, int failed, struct hs_error *error);
 
-// Stops one thread, preferably one that is not in a call that waits for a signal.
-int hs_inject_target__stop_one(struct hs_inject_target *target, struct hs_error *error);
-// Stops all, also those that are created meanwhile.
-int hs_inject_target__stop_all(struct hs_inject_target *target, struct hs_error *error);
+// Detaches from its stopped threads, which go on.
 void hs_inject_target__let_go(struct hs_inject_target *target);
-// Where a stopped thread is: asked once a stop. False: it has ended.
-bool hs_inject_target__see(const struct hs_inject_target *target, struct hs_thread_stop *thread);
-
-// Has the first stopped thread carry out a call by the stub at `stub`, which is written here. Afterwards the thread is
-// stopped as before. `done`: see struct hs_inject_arch.
-int hs_inject_target__call(struct hs_inject_target *target, uint64_t stub, uint64_t done,
-                           const struct hs_system_call *call, long *result, struct hs_error *error);
-
-// Adds to the signals that the first stopped thread blocks: a bit each.
-int hs_inject_target__block(const struct hs_inject_target *target, uint64_t signals, struct hs_error *error);
+// Takes a thread out of the list of those that are traced.
+void hs_inject_target__drop_thread(struct hs_inject_target *target, size_t index);
+// Other threads of this machine wait while all of the target do. Where it is not allowed, it takes longer.
+void hs_inject_target__hurry(bool on);
 
 // The thread's number in its own namespace of processes.
 pid_t hs_inject_target__own_tid(const struct hs_inject_target *target, pid_t tid);
@@ -93,5 +75,8 @@ bool hs_inject_target__has_thread(const struct hs_inject_target *target, pid_t o
 
 // A line "Name:\tvalue" of /proc/PID/status; false: there is none.
 bool hs_inject_target__status(pid_t pid, const char *name, char *value, size_t size);
+// The first line of /proc/PID/task/TID/NAME; false: there is none.
+bool hs_inject_target__thread_line(const struct hs_inject_target *target, pid_t tid, const char *name, char *line,
+                                   size_t size);
 
 #endif

@@ -2,6 +2,7 @@
 #include "host/inject/trap_signal.h"
 
 #include "host/inject/cave.h"
+#include "host/inject/steer.h"
 #include "host/inject/thread.h"
 
 #include <errno.h>
@@ -52,7 +53,7 @@ static int ignore(struct hs_inject_target *target, struct hs_error *error)
     if (failed)
         return hs_inject_target__not_written(target, failed, error);
     const struct hs_system_call call = {SYS_rt_sigaction, {SIGTRAP, (long)at, 0, KERNEL_MASK}};
-    failed = hs_inject_target__call(target, cave, 0, &call, &result, error);
+    failed = hs_inject_steer__call(target, cave, 0, &call, &result, error);
     hs_cave__empty(target, cave);
     return failed || !result ? failed : hs_error__set(error, EIO, "its SIGTRAP cannot be ignored again");
 }
@@ -60,6 +61,6 @@ static int ignore(struct hs_inject_target *target, struct hs_error *error)
 int hs_trap_signal__put_back(struct hs_inject_target *target, const struct hs_trap_signal *signal,
                              struct hs_error *error)
 {
-    int failed = signal->is_blocked ? hs_inject_target__block(target, trap_bit, error) : 0;
+    int failed = signal->is_blocked ? hs_inject_steer__block(target, trap_bit, error) : 0;
     return failed || !signal->is_ignored ? failed : ignore(target, error);
 }

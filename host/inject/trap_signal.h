@@ -4,7 +4,7 @@
 // trap, and makes its action the default one: this puts it back. If the injector is killed in between, it stays so.
 //
 // The mask is put back at a stop of any kind. The action needs a system call, so that the thread has to be at a stop
-// from which it can carry out one, as behind hs_inject_target__run_to. Signals that come then are held back by the
+// from which it can carry out one, as behind hs_inject_steer__run_to. Signals that come then are held back by the
 // mask; SIGKILL makes the call fail, and the process has ended.
 #ifndef HEAPSONDE_HOST_INJECT_TRAP_SIGNAL_H
 #define HEAPSONDE_HOST_INJECT_TRAP_SIGNAL_H

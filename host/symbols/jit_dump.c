@@ -4,12 +4,14 @@
 #include <byteswap.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAGIC      0x4a695444u // "JiTD"
 #define ARCH_TIMES 1u          // flag: times are of the processor's counter
 
-enum { HEADER = 40, PREFIX = 16, LONGEST_NAME = 4096 };
+enum { HEADER = 40, PREFIX = 16, LONGEST_NAME = 4096, SKIPPED = 64 };
+enum { HALF = 1 }; // bytes behind records that are not all: half a record, which tells whoever reads it
 
 uint32_t hs_jit_dump__word(const struct hs_jit_dump *dump, const uint8_t *at)
 {
@@ -78,10 +80,11 @@ int hs_jit_dump__next(struct hs_jit_dump *dump, struct hs_jit_record *record)
 
 struct condensing {
     int fd;
-    uint64_t offset;
+    uint64_t offset, size; // of the file when it was opened: what it grows by meanwhile is not read
     struct hs_jit_dump dump;
     struct hs_buffer *to;
-    size_t end; // of `to`
+    size_t end;     // of `to`
+    size_t skipped; // bytes that count as if they were there: the time that a file takes has a limit, too
 };
 
 // The number of bytes that are there, up to `length`; or a negative errno.
@@ -132,7 +135,8 @@ static void cut_code(struct condensing *with, uint8_t *record, size_t length)
 static int copy_record(struct condensing *with, uint32_t kind, uint32_t length)
 {
     const size_t count = wanted(kind, length);
-    if (with->to->count + count > with->end)
+    with->skipped += count ? 0 : SKIPPED;
+    if (with->to->count + with->skipped + count > with->end)
         return -EFBIG;
     if (!hs_buffer__reserve(with->to, count))
         return -ENOMEM;
@@ -150,37 +154,50 @@ static int copy_record(struct condensing *with, uint32_t kind, uint32_t length)
 // 1: there is more.
 static int condense_record(struct condensing *with)
 {
-    uint8_t prefix[PREFIX], last;
-    ssize_t got = read_at(with, with->offset, prefix, sizeof(prefix));
-    if (got <= 0)
+    uint8_t prefix[PREFIX];
+    const uint64_t left = with->size - with->offset;
+    ssize_t got = left ? read_at(with, with->offset, prefix, sizeof(prefix)) : 0;
+    if (!left || got < 0)
         return (int)got;
     uint32_t length = got < PREFIX ? 0 : hs_jit_dump__word(&with->dump, prefix + 4);
-    if (length < PREFIX || read_at(with, with->offset + length - 1, &last, 1) != 1)
+    if (length < PREFIX || length > left)
         return -EBADMSG;
     int result = copy_record(with, hs_jit_dump__word(&with->dump, prefix), length);
     with->offset += length;
     return result ? result : 1;
 }
 
+static int condense_records(struct condensing *with)
+{
+    int result = with->offset < HEADER || with->offset > with->size ? -EBADMSG : 1;
+    while (result == 1)
+        result = condense_record(with);
+    return result;
+}
+
 int hs_jit_dump__condense(int fd, struct hs_buffer *to, size_t most)
 {
-    struct condensing with = {.fd = fd, .to = to, .end = to->count + most};
+    struct condensing with = {.fd = fd, .to = to, .end = to->count + most - HALF};
     uint8_t header[HEADER];
     uint32_t length;
+    struct stat status;
+    if (fstat(fd, &status))
+        return -errno;
+    with.size = (uint64_t)status.st_size;
     ssize_t got = read_at(&with, 0, header, sizeof(header));
     if (got < 0)
         return (int)got;
     if (!hs_jit_dump__is(header, (size_t)got))
         return -EBADMSG;
-    if (most < HEADER)
+    if (most < HEADER + HALF)
         return -EFBIG;
     read_header(&with.dump, header, &length);
     with.offset = length;
     length = with.dump.is_swapped ? bswap_32(HEADER) : HEADER;
     memcpy(header + 8, &length, sizeof(length));
     hs_buffer__put(to, header, sizeof(header));
-    int result = to->failed ? -ENOMEM : with.offset < HEADER ? -EBADMSG : 1;
-    while (result == 1)
-        result = condense_record(&with);
-    return result;
+    int result = to->failed ? -ENOMEM : condense_records(&with);
+    if (result == -EFBIG || result == -EBADMSG)
+        hs_buffer__put(to, "", HALF);
+    return to->failed ? -ENOMEM : result;
 }

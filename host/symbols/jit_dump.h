@@ -49,8 +49,9 @@ uint32_t hs_jit_dump__word(const struct hs_jit_dump *dump, const uint8_t *at);
 uint64_t hs_jit_dump__long(const struct hs_jit_dump *dump, const uint8_t *at);
 
 // Reads the file behind `fd` from its beginning, and appends it to `to` without machine code and without records that
-// have nothing to do with names, at most `most` bytes. Returns 0; -EFBIG: what is beyond was left out; -EBADMSG: the
-// file is none, or is damaged: what was before is there; or another negative errno.
+// have nothing to do with names, at most `most` bytes. Returns 0; -EFBIG: what is beyond was left out, or there are too
+// many of the latter; -EBADMSG: the file is none, or is damaged: what was before is there; or another negative errno.
+// After the first two, readers of what was appended find damage at its end.
 int hs_jit_dump__condense(int fd, struct hs_buffer *to, size_t most);
 
 #endif

@@ -80,7 +80,8 @@ static bool is_of_process(const struct stat *file, const struct hs_jit_process *
            ns_of(&file->st_mtim) + TICK >= process->began;
 }
 
-// Up to the end of the last line that fits.
+// Up to the end of the last line that fits, and a byte behind it: half a line, which tells whoever reads it that there
+// was more.
 static int read_map(int fd, struct hs_buffer *to, size_t most)
 {
     const size_t start = to->count;
@@ -96,8 +97,9 @@ static int read_map(int fd, struct hs_buffer *to, size_t most)
     }
     if (!got)
         return 0;
-    const uint8_t *end = memrchr(to->bytes + start, '\n', to->count - start);
+    const uint8_t *end = memrchr(to->bytes + start, '\n', to->count - start - 1);
     to->count = end ? (size_t)(end + 1 - to->bytes) : start;
+    to->bytes[to->count++] = ' ';
     return -EFBIG;
 }
 

@@ -204,10 +204,10 @@ def clean_up(target):
     subprocess.run(program_of(('detach', '-q', str(target.pid))), stderr=subprocess.DEVNULL, check=False)
 
 
-def kill_at_any_time(target, *options):
+def kill_at_any_time(target, *options, rounds=ROUNDS or 20):
     """Kills commands that attach with these options."""
     chance = random.Random(int(os.environ.get('HEAPSONDE_TEST_SEED', '1')))
-    for _ in range(ROUNDS or 20):
+    for _ in range(rounds):
         command = subprocess.Popen(program_of(('attach', '-q', str(target.pid), *options)), stderr=subprocess.DEVNULL)
         time.sleep(chance.random() * 0.06)
         command.kill()

@@ -4,15 +4,18 @@
 // byte orders, with and without machine code, and damage at random places of them.
 #include "host/symbols/jit_dump.h"
 #include "host/symbols/jit_names.h"
+#include "host/symbols/jit_source.h"
 #include "tests/suite.h"
 
 #include <byteswap.h>
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NO_TIME UINT64_MAX
@@ -358,6 +361,141 @@ START_TEST(test_too_large)
 }
 END_TEST
 
+// Whoever reads a part finds that it is one.
+static void expect_part(const struct hs_buffer *part, const char *first)
+{
+    struct hs_jit_names names = {0};
+    add(&names, part->bytes, part->count);
+    ck_assert_uint_eq(names.damaged, 1);
+    ck_assert_str_eq(name_at(&names, 0x1000, NO_TIME), first);
+    hs_jit_names__free(&names);
+}
+
+// A record that is said to be empty, one that is longer than the file, a header that is, and sizes that wrap.
+START_TEST(test_lengths_that_lie)
+{
+    static const uint32_t lengths[] = {0, 15, 17, 0x7fffffff, 0xffffffff};
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        struct dump dump = {.length = 0};
+        struct hs_buffer part = {0};
+        put_header(&dump, 0);
+        put_load(&dump, 1, "a", 0x1000, UINT64_MAX, 1, 0);
+        put_word(&dump, HS_JIT_LOAD);
+        put_word(&dump, lengths[i]);
+        put_long(&dump, 2);
+        ck_assert_int_eq(condense(dump.bytes, dump.length, &part, 4096), -EBADMSG);
+        expect_part(&part, "a");
+        hs_buffer__free(&part);
+        memcpy(dump.bytes + 8, "\xff\xff\xff\x7f", 4);
+        part = (struct hs_buffer){0};
+        ck_assert_int_eq(condense(dump.bytes, dump.length, &part, 4096), -EBADMSG);
+        expect_part(&part, "");
+        hs_buffer__free(&part);
+    }
+}
+END_TEST
+
+// Records that are left out have a limit as well: a file with nothing else would take for ever.
+START_TEST(test_too_many_records)
+{
+    enum { RECORDS = 1000 };
+    struct dump dump = {.length = 0};
+    struct hs_buffer part = {0};
+    uint8_t *bytes = malloc(sizeof(dump.bytes) + RECORDS * 16);
+    put_header(&dump, 0);
+    put_load(&dump, 1, "a", 0x1000, 16, 1, 0);
+    memcpy(bytes, dump.bytes, dump.length);
+    const size_t start = dump.length;
+    put_prefix(&dump, HS_JIT_CLOSE, 0, 2);
+    for (size_t i = 0; i < RECORDS; i++)
+        memcpy(bytes + start + 16 * i, dump.bytes + start, 16);
+    ck_assert_int_eq(condense(bytes, start + 16 * RECORDS, &part, 4096), -EFBIG);
+    expect_part(&part, "a");
+    hs_buffer__free(&part);
+    part = (struct hs_buffer){0};
+    ck_assert_int_eq(condense(bytes, start + 16 * RECORDS, &part, 1 << 20), 0);
+    hs_buffer__free(&part);
+    free(bytes);
+}
+END_TEST
+
+// ---- files that are hostile ----------------------------------------------------------------------------------------
+
+#define NAME "jit-4294967295.dump" // of no process
+
+// A folder with nothing, and a process that works in it.
+struct place {
+    char folder[64];
+    struct hs_jit_process process;
+};
+
+static void make_place(struct place *place)
+{
+    strcpy(place->folder, "/tmp/heapsonde-jit-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(place->folder));
+    place->process = (struct hs_jit_process){.pid = UINT32_MAX,
+                                             .root = AT_FDCWD,
+                                             .mounts = -1,
+                                             .folder = open(place->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                                             .here = place->folder,
+                                             .user = geteuid()};
+    ck_assert_int_ge(place->process.folder, 0);
+}
+
+static void remove_place(struct place *place, int flags)
+{
+    ck_assert_int_eq(unlinkat(place->process.folder, NAME, flags), 0);
+    close(place->process.folder);
+    ck_assert_int_eq(rmdir(place->folder), 0);
+}
+
+static int take_part(void *context, const struct hs_buffer *file, bool is_cut)
+{
+    const size_t name = strlen((const char *)file->bytes) + 1;
+    ck_assert(is_cut);
+    hs_buffer__put(context, file->bytes + name, file->count - name);
+    return 0;
+}
+
+// None is read, and none is waited for.
+START_TEST(test_no_regular_files)
+{
+    for (int kind = 0; kind < 3; kind++) {
+        struct place place;
+        struct hs_jit_source source = {.take = take_part};
+        make_place(&place);
+        const int folder = place.process.folder;
+        ck_assert_int_eq(kind == 0   ? mkfifoat(folder, NAME, 0600)
+                         : kind == 1 ? mkdirat(folder, NAME, 0700)
+                                     : symlinkat("/dev/zero", folder, NAME),
+                         0);
+        ck_assert(!hs_jit_source__dump(&source, &place.process));
+        ck_assert_uint_eq(source.refused, 1);
+        remove_place(&place, kind == 1 ? AT_REMOVEDIR : 0);
+    }
+}
+END_TEST
+
+// A first line, and a terabyte of nothing: what is kept has a limit, and says that there was more.
+START_TEST(test_huge_map)
+{
+    struct place place;
+    struct hs_buffer part = {0};
+    struct hs_jit_source source = {.take = take_part, .context = &part};
+    make_place(&place);
+    int fd = openat(place.process.folder, NAME, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert(fd >= 0 && write(fd, "1000 10 a\n", 10) == 10);
+    ck_assert(!ftruncate(fd, (off_t)1 << 40) || !ftruncate(fd, (off_t)1 << 30));
+    close(fd);
+    ck_assert(hs_jit_source__dump(&source, &place.process));
+    ck_assert_int_eq(source.problem, 0);
+    ck_assert_uint_eq(part.count, 11);
+    expect_part(&part, "a");
+    hs_buffer__free(&part);
+    remove_place(&place, 0);
+}
+END_TEST
+
 // ---- damage --------------------------------------------------------------------------------------------------------
 
 static void read_anything(const uint8_t *bytes, size_t length)
@@ -411,6 +549,10 @@ int main(void)
     tcase_add_test(cases, test_dumps);
     tcase_add_test(cases, test_times_of_another_clock);
     tcase_add_test(cases, test_too_large);
+    tcase_add_test(cases, test_lengths_that_lie);
+    tcase_add_test(cases, test_too_many_records);
+    tcase_add_test(cases, test_no_regular_files);
+    tcase_add_test(cases, test_huge_map);
     tcase_add_test(cases, test_damage);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

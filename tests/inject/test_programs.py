@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""attach and detach at any time, with programs of several languages and with many threads. Arguments: cases with commas between
+them, and a program (busy.*, or the target of test_attach.py); none: all cases are listed."""
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import test_attach  # noqa: E402
+from test_attach import SKIPPED, Target, patience, report  # noqa: E402
+
+THREADS = 24
+ALL_SIGNALS = ~(1 << 8 | 1 << 18) & (1 << 64) - 1  # that can be blocked
+ROUNDS = test_attach.ROUNDS or 3
+KILLED_ROUNDS = test_attach.ROUNDS or 5
+SEED = int(os.environ.get('HEAPSONDE_TEST_SEED', random.randrange(1 << 31)))
+
+
+class Busy(Target):
+    """A process whose threads, not only the first one, allocate all the time."""
+
+    def state(self):
+        """What must be the same before an attach and after a detach. The kernel lists a thread a little longer than it works,
+        and a thread blocks all signals while it starts another one."""
+        while any(self.is_ours(thread) for thread in self.threads()):
+            time.sleep(0.001)
+        signals = self.signals()
+        while f'SigBlk:\t{ALL_SIGNALS:x}\n' in signals:
+            time.sleep(0.001)
+            signals = self.signals()
+        return self.text(), sorted(os.listdir(f'/proc/{self.pid}/fd')), signals
+
+    def signals(self):
+        with open(f'/proc/{self.pid}/status', encoding='utf-8') as file:
+            return [line for line in file if line.startswith(('SigBlk', 'SigIgn', 'SigCgt', 'TracerPid'))]
+
+    def is_ours(self, thread):
+        try:
+            with open(f'/proc/{self.pid}/task/{thread}/comm', encoding='utf-8') as file:
+                return file.read().startswith('heapsonde')
+        except OSError:
+            return False
+
+
+def busy(target):
+    """Whatever the threads are doing, the process goes on, and afterwards all is as before."""
+    before = target.state()
+    chance = random.Random(SEED)
+    for _ in range(ROUNDS):
+        trace = target.attach()
+        assert target.ask('work 3') > 0
+        time.sleep(chance.random() * 0.04)
+        target.detach()
+        assert target.ask('work 3') > 0
+    assert target.state() == before, (before, target.state())
+    summary = report(trace)
+    assert summary['state'] == 'closed', summary['state']
+    target.leave()
+
+
+def killed(target):
+    """The same where the command is killed at any time."""
+    before = target.state()
+    test_attach.kill_at_any_time(target, '-o', os.path.join(target.folder, 'k.dat'), rounds=KILLED_ROUNDS)
+    target.attach()
+    target.detach()
+    assert target.state() == before, (before, target.state())
+    target.leave()
+
+
+CASES = {case.__name__: case for case in (busy, killed)}
+
+
+def script(folder, *words):
+    """A program that executes these words in its place."""
+    path = os.path.join(folder, 'program')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write('#!/bin/sh\nexec "' + '" "'.join(words) + '"\n')
+    os.chmod(path, 0o755)
+    return path
+
+
+def built(source, folder):
+    """From Go. It takes long where nothing of the language is built yet, so that only scripts/soak waits for that."""
+    compiler, program = shutil.which('go'), os.path.join(folder, 'program')
+    if not compiler or not test_attach.ROUNDS:
+        return None
+    subprocess.run([compiler, 'build', '-o', program, source], check=True, env={'HOME': folder, **os.environ})
+    return program
+
+
+def program_of(file, folder):
+    """None: what would be needed is not here."""
+    kind = os.path.splitext(file)[1]
+    if kind == '.go':
+        return built(file, folder)
+    interpreter = {'.py': '/usr/bin/python3', '.js': '/usr/bin/node'}.get(kind)
+    if not interpreter:
+        return file
+    return script(folder, interpreter, file) if os.path.exists(interpreter) else None
+
+
+def carry_out(case, file):
+    """Returns an exit status."""
+    with tempfile.TemporaryDirectory(prefix='heapsonde-programs-') as folder:
+        program = program_of(file, folder)
+        if not program:
+            return SKIPPED
+        target = Busy(program, folder)
+        try:
+            if not test_attach.is_allowed(target):
+                return SKIPPED
+            for _ in range(THREADS - 1 if program == file else 0):
+                target.ask('busy')
+            CASES[case](target)
+        finally:
+            target.process.kill()
+            target.process.wait()
+    return 0
+
+
+def main():
+    if len(sys.argv) < 3:
+        print('\n'.join(CASES))
+        return 0
+    print('seed', SEED)
+    patience.begin()
+    status = max(carry_out(case, sys.argv[2]) for case in sys.argv[1].split(','))
+    patience.end()
+    return status
+
+
+if __name__ == '__main__':
+    sys.exit(main())
