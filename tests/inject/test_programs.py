@@ -85,22 +85,24 @@ def script(folder, *words):
 
 
 def built(source, folder):
-    """From Go. It takes long where nothing of the language is built yet, so that only scripts/soak waits for that."""
+    """From Go."""
     compiler, program = shutil.which('go'), os.path.join(folder, 'program')
-    if not compiler or not test_attach.ROUNDS:
+    if not compiler:
         return None
     subprocess.run([compiler, 'build', '-o', program, source], check=True, env={'HOME': folder, **os.environ})
     return program
 
 
 def program_of(file, folder):
-    """None: what would be needed is not here."""
+    """None: what would be needed is not here. Other languages start slowly, so that only scripts/soak waits for them."""
     kind = os.path.splitext(file)[1]
+    if not kind:
+        return file
+    if not test_attach.ROUNDS:
+        return None
     if kind == '.go':
         return built(file, folder)
-    interpreter = {'.py': '/usr/bin/python3', '.js': '/usr/bin/node'}.get(kind)
-    if not interpreter:
-        return file
+    interpreter = {'.py': '/usr/bin/python3', '.js': '/usr/bin/node'}[kind]
     return script(folder, interpreter, file) if os.path.exists(interpreter) else None
 
 
