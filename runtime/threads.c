@@ -218,6 +218,14 @@ bool hs_thread__next_slot(struct hs_thread *thread, uint64_t now)
     return true;
 }
 
+void hs_threads__part_from(const struct hs_slot *slot)
+{
+    struct hs_thread *thread = atomic_load_explicit(&threads.first, memory_order_acquire);
+    for (; thread; thread = thread->next)
+        if (__atomic_load_n(&thread->slot, __ATOMIC_RELAXED) == slot)
+            __atomic_store_n(&thread->limit, NULL, __ATOMIC_RELAXED);
+}
+
 void hs_threads__disown(void)
 {
     for (struct hs_thread *thread = atomic_load(&threads.first); thread; thread = thread->next)

@@ -3,8 +3,13 @@
 // The recorder's record for each thread of the program. It needs no destructors: an ended thread is noticed by its tid
 // when another one begins. So threads made with raw clone(2), and events after TLS destructors, are also recorded.
 //
-// Shared word: `tid` of a thread. 0: free; HS_THREAD_TAKEN: being passed on; else the owner. Only the owner accesses
-// the other fields; ownership passes by an acquire/release compare-and-swap of `tid`.
+// Shared words of a thread. Only the owner accesses the other fields.
+//   tid    0: free; HS_THREAD_TAKEN: being passed on; else the owner. Ownership passes by an acquire/release
+//          compare-and-swap
+//   slot   written by the owner; others only compare it
+//   limit  of the owner; the sender of the stream may write NULL, which makes the owner take a new slot with its next
+//          record. It carries nothing else, so no order is needed: a NULL that the owner overwrites is lost, and one
+//          that meets a newer slot makes that one end early
 #ifndef HEAPSONDE_RUNTIME_THREADS_H
 #define HEAPSONDE_RUNTIME_THREADS_H
 
@@ -28,7 +33,7 @@ enum hs_inside {
 
 struct hs_thread {
     uint64_t *at;    // next record of the slot
-    uint64_t *limit; // records begin before this
+    uint64_t *limit; // records begin before this; NULL: a new slot is due
     uint64_t last_time;
     struct hs_memo *memo;
     struct hs_sites *sites;
@@ -72,6 +77,9 @@ void hs_thread__forget_stacks(struct hs_thread *thread);
 
 // Takes a new slot for the thread and submits the old one. False if none is available.
 bool hs_thread__next_slot(struct hs_thread *thread, uint64_t now);
+
+// The thread that fills this slot leaves it before its next record. Any thread may ask for it.
+void hs_threads__part_from(const struct hs_slot *slot);
 
 // Submits the thread's slot.
 void hs_thread__flush(struct hs_thread *thread);

@@ -32,7 +32,7 @@ struct hs_top_growing {
     size_t rows, row_room, key_room;
     struct hs_hash_index index;
     uint32_t *row_of; // by stack; its row + 1, NO_ROW, or 0: not known yet
-    size_t stack_room;
+    size_t stack_count, stack_room;
 };
 
 #define NO_ROW UINT32_MAX
@@ -44,7 +44,7 @@ static void drop_rows(struct hs_top_growing *growing)
     growing->rows = 0;
     hs_hash_index__clear(&growing->index);
     if (growing->row_of)
-        memset(growing->row_of, 0, growing->stack_room * sizeof(*growing->row_of));
+        memset(growing->row_of, 0, growing->stack_count * sizeof(*growing->row_of));
 }
 
 static void drop_symbols(struct hs_top_growing *growing)
@@ -176,17 +176,21 @@ static bool add_changes(struct hs_top_growing *growing, const struct hs_running_
 
 // ---- stacks and their names -----------------------------------------------------------------------------------------
 
+// Memory that is not reached yet is not touched.
 static bool reach_stacks(struct hs_top_growing *growing, size_t count)
 {
-    if (count <= growing->stack_room)
-        return true;
-    const size_t room = 2 * count;
-    uint32_t *grown = reallocarray(growing->row_of, room, sizeof(*grown));
-    if (!grown)
-        return false;
-    memset(grown + growing->stack_room, 0, (room - growing->stack_room) * sizeof(*grown));
-    growing->row_of = grown;
-    growing->stack_room = room;
+    if (count > growing->stack_room) {
+        const size_t room = 2 * count;
+        uint32_t *grown = reallocarray(growing->row_of, room, sizeof(*grown));
+        if (!grown)
+            return false;
+        growing->row_of = grown;
+        growing->stack_room = room;
+    }
+    if (count > growing->stack_count) {
+        memset(growing->row_of + growing->stack_count, 0, (count - growing->stack_count) * sizeof(*growing->row_of));
+        growing->stack_count = count;
+    }
     return true;
 }
 

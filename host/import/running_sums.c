@@ -268,7 +268,7 @@ static uint32_t find_stack(struct hs_running_sums *running, uint32_t recorded)
 static struct hs_running_sum *change(struct hs_running_sums *running, uint32_t place)
 {
     struct hs_running_stack *stack = stack_at(running, place);
-    if (stack->has_changed)
+    if (stack->has_changed || !running->time)
         return &stack->sums;
     struct hs_running_change *change = hs_array__add(&running->changes, sizeof(*change));
     if (!change)
@@ -283,7 +283,7 @@ static void forget_changes(struct hs_running_sums *running)
     const struct hs_running_change *changes = running->changes.data;
     for (size_t i = 0; i < running->changes.count; i++)
         stack_at(running, changes[i].stack)->has_changed = false;
-    free(running->changes.data); // in the first look, all have changed
+    free(running->changes.data); // after a long pause, all may have changed
     running->changes = (struct hs_array){0};
 }
 

@@ -36,7 +36,7 @@ struct hs_running_state {
     size_t node_count;
     const struct hs_running_stack *stack;
     size_t stacks;
-    const struct hs_running_change *change;
+    const struct hs_running_change *change; // not of the look that added up the first events: all stacks are new then
     size_t changes;
     struct hs_running_sum sum; // of all
     uint64_t most_bytes;       // that were live at a time

@@ -139,3 +139,8 @@ bool hs_stream_source__finish(uint32_t *progress)
     (void)progress;
     return true;
 }
+
+void hs_stream_source__show(uint64_t now_ns)
+{
+    (void)now_ns;
+}

@@ -6,14 +6,11 @@
 #include "runtime/output.h"
 #include "runtime/process.h"
 #include "runtime/slots.h"
-#include "runtime/stacks.h"
 #include "runtime/stream/link.h"
 #include "runtime/stream/slot_copies.h"
 #include "runtime/stream/stream_internal.h"
 #include "runtime/text.h"
 #include "runtime/writer.h"
-
-#include "arch/system.h"
 
 #include <errno.h>
 
@@ -67,12 +64,6 @@ static uint32_t stop(const char *argument, struct hs_text *answer)
     return switch_recording(false, answer);
 }
 
-static void flush_journals(void)
-{
-    hs_stacks__flush((uint32_t)hs_system_gettid());
-    hs_journal__flush_others();
-}
-
 static uint32_t mark(const char *argument, struct hs_text *answer)
 {
     hs_text__add(answer, "marked\n");
@@ -83,7 +74,7 @@ static uint32_t mark(const char *argument, struct hs_text *answer)
 static uint32_t flush(const char *argument, struct hs_text *answer)
 {
     (void)argument;
-    flush_journals();
+    hs_stream__flush_journals();
     if (hs_aggregate__is_on()) {
         hs_writer__ask_for_aggregate();
         hs_text__add(answer, "the sums are written\n");

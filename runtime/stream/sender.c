@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 enum { LINKS = 8, PORTS_TRIED = 100, BACKLOG = 16 };
 #define SECOND_NS      1000000000ull
@@ -289,6 +290,13 @@ static void accept_guests(void)
 
 // ---- the loop -------------------------------------------------------------------------------------------------------
 
+// Only to a host that has all there is: when the link is slow, what is copied would take the room of events.
+static void show_if_all_is_heard(uint64_t now)
+{
+    if (!sender.gone && !atomic_load(&hs_stream.ended) && hs_offer.tail == hs_offer__head())
+        hs_stream_source__show(now);
+}
+
 static void turn_links(uint64_t now)
 {
     for (unsigned i = 0; i < LINKS; i++) {
@@ -341,6 +349,8 @@ static void serve(void)
             dial(now);
         accept_guests();
         turn_links(now);
+        if (hs_offer.owner)
+            show_if_all_is_heard(now);
         if (sender.listener >= 0 && hs_config.broadcast && now >= sender.next_announcement_ns) {
             sender.next_announcement_ns = now + SECOND_NS;
             hs_announce__send(sender.port);
@@ -377,18 +387,28 @@ static long write_packet(int fd, struct hs_wire_packet *packet, const uint8_t *d
     return written == (long)(HS_WIRE_PACKET_HEADER + length) ? (long)length : written < 0 ? written : -ENOSPC;
 }
 
-// A descriptor takes the bytes as they are, a pipe takes packets.
+static bool is_file(int fd)
+{
+    struct hs_file_status status;
+    return hs_system_status(fd, &status) == 0 && S_ISREG(status.mode);
+}
+
+// A descriptor takes the bytes as they are, a pipe takes packets. Nobody waits at a file.
 static void write_to_descriptor(int fd, struct hs_wire_packet *packet)
 {
+    bool shows = !is_file(fd);
     for (;;) {
         const uint8_t *data;
         uint32_t seen = hs_stream_ring__head(&hs_stream.ring);
-        look_after_program(hs_clock__monotonic_ns());
+        uint64_t now = hs_clock__monotonic_ns();
+        look_after_program(now);
         hs_stream__tend();
         uint32_t length = hs_stream_ring__peek(&hs_stream.ring, (uint32_t)hs_offer.tail, &data);
         if (length == 0 && (is_done() || atomic_load(&hs_stream.quit)))
             return;
         if (length == 0) {
+            if (shows)
+                show_if_all_is_heard(now);
             hs_stream__sleep(seen, IDLE_NS);
             continue;
         }

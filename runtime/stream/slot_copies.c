@@ -3,33 +3,78 @@
 // For a recorder's stream: sends copies of the threads' buffers, so that no thread of the program is disturbed.
 #include "runtime/stream/slot_copies.h"
 
+#include "arch/system.h"
 #include "format/chunk.h"
+#include "runtime/config.h"
+#include "runtime/cull.h"
+#include "runtime/journal.h"
+#include "runtime/stacks.h"
 #include "runtime/stream/stream_internal.h"
+#include "runtime/threads.h"
 
-// Without the part of the records that was never written.
-static uint32_t copied_length(const struct hs_slot *slot)
+typedef uintptr_t word __attribute__((may_alias));
+
+enum { PAYLOAD_WORDS = (HS_SLOT_SIZE - HS_CHUNK_HEADER_SIZE) / sizeof(word) };
+enum { FIRST_RECORD = (HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE) / sizeof(word) };
+// A record may end with zeros, like what was never written.
+enum { LONGEST_RECORD = 96 };
+
+static word copy[PAYLOAD_WORDS]; // under the stream's lock
+
+// In the order in which a reader has to read what is being written. Returns the length without the part of the records
+// that was never written.
+static uint32_t copy_payload(const struct hs_slot *slot)
 {
-    const uint64_t *records = hs_slot__records(slot);
-    uint32_t count = HS_SLOT_RECORDS_SIZE / 8;
-    while (count && !records[count - 1])
-        count--;
-    return HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE + count * 8;
+    const word *from = (const word *)(slot->memory + HS_CHUNK_HEADER_SIZE);
+    uint32_t end = FIRST_RECORD;
+    for (uint32_t i = 0; i < PAYLOAD_WORDS; i++) {
+        copy[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
+        if (copy[i] && i >= end)
+            end = i + 1;
+    }
+    uint32_t length = (uint32_t)(end * sizeof(word) + LONGEST_RECORD) & ~7u;
+    return length < sizeof copy ? length : (uint32_t)sizeof copy;
+}
+
+// Whether the copy is of a slot in use that was not emptied meanwhile.
+static bool is_whole(const struct hs_slot *slot)
+{
+    const struct hs_slot_header *now = hs_slot__header(slot);
+    struct hs_slot_header then;
+    __builtin_memcpy(&then, copy, sizeof then);
+    return then.use != HS_SLOT_FREE && now->sequence == then.sequence &&
+           __atomic_load_n(&now->use, __ATOMIC_RELAXED) == then.use;
+}
+
+// Under the stream's lock. False: no room now.
+static bool put_copy(const struct hs_slot *slot)
+{
+    uint32_t length = copy_payload(slot);
+    if (!is_whole(slot))
+        return true;
+    if (hs_stream_ring__room(&hs_stream.ring) < hs_chunk_size(length) + hs_chunk_size(HS_LIVE_WORDS * 8))
+        return false;
+    struct hs_chunk_header chunk = {
+        .kind = HS_CHUNK_SLOT, .flags = HS_CHUNK_LIVE, .stored_length = length, .plain_length = length};
+    uint8_t header[HS_CHUNK_HEADER_SIZE];
+    hs_chunk_seal(&chunk, NULL, header);
+    hs_stream__put_chunk(header, copy, length);
+    return true;
+}
+
+void hs_stream__flush_journals(void)
+{
+    hs_stacks__flush((uint32_t)hs_system_gettid());
+    hs_journal__flush_others();
 }
 
 bool hs_stream__copy_slot(const struct hs_slot *slot)
 {
     if (__atomic_load_n(&hs_slot__header(slot)->use, __ATOMIC_ACQUIRE) == HS_SLOT_FREE)
         return true;
-    uint32_t length = copied_length(slot);
-    struct hs_chunk_header chunk = {
-        .kind = HS_CHUNK_SLOT, .flags = HS_CHUNK_LIVE, .stored_length = length, .plain_length = length};
-    uint8_t header[HS_CHUNK_HEADER_SIZE];
-    hs_chunk_seal(&chunk, NULL, header);
     if (!hs_stream__lock())
         return false;
-    bool done = hs_stream_ring__room(&hs_stream.ring) >= hs_chunk_size(length) + hs_chunk_size(HS_LIVE_WORDS * 8);
-    if (done)
-        hs_stream__put_chunk(header, slot->memory + HS_CHUNK_HEADER_SIZE, length);
+    bool done = put_copy(slot);
     hs_stream__unlock();
     return done;
 }
@@ -41,6 +86,117 @@ bool hs_stream_source__finish(uint32_t *progress)
     return *progress == hs_slots__total();
 }
 
+// ---- what fills slowly ----------------------------------------------------------------------------------------------
+
+// Copies are due when the contents of a buffer have doubled since its last one. When that would take long, its thread
+// goes on in another buffer. With it goes what is new in all the others: a reader takes what is in the stream up to a
+// time for all there was. Copies take at most 200 bytes per second on average.
+#define QUIET_NS       5000000000ull
+#define LOOKS_APART_NS 1000000000ull
+#define NS_OF_ONE_BYTE 5000000ull
+
+enum { RECORDS_END = HS_SLOT_RECORDS_SIZE / 8, LOOKED_AHEAD = 16, MANY_WORDS = 64 };
+
+// Used only by the sender.
+static struct {
+    uint64_t due_ns;
+    uint32_t head;  // of the ring
+    uint32_t slots; // how many of `copied` may be filled
+} show;
+
+// By slot: what the last copy of it had. Used only by the sender.
+static struct copied {
+    uint32_t sequence; // its low half; 0: none
+    uint32_t words;    // of records
+} copied[HS_SLOTS_LIMIT];
+
+// How many words of records there are, if there are at least as many as were copied. Memory that was not written is not
+// touched.
+static uint32_t count_words(const struct hs_slot *slot, uint32_t before)
+{
+    uint32_t end = before;
+    for (uint32_t i = before; i < RECORDS_END && i < end + LOOKED_AHEAD; i++)
+        if (hs_slot__records(slot)[i])
+            end = i + 1;
+    return end;
+}
+
+static uint32_t words_copied(uint32_t index, uint32_t sequence)
+{
+    return copied[index].sequence == sequence ? copied[index].words : 0;
+}
+
+// Whether a slot has this use and something that was not copied.
+static bool has_new(uint32_t index, uint32_t use, struct copied *now)
+{
+    const struct hs_slot *slot = hs_slots__at(index);
+    const struct hs_slot_header *header = hs_slot__header(slot);
+    if (__atomic_load_n(&header->use, __ATOMIC_ACQUIRE) != use)
+        return false;
+    now->sequence = (uint32_t)header->sequence;
+    uint32_t before = words_copied(index, now->sequence);
+    now->words = count_words(slot, before);
+    return now->words > before;
+}
+
+static bool has_doubled(uint32_t index)
+{
+    struct copied now;
+    return (has_new(index, HS_SLOT_META, &now) || has_new(index, HS_SLOT_EVENTS, &now)) &&
+           now.words >= 2 * words_copied(index, now.sequence);
+}
+
+static bool any_has_doubled(void)
+{
+    uint32_t total = hs_slots__total(), i = 0;
+    while (i < total && !has_doubled(i))
+        i++;
+    return i < total;
+}
+
+// Returns the bytes that were added to the stream.
+static uint64_t copy_new(uint32_t use)
+{
+    uint64_t bytes = 0;
+    struct copied now;
+    uint32_t total = hs_slots__total();
+    show.slots = total > show.slots ? total : show.slots;
+    for (uint32_t i = 0; i < total; i++) {
+        if (!has_new(i, use, &now))
+            continue;
+        if (!hs_stream__copy_slot(hs_slots__at(i)))
+            break;
+        if (now.words >= MANY_WORDS)
+            hs_threads__part_from(hs_slots__at(i));
+        copied[i] = now;
+        bytes += HS_SLOT_RECORDS_OFFSET + 8 * (uint64_t)now.words + LONGEST_RECORD;
+    }
+    return bytes;
+}
+
+// The events of a program that fills buffers are in the stream by themselves. What explains events comes before them.
+void hs_stream_source__show(uint64_t now_ns)
+{
+    uint32_t head = hs_stream_ring__head(&hs_stream.ring);
+    uint64_t quiet_ns = now_ns + QUIET_NS;
+    if (head != show.head) {
+        show.head = head;
+        show.due_ns = show.due_ns > quiet_ns ? show.due_ns : quiet_ns;
+    }
+    if (now_ns < show.due_ns)
+        return;
+    show.due_ns = now_ns + LOOKS_APART_NS;
+    if (hs_cull__is_on() || hs_aggregate__is_on() || !any_has_doubled())
+        return;
+    hs_stream__flush_journals();
+    uint64_t bytes = copy_new(HS_SLOT_META);
+    bytes += copy_new(HS_SLOT_EVENTS);
+    show.head = hs_stream_ring__head(&hs_stream.ring);
+    show.due_ns = quiet_ns + bytes * NS_OF_ONE_BYTE;
+}
+
 void hs_stream_source__sender_begins(void)
 {
+    __builtin_memset(copied, 0, show.slots * sizeof *copied);
+    __builtin_memset(&show, 0, sizeof show);
 }

@@ -6,6 +6,9 @@
 
 #include <stdbool.h>
 
+// Submits the slots of the journals.
+void hs_stream__flush_journals(void);
+
 // Adds a copy of the contents of a slot. False: no room now.
 bool hs_stream__copy_slot(const struct hs_slot *slot);
 

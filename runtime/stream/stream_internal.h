@@ -79,4 +79,8 @@ bool hs_stream__has_ended(void);
 bool hs_stream_source__finish(uint32_t *progress);
 void hs_stream_source__sender_begins(void);
 
+// The host has the whole stream: adds what the program has left in buffers that fill slowly, now and then. Called by
+// the sender each time that it is awake.
+void hs_stream_source__show(uint64_t now_ns);
+
 #endif
