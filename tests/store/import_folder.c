@@ -11,14 +11,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 char folder[64], path[128], whole_store[160];
+
+// In memory where there is room: there it costs the kernel half as much to write mapped files.
+static const char *parent(void)
+{
+    static const char memory[] = "/dev/shm";
+    struct statvfs at;
+    const bool has_room = !statvfs(memory, &at) && at.f_bavail >= ((fsblkcnt_t)1 << 30) / at.f_frsize;
+    return has_room && !access(memory, W_OK | X_OK) ? memory : "/tmp";
+}
 
 // Rows leave memory after some thousand and not after millions.
 void make_folder(void)
 {
     hs_row_ends_limits = (struct hs_row_ends_limits){.blocks = 1, .live_part = 1};
-    strcpy(folder, "/tmp/heapsonde-import-XXXXXX");
+    snprintf(folder, sizeof folder, "%s/heapsonde-import-XXXXXX", parent());
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/trace.dat", folder);
     snprintf(whole_store, sizeof whole_store, "%s/whole", folder);
