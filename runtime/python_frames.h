@@ -21,7 +21,6 @@ enum {
 struct hs_python_caller {
     const struct hs_registers *registers;
     struct hs_memo *memo;
-    struct hs_node_cache *cache;
     uint32_t tid;
 };
 

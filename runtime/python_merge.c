@@ -186,6 +186,6 @@ uint32_t hs_python__find_stack(struct hs_python_thread *self, const struct hs_py
         return 0;
     uint32_t kept = hs_memo_walk(caller->memo, caller->registers);
     merge_stack(&merge, caller->memo);
-    hs_stacks__identify(caller->memo, kept, caller->cache, caller->tid);
-    return hs_stacks__identify(&self->merged, 0, caller->cache, caller->tid);
+    hs_stacks__identify(caller->memo, kept, caller->tid);
+    return hs_stacks__identify(&self->merged, 0, caller->tid);
 }

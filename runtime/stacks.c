@@ -26,19 +26,25 @@ struct stacks_entry {
     _Atomic uint32_t id;
 };
 
-// A node is in the line of its hash, or in another one of the group of lines around it. Small groups are found soon. In
-// large ones the table is half full before a node has no free place.
+// Most nodes of a new stack have the number after that of their parent. Such a node is one word in the ring, its pc, at
+// the place of its parent's number. So a new stack is written to successive words, and found there. Later numbers
+// overwrite it. If it is in use when it is old, it is copied to an entry.
+//
+// Any other node is an entry in the line of its hash, or in another one of the group of lines around it. Small groups
+// are found soon. In large ones the lines are half full before a node has no free place.
 enum {
     LINE = 4,
-    FIRST_LINES = 128,
-    FIRST_SHIFT = 32 - 7,
+    RING = 8, // words of the ring for each line
+    FIRST_LINES = 64,
+    FIRST_SHIFT = 32 - 6,
     SHIFT_MASK = 31,
     SMALL_GROUP = 2,
     LARGE_GROUP = 16,
     PART = 1 << 17,
     HUGE = 2 << 20
 };
-_Static_assert(FIRST_LINES *LINE * sizeof(struct stacks_entry) == HS_STACKS_WINDOW_LEAST, "the least window");
+enum { LINE_SIZE = LINE * sizeof(struct stacks_entry) };
+_Static_assert(FIRST_LINES *(LINE_SIZE + RING * sizeof(uintptr_t)) == HS_STACKS_WINDOW_LEAST, "the least window");
 #define USED          0x80000000u
 #define NODES_LIMIT   0x7fffffffu
 #define GUESSED       ((uintptr_t)HS_NODE_GUESSED)
@@ -46,14 +52,15 @@ _Static_assert(FIRST_LINES *LINE * sizeof(struct stacks_entry) == HS_STACKS_WIND
 
 static struct {
     struct hs_lock lock;
-    _Atomic uint32_t count;      // set under the lock; ids are 1 to count, id 0 is the parent of the outermost frames
-    _Atomic uint32_t generation; // changes when a (parent, pc) may have got another id
-    _Atomic uintptr_t table;     // the address of 2^n lines, and 32 - n in its low bits; 0: no memory yet
-    uintptr_t tables[32];        // by 32 - n. Those that were outgrown stay mapped for lookups that are still in them
-    size_t window;               // the most bytes of a table
-    uint32_t group;              // lines, a power of two
-    _Atomic bool holes;          // nodes were taken out. Else a group is filled in the order in which it is searched
-} trie = {.window = HS_STACKS_WINDOW, .group = SMALL_GROUP};
+    _Atomic uint32_t count;  // set under the lock; ids are 1 to count, id 0 is the parent of the outermost frames
+    _Atomic uintptr_t table; // the address of 2^n lines and the ring, and 32 - n in its low bits; 0: no memory yet
+    uintptr_t tables[32];    // by 32 - n. Those that were outgrown stay mapped for lookups that are still in them
+    size_t window;           // the most bytes of a table
+    uint32_t group;          // lines, a power of two
+    _Atomic uint32_t taken;  // nodes that were copied from the ring to entries; set under the lock
+    uint32_t ageing;         // 1: a node is old when half of the ring was written after it. 0: it never is
+    _Atomic bool holes;      // nodes were taken out. Else a group is filled in the order in which it is searched
+} trie = {.window = HS_STACKS_WINDOW, .group = SMALL_GROUP, .ageing = 1};
 
 struct hs_made_range hs_stacks__made;
 
@@ -76,7 +83,19 @@ static inline struct stacks_entry *line_at(uintptr_t table, uint32_t number)
 
 static size_t table_size(uint32_t shift)
 {
-    return sizeof(struct stacks_entry) * LINE << (32 - shift);
+    return (LINE_SIZE + RING * sizeof(uintptr_t)) << (32 - shift);
+}
+
+// The places of the ring, less one.
+static inline uint32_t ring_mask(uintptr_t table)
+{
+    return (RING << (32 - (table & SHIFT_MASK))) - 1;
+}
+
+// The place of the number's child: its pc, or 0 if the next number is not that of a child.
+static inline _Atomic uintptr_t *ring_at(uintptr_t table, uint32_t number)
+{
+    return (_Atomic uintptr_t *)line_at(table, 1u << (32 - (table & SHIFT_MASK))) + (number & ring_mask(table));
 }
 
 static uint32_t entry_count(uintptr_t table)
@@ -98,11 +117,24 @@ static inline bool is_node(struct stacks_entry *entry, uint32_t parent, uintptr_
     return true;
 }
 
+// Whether the ring holds the node; with `ageing` 1, in the younger half. The place belongs to `parent` from before
+// `count` passes `parent` until after `count` has gone round.
+static inline bool follows(uintptr_t table, uint32_t parent, uintptr_t pc, uint32_t ageing)
+{
+    if (!table || !pc || atomic_load_explicit(&trie.count, memory_order_acquire) <= parent)
+        return false;
+    bool same = atomic_load_explicit(ring_at(table, parent), memory_order_acquire) == pc;
+    uint32_t age = atomic_load_explicit(&trie.count, memory_order_relaxed) - parent;
+    return same && age <= ring_mask(table) >> ageing;
+}
+
 // The child of `parent` for `pc`, or 0: there is none, or it was moved meanwhile. Under the lock 0 means that there is
 // none.
 static inline uint32_t find(uint32_t parent, uintptr_t pc)
 {
     uintptr_t table = atomic_load_explicit(&trie.table, memory_order_acquire);
+    if (follows(table, parent, pc, trie.ageing))
+        return parent + 1;
     uint32_t id, home = home_of(table, parent, pc);
     for (uint32_t number = 0; number < trie.group && table; number++) {
         struct stacks_entry *line = line_at(table, home ^ number);
@@ -176,17 +208,35 @@ static void copy_entry(uintptr_t to, struct stacks_entry *entry)
         fill(choose(to, home_of(to, parent, pc)), parent, pc, id);
 }
 
-// Gives the pages back as it goes: a lookup that is still in them reads zeros. Lines that follow one another are copied
-// to lines that do.
+// Leaves zeros for lookups that are still in the old ring, because its words do not say which number they belong to.
+// The place of the last number is not in use yet.
+static void move_ring(uintptr_t to, uintptr_t from)
+{
+    uint32_t last = hs_stacks__count(), mask = ring_mask(from);
+    for (uint32_t number = last < mask ? 0 : last - mask; number <= last; number++) {
+        _Atomic uintptr_t *place = ring_at(from, number);
+        atomic_store_explicit(ring_at(to, number), *place, memory_order_relaxed);
+        atomic_store_explicit(place, 0, memory_order_relaxed);
+    }
+}
+
+// Gives the pages of large tables back as it goes: a lookup that is still in them reads zeros. Lines that follow one
+// another are copied to lines that do.
 static void move_entries(uintptr_t to, uintptr_t from)
 {
-    uint32_t count = entry_count(from), part = count < PART ? count : PART;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < entry_count(from); i++) {
         struct stacks_entry *entry = line_at(from, 0) + i;
         copy_entry(to, entry);
-        if ((i + 1) % part == 0)
-            HS_SYSTEM3(SYS_madvise, entry + 1 - part, part * sizeof *entry, MADV_DONTNEED);
+        if ((i + 1) % PART == 0)
+            HS_SYSTEM3(SYS_madvise, entry + 1 - PART, PART * sizeof *entry, MADV_DONTNEED);
     }
+}
+
+static void move_all(uintptr_t to, uintptr_t from)
+{
+    move_ring(to, from);
+    move_entries(to, from);
+    HS_SYSTEM3(SYS_madvise, line_at(from, 0), table_size(from & SHIFT_MASK), MADV_DONTNEED);
 }
 
 // Twice as many lines, or the first ones. False: the window has its size, or there is no memory.
@@ -204,29 +254,49 @@ static HS_COLD bool grow(void)
         return false;
     trie.tables[shift] = table;
     table |= shift;
-    move_entries(table, old);
+    if (old)
+        move_all(table, old);
     atomic_store_explicit(&trie.holes, false, memory_order_relaxed);
     atomic_store_explicit(&trie.table, table, memory_order_release);
     return true;
 }
 
+// `parent` may have the bit USED.
 static void keep(uint32_t parent, uintptr_t pc, uint32_t id)
 {
     struct stacks_entry *entry;
     do
-        entry = choose(trie.table, home_of(trie.table, parent, pc));
+        entry = choose(trie.table, home_of(trie.table, parent & ~USED, pc));
     while (atomic_load_explicit(&entry->id, memory_order_relaxed) && grow());
     fill(entry, parent, pc, id);
 }
 
-// Appends a node that the window does not hold. Under the lock.
+// `last`: the last number. `pc`: of its child, which gets the next number; 0: another node gets that.
+static void enter_ring(uint32_t last, uintptr_t pc)
+{
+    if (last >= ring_mask(trie.table))
+        grow();
+    atomic_store_explicit(ring_at(trie.table, last), pc, memory_order_release);
+}
+
+// Makes a node that find() did not find. If the ring has it, it is old, but in use. Under the lock.
 static uint32_t append(uint32_t parent, uintptr_t pc)
 {
-    uint32_t id = hs_stacks__count() + 1;
+    uint32_t last = hs_stacks__count(), id = last + 1;
     HS_INVARIANT(parent < id && atomic_load(&trie.lock.word));
-    if (id >= NODES_LIMIT || (!trie.table && !grow()) || !hs_journal__node(id, parent, pc))
-        return 0;
-    atomic_store_explicit(&trie.count, id, memory_order_release);
+    if (follows(trie.table, parent, pc, 0)) {
+        id = parent + 1;
+        parent |= USED;
+        atomic_store_explicit(&trie.taken, trie.taken + 1, memory_order_release);
+    } else {
+        bool in_ring = parent == last && pc;
+        if (id >= NODES_LIMIT || (!trie.table && !grow()) || !hs_journal__node(id, parent, pc))
+            return 0;
+        enter_ring(last, in_ring ? pc : 0);
+        atomic_store_explicit(&trie.count, id, memory_order_release);
+        if (in_ring)
+            return id;
+    }
     keep(parent, pc, id);
     return id;
 }
@@ -236,14 +306,6 @@ static uint32_t marker_below(uint32_t parent, uintptr_t mark)
 {
     uint32_t id = find_seldom(parent, mark);
     return id ? id : append(parent, mark);
-}
-
-// The lines of nodes that will be appended one below the other.
-static void fetch_lines(const struct hs_memo *memo, uint32_t first)
-{
-    uintptr_t table = trie.table;
-    for (uint32_t i = first, parent = hs_stacks__count(); i < memo->depth && table; i++, parent++)
-        __builtin_prefetch(line_at(table, home_of(table, parent, memo->pcs[i])), 1);
 }
 
 // Under the lock, from the first frame that had no id without it. `fresh`: it still has none. Below a new node
@@ -259,9 +321,7 @@ static uint32_t append_frames(struct hs_memo *memo, uint32_t first, uint32_t par
             if (pc - hs_stacks__made.start >= hs_stacks__made.size)
                 hs_modules__see(pc);
             id = append(parent, pc);
-            if (i == first)
-                fetch_lines(memo, i + 1);
-            fresh = true;
+            fresh = id == hs_stacks__count();
         }
         if (!id)
             return 0;
@@ -274,55 +334,36 @@ static uint32_t append_frames(struct hs_memo *memo, uint32_t first, uint32_t par
 // innermost frames, so that a recursion does not fill the table.
 //
 // marker: not HS_END_ROOT: the parent is the node that marks a cut stack
-// count: of nodes before the search; NODES_LIMIT: another thread was in the middle of a change
+// changes: of the window before the search; UINT32_MAX: another thread was in the middle of one
 struct beginning {
     uint32_t first;
     uint32_t parent;
     enum hs_end marker;
-    uint32_t count;
+    uint32_t changes;
 };
+
+static uint32_t changes_so_far(void)
+{
+    return (atomic_load_explicit(&trie.count, memory_order_acquire) +
+            atomic_load_explicit(&trie.taken, memory_order_acquire)) &
+           NODES_LIMIT;
+}
 
 static struct beginning beginning_of(const struct hs_memo *memo, uint32_t kept)
 {
-    // The lock after the count: whoever added the last of these nodes has released it.
-    uint32_t count = atomic_load_explicit(&trie.count, memory_order_acquire);
+    // The lock after the changes: whoever made the last of them has released it.
+    uint32_t changes = changes_so_far();
     if (atomic_load_explicit(&trie.lock.word, memory_order_acquire))
-        count = NODES_LIMIT;
+        changes = UINT32_MAX;
     if (memo->end == HS_END_TOO_DEEP)
-        return (struct beginning){memo->depth > KEPT_TOO_DEEP ? memo->depth - KEPT_TOO_DEEP : 0, 0, memo->end, count};
+        return (struct beginning){memo->depth > KEPT_TOO_DEEP ? memo->depth - KEPT_TOO_DEEP : 0, 0, memo->end, changes};
     if (kept == 0)
-        return (struct beginning){0, 0, memo->end, count};
-    return (struct beginning){kept, memo->ids[kept - 1], HS_END_ROOT, count};
+        return (struct beginning){0, 0, memo->end, changes};
+    return (struct beginning){kept, memo->ids[kept - 1], HS_END_ROOT, changes};
 }
 
-static void empty_cache(struct hs_node_cache *cache, uint32_t generation)
+static uint32_t identify_known(struct hs_memo *memo, struct beginning *at)
 {
-    __builtin_memset(cache->entries, 0, sizeof cache->entries);
-    cache->generation = generation;
-}
-
-_Static_assert(HS_NODE_CACHE_WAYS == 4, "find_cached() gives 2 bits");
-
-static inline uint32_t find_cached(struct hs_node_cache *cache, uint32_t depth, uint32_t parent, uintptr_t pc)
-{
-    unsigned way = (uint32_t)pc * 0x9e3779b1u >> 30;
-    __auto_type entry = &cache->entries[depth % HS_NODE_CACHE_DEPTHS][way];
-    if (entry->pc == pc && entry->parent == parent)
-        return entry->id;
-    uint32_t id = find(parent, pc);
-    if (id) {
-        entry->pc = pc;
-        entry->parent = parent;
-        entry->id = id;
-    }
-    return id;
-}
-
-static uint32_t identify_known(struct hs_memo *memo, struct beginning *at, struct hs_node_cache *cache)
-{
-    uint32_t generation = atomic_load_explicit(&trie.generation, memory_order_acquire);
-    if (cache->generation != generation)
-        empty_cache(cache, generation);
     if (at->marker != HS_END_ROOT) {
         at->parent = find_seldom(0, (uintptr_t)at->marker);
         if (!at->parent)
@@ -334,7 +375,7 @@ static uint32_t identify_known(struct hs_memo *memo, struct beginning *at, struc
         if (HS_UNLIKELY(memo->guessed) && hs_memo_guessed_from(memo, at->first) &&
             !(parent = find_seldom(parent, GUESSED)))
             return 0;
-        uint32_t id = find_cached(cache, at->first, parent, memo->pcs[at->first]);
+        uint32_t id = find(parent, memo->pcs[at->first]);
         if (!id)
             return 0;
         memo->ids[at->first] = at->parent = id;
@@ -348,7 +389,7 @@ static HS_COLD uint32_t identify_new(struct hs_memo *memo, const struct beginnin
     if (!hs_lock__acquire(&trie.lock, tid))
         return 0;
     uint32_t parent = at->parent, id = 0;
-    bool same = at->count == hs_stacks__count();
+    bool same = at->changes == changes_so_far();
     if (at->marker != HS_END_ROOT)
         parent = marker_below(0, (uintptr_t)at->marker);
     if (parent || at->marker == HS_END_ROOT)
@@ -357,10 +398,10 @@ static HS_COLD uint32_t identify_new(struct hs_memo *memo, const struct beginnin
     return id;
 }
 
-uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node_cache *cache, uint32_t tid)
+uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, uint32_t tid)
 {
     struct beginning at = beginning_of(memo, kept);
-    uint32_t id = identify_known(memo, &at, cache);
+    uint32_t id = identify_known(memo, &at);
     if (!id)
         id = identify_new(memo, &at, tid);
     HS_INVARIANT(id <= hs_stacks__count());
@@ -383,7 +424,10 @@ static HS_COLD void forget_code(const struct hs_code_range *code, uint32_t count
     for (uint32_t left = entry_count(trie.table); left; left--, entry++)
         if (entry->id && hs_code_ranges__hold(code, count, entry->pc))
             take_out(entry);
-    atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
+    _Atomic uintptr_t *place = (_Atomic uintptr_t *)entry;
+    for (uint32_t left = entry_count(trie.table) / LINE * RING; left; left--, place++)
+        if (hs_code_ranges__hold(code, count, *place))
+            atomic_store_explicit(place, 0, memory_order_relaxed);
 }
 
 HS_COLD bool hs_stacks__forget_unloaded(uint32_t tid)
@@ -450,6 +494,7 @@ void hs_stacks__set_window(size_t bytes)
 {
     trie.window = bytes;
     trie.group = bytes == SIZE_MAX ? LARGE_GROUP : SMALL_GROUP;
+    trie.ageing = bytes != SIZE_MAX;
 }
 
 HS_COLD void hs_stacks__reset(void)
@@ -463,5 +508,4 @@ HS_COLD void hs_stacks__reset(void)
     trie.table = 0;
     trie.count = 0;
     trie.holes = false;
-    atomic_fetch_add_explicit(&trie.generation, 1, memory_order_release);
 }

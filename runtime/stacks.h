@@ -9,8 +9,9 @@
 // the stack of the event is lost.
 //
 // Lookups take no lock and write only a mark that the node is in use. New nodes are inserted under one lock. A node
-// takes 16 bytes, or 12 with pointers of 32 bits. The window begins with the least size. It is doubled, up to the most,
-// when a new node finds no free place near its own.
+// takes 16 bytes, or 12 with pointers of 32 bits; one whose parent has the number before takes the size of a pointer.
+// The window begins with the least size. It is doubled, up to the most, when a new node finds no free place near its
+// own, or the numbers have gone round.
 #ifndef HEAPSONDE_RUNTIME_STACKS_H
 #define HEAPSONDE_RUNTIME_STACKS_H
 
@@ -21,21 +22,8 @@
 #include <stdint.h>
 
 // Bytes of the window: the least, and what it may be without hs_stacks__set_window().
-#define HS_STACKS_WINDOW_LEAST (sizeof(void *) == 8 ? 8u << 10 : 6u << 10)
-#define HS_STACKS_WINDOW       (sizeof(void *) == 8 ? 1u << 20 : 384u << 10)
-
-// A thread's most recent nodes, by depth. Frames that a stack pops and pushes again are found here, in cache lines that
-// stay in the first-level cache. Owned by one thread.
-enum { HS_NODE_CACHE_DEPTHS = 256, HS_NODE_CACHE_WAYS = 4 };
-
-struct hs_node_cache {
-    uint32_t generation;
-    struct {
-        uint64_t pc;
-        uint32_t parent;
-        uint32_t id;
-    } entries[HS_NODE_CACHE_DEPTHS][HS_NODE_CACHE_WAYS] __attribute__((aligned(64)));
-};
+#define HS_STACKS_WINDOW_LEAST (sizeof(void *) == 8 ? 8u << 10 : 5u << 10)
+#define HS_STACKS_WINDOW       (sizeof(void *) == 8 ? 1u << 20 : 320u << 10)
 
 // The most bytes that the window may take (cut to the size of a power of two of nodes, and at least the least).
 // SIZE_MAX: nodes leave it only if there is no memory. Call it before the first stack.
@@ -43,7 +31,7 @@ void hs_stacks__set_window(size_t bytes);
 
 // Assigns node ids to all fresh frames of the memo (ids[kept, depth)). Returns the id of the whole stack, which is that
 // of the innermost frame. 0: the table cannot grow, or its lock was not acquired; the memo is then emptied.
-uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node_cache *cache, uint32_t tid);
+uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, uint32_t tid);
 
 // After code was unloaded: nodes in it get new ids when they occur again, so that an id never changes its meaning.
 // Returns whether there were any.

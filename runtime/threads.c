@@ -104,7 +104,7 @@ static struct hs_thread *reuse(uint32_t tid)
     return found;
 }
 
-// One mapping: the record, the cache of nodes, the known sites, the memo. Touched as far as used.
+// One mapping: the record, the known sites, the memo. Touched as far as used.
 static size_t rounded(size_t size)
 {
     return (size + 63) & ~(size_t)63;
@@ -112,8 +112,8 @@ static size_t rounded(size_t size)
 
 static size_t record_size(void)
 {
-    return rounded(sizeof(struct hs_thread)) + rounded(sizeof(struct hs_node_cache)) +
-           rounded(sizeof(struct hs_sites)) + hs_memo_size((uint32_t)hs_config.max_depth);
+    return rounded(sizeof(struct hs_thread)) + rounded(sizeof(struct hs_sites)) +
+           hs_memo_size((uint32_t)hs_config.max_depth);
 }
 
 static struct hs_thread *create(void)
@@ -123,8 +123,6 @@ static struct hs_thread *create(void)
         return NULL;
     struct hs_thread *thread = (struct hs_thread *)memory;
     memory += rounded(sizeof *thread);
-    thread->node_cache = (struct hs_node_cache *)memory;
-    memory += rounded(sizeof *thread->node_cache);
     thread->sites = (struct hs_sites *)memory;
     memory += rounded(sizeof *thread->sites);
     thread->memo = hs_memo_create(memory, (uint32_t)hs_config.max_depth);

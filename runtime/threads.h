@@ -37,7 +37,6 @@ struct hs_thread {
     uint64_t last_time;
     struct hs_memo *memo;
     struct hs_sites *sites;
-    struct hs_node_cache *node_cache;
     struct hs_slot *slot;
     volatile uint32_t inside; // enum hs_inside
     uint32_t stream;

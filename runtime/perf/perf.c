@@ -84,7 +84,7 @@ static void look_at_modules(void)
 
 static uint32_t identify(void)
 {
-    uint32_t stack = hs_stacks__identify(perf.self->memo, 0, perf.self->node_cache, (uint32_t)hs_system_gettid());
+    uint32_t stack = hs_stacks__identify(perf.self->memo, 0, (uint32_t)hs_system_gettid());
     if (!stack)
         count_drops(HS_DROP_STACK_TABLE, 1);
     return stack;

@@ -152,7 +152,7 @@ uint32_t hs_events__stack_by_hook(struct hs_sampler_thread *thread)
     for (unsigned i = 0; i < frame_count; i++)
         pcs[frame_count - 1 - i] = (uintptr_t)frames[i];
     struct hs_memo memo = {.pcs = pcs, .ids = ids, .capacity = HOOK_FRAMES, .depth = frame_count};
-    return hs_stacks__identify(&memo, 0, thread->node_cache, thread->tid);
+    return hs_stacks__identify(&memo, 0, thread->tid);
 }
 
 uint32_t hs_events__innermost(struct hs_sampler_thread *thread, uint32_t frame_count)
@@ -166,5 +166,5 @@ uint32_t hs_events__innermost(struct hs_sampler_thread *thread, uint32_t frame_c
                            .capacity = frame_count,
                            .depth = frame_count,
                            .end = HS_END_TOO_DEEP};
-    return hs_stacks__identify(&memo, 0, thread->node_cache, thread->tid);
+    return hs_stacks__identify(&memo, 0, thread->tid);
 }

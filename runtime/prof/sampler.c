@@ -137,7 +137,7 @@ static uint32_t stack_of(struct hs_sampler_thread *thread, const struct hs_regis
     if (kept == memo->depth && kept && memo->end != HS_END_TOO_DEEP) {
         stack = memo->ids[kept - 1];
     } else {
-        stack = hs_stacks__identify(memo, kept, thread->node_cache, thread->tid);
+        stack = hs_stacks__identify(memo, kept, thread->tid);
     }
     if (HS_UNLIKELY(memo->depth > hs_prof_options.max_frames) && stack)
         stack = hs_events__innermost(thread, hs_prof_options.max_frames);

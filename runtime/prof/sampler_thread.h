@@ -50,9 +50,8 @@ struct hs_sampler_thread {
     uint64_t live_objects; // samples; under the table's lock, as total_objects
     uint64_t total_objects;
     char name[HS_THREAD_NAME]; // thread.prof.name, terminated
-    struct hs_memo *memo;      // these three are created at the first sample
+    struct hs_memo *memo;      // these two are created at the first sample
     struct hs_sites *sites;
-    struct hs_node_cache *node_cache;
     uint32_t nested;     // number of consecutive allocations while inside
     uint32_t shortening; // 1 or 2 while the thread shortens a stack, else 0
 };

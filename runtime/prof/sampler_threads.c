@@ -71,13 +71,11 @@ static size_t rounded(size_t size)
 
 static size_t stacks_size(void)
 {
-    return rounded(sizeof(struct hs_node_cache)) + rounded(sizeof(struct hs_sites)) + hs_memo_size(MEMO_FRAMES);
+    return rounded(sizeof(struct hs_sites)) + hs_memo_size(MEMO_FRAMES);
 }
 
 static void lay_out(struct hs_sampler_thread *thread, char *memory)
 {
-    thread->node_cache = (struct hs_node_cache *)(void *)memory;
-    memory += rounded(sizeof *thread->node_cache);
     thread->sites = (struct hs_sites *)(void *)memory;
     memory += rounded(sizeof *thread->sites);
     thread->memo = hs_memo_create(memory, MEMO_FRAMES);
@@ -106,12 +104,11 @@ static void forget_stacks(struct hs_sampler_thread *thread)
     if (!thread->memo)
         return;
     if (threads.stacks_kept < STACKS_KEPT)
-        threads.stacks[threads.stacks_kept++] = thread->node_cache;
+        threads.stacks[threads.stacks_kept++] = thread->sites;
     else
-        hs_memory__unmap(thread->node_cache, stacks_size());
+        hs_memory__unmap(thread->sites, stacks_size());
     thread->memo = NULL;
     thread->sites = NULL;
-    thread->node_cache = NULL;
 }
 
 // ---- who has ended --------------------------------------------------------------------------------------------------

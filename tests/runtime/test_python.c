@@ -74,9 +74,9 @@ void hs_fde_release(const struct hs_fde_place *place)
     (void)place;
 }
 
-uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, struct hs_node_cache *cache, uint32_t tid)
+uint32_t hs_stacks__identify(struct hs_memo *memo, uint32_t kept, uint32_t tid)
 {
-    (void)kept, (void)cache, (void)tid;
+    (void)kept, (void)tid;
     if (memo == &machine)
         return 1;
     merged_depth = memo->depth;
@@ -270,7 +270,7 @@ static struct hs_python_thread *self;
 static uint32_t stack_now(void)
 {
     const struct hs_registers registers = {0};
-    const struct hs_python_caller caller = {&registers, &machine, NULL, 77};
+    const struct hs_python_caller caller = {&registers, &machine, 77};
     return hs_python__stack(&self, &caller, 1);
 }
 
