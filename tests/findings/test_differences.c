@@ -97,7 +97,7 @@ START_TEST(ranges_are_compared)
     json_t *said = diff("--base-from 10% --base-to 30% --from 30% --to 90% one.dat");
     expect_site(said, "grown", leaked_until(30) - leaked_until(10), leaked_until(90) - leaked_until(30));
     json_decref(said);
-    said = diff("--base-from 30% --base-to 90% --from 10% --to 30% --cost allocated one.dat");
+    said = diff("--base-from 30% --base-to 90% --from 10% --to 30% --cost allocated --function-regex planted one.dat");
     expect_site(said, "shrunk", leaked_until(90) - leaked_until(30), leaked_until(30) - leaked_until(10));
     json_decref(said);
     said = diff("--base-to 30% --to 90% one.dat"); // each from the start

@@ -785,7 +785,7 @@ keys({ page, view, programs });
 looks({ page, view, programs });
 moments({ page, view, programs });
 paper({ page, view, programs });
-wishes({ page, view, programs, inFolder, shim, browser: () => browser });
+wishes({ page, view, count, programs, inFolder, shim, browser: () => browser });
 searches({ page, view, count, programs });
 places({ page, view, programs, inFolder, browser: () => browser, record: recordSource });
 commands({ view, inFolder, browser: () => browser });

@@ -46,7 +46,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   }, []);
   useEffect(() => setBrush(undefined), [path, route.parameters.toString()]);
 
-  const spans = spansOf(route, summary);
+  const resident = highest(useUsage(route, summary).data, summary)?.time, spans = spansOf(route, summary, resident);
   useLayoutEffect(() => {
     const element = canvas.current!, context = element.getContext("2d")!;
     const ratio = pixelRatio(), colours = theme();
@@ -137,10 +137,10 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
 interface Span { from: number; to: number }
 
 // What of the time is shown: from the first to the last instant that is chosen. Two ranges of a difference are two spans.
-function spansOf(route: Route, summary: Summary): Span[] {
+function spansOf(route: Route, summary: Summary, resident: number | undefined): Span[] {
   const { base, instants, ranges } = sidesOf(route), end = summary.duration_ns || 1;
   const spanOf = (texts: (string | null)[]): Span[] => {
-    const times = texts.map((text) => text === "peak" ? summary.peak_time_ns : readTime(text, end)).filter((time) => time !== undefined) as number[];
+    const times = texts.map((text) => text === "peak" ? summary.peak_time_ns : text === "peak_rss" ? resident : readTime(text, end)).filter((time) => time !== undefined) as number[];
     return times.length ? [{ from: Math.min(...times), to: Math.max(...times) }] : [];
   };
   if (route.view === "diff" && ranges)
@@ -184,7 +184,7 @@ function Instants({ route, summary }: { route: Route; summary: Summary }) {
   const pauses = pausesOf(summary), marks = summary.marks.filter((mark) => mark.kind === "mark").length;
   return <span class="instants">
     <a href={to("peak")} title="blocks that were live when the heap was largest">peak {bytes(summary.peak_bytes)} at {duration(summary.peak_time_ns)}</a>
-    {knowsResident(summary) && (resident ? <a href={to("allocated", filterTime(resident.time))} title="blocks that were live when the resident memory of the process was largest">resident peak {bytes(resident.size)} at {duration(resident.time)}</a>
+    {knowsResident(summary) && (resident ? <a href={to("allocated", "peak_rss")} title="blocks that were live when the resident memory of the process was largest">resident peak {bytes(resident.size)} at {duration(resident.time)}</a>
       : !usage.problem && <span class="room" aria-hidden="true">resident peak {bytes(summary.peak_bytes)} at {duration(summary.peak_time_ns)}</span>)}
     <a href={to("live")} title="blocks that were not freed by the end of the recording">{bytes(summary.live_bytes)} at the end</a>
     {usage.problem && <span role="alert">resident memory: {usage.problem.message} <button type="button" onClick={usage.retry}>Retry</button></span>}
