@@ -108,7 +108,8 @@ static void name_side(struct diff_command_side *side, const struct hs_filter_par
     if (side->at)
         named = asprintf(&side->title, "%s at %s", side->path, side->at);
     else if (has_range && (from || to))
-        named = asprintf(&side->title, "%s from %s to %s", side->path, from ? from->text : "0%", to ? to->text : "100%");
+        named =
+            asprintf(&side->title, "%s from %s to %s", side->path, from ? from->text : "0%", to ? to->text : "100%");
     if (named >= 0)
         side->dump->name = side->title;
 }

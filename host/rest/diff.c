@@ -97,9 +97,9 @@ static struct diff_group *group_of(struct diff *diff, uint64_t hash, uint32_t st
 
 static uint64_t usable_of(const struct hs_total *total, enum hs_cost cost)
 {
-    return cost == HS_COST_LIVE ? total->live_usable
-         : cost == HS_COST_PEAK ? total->peak_usable
-                                : total->allocated_usable;
+    return cost == HS_COST_LIVE   ? total->live_usable
+           : cost == HS_COST_PEAK ? total->peak_usable
+                                  : total->allocated_usable;
 }
 
 // Of temporary blocks, usable sizes are not added up.

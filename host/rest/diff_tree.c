@@ -87,7 +87,8 @@ static bool has_key(const void *key, uint32_t number)
     const struct diff_tree_key *wanted = key;
     const struct diff_tree_node *node = &wanted->node[number];
     return hs_frame_key__is(&node->key, wanted->key) &&
-           (!wanted->line || (node->frame->line == wanted->line->line && !strcmp(file_of(node->frame), file_of(wanted->line))));
+           (!wanted->line ||
+            (node->frame->line == wanted->line->line && !strcmp(file_of(node->frame), file_of(wanted->line))));
 }
 
 static struct hs_frame_key key_of(const struct diff_tree *tree, struct hs_frame_source *source,

@@ -347,7 +347,8 @@ const struct hs_endpoint hs_endpoints[] = {
      .prepare = hs_prepare__diff,
      .write = hs_answer__diff},
     {.path = "/data/{id}/diff_tree",
-     .summary = "Differences between two instants, ranges, traces or builds, as a tree of functions, lines or libraries",
+     .summary =
+         "Differences between two instants, ranges, traces or builds, as a tree of functions, lines or libraries",
      .type = JSON,
      .schema = "DiffTree",
      .takes = HS_TAKES_FILTER | HS_TAKES_STRIP,

@@ -141,7 +141,8 @@ static int find_resident_peak(void *context, void **value, size_t *bytes, struct
         return hs_error__set(error, ENOMEM, "out of memory");
     *value = time;
     *bytes = sizeof(*time);
-    int result = hs_query__resident_peak(resolving->state->store, &resolving->question->control, time, &resident, error);
+    int result =
+        hs_query__resident_peak(resolving->state->store, &resolving->question->control, time, &resident, error);
     if (result)
         free(time);
     return result;

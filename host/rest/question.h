@@ -85,8 +85,8 @@ uint64_t hs_question__written(const struct hs_question *question, FILE *out);
 // The interval of a timeline: axis_from to axis_to, or, if neither is given, `from` to `to`. The caller initialises
 // both with the defaults. -EINVAL.
 int hs_question__axis(struct hs_question *question, uint64_t *from, uint64_t *to);
-// Narrows a filter to what was live at an instant: a time, "peak" or "peak_rss". -EINVAL; -ENOENT: the trace does not know
-// resident memory.
+// Narrows a filter to what was live at an instant: a time, "peak" or "peak_rss". -EINVAL; -ENOENT: the trace does not
+// know resident memory.
 int hs_question__narrow(struct hs_question *question, const struct hs_rest_state *state, const char *name,
                         struct hs_filter *filter);
 

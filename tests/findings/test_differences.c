@@ -111,7 +111,8 @@ START_TEST(ranges_are_compared)
     expect_site(said, "grown", leaked_until(50), 2 * leaked_until(50));
     json_decref(said);
     struct outcome outcome = run("$HEAPSONDE diff --sysroot root --base-to 30%% --from 60%% one.dat");
-    ck_assert_msg(strstr(outcome.output, "one.dat from 0% to 30%: ") && strstr(outcome.output, "one.dat from 60% to 100%: "),
+    ck_assert_msg(strstr(outcome.output, "one.dat from 0% to 30%: ") &&
+                      strstr(outcome.output, "one.dat from 60% to 100%: "),
                   "%s", outcome.output);
     free_outcome(&outcome);
     remove_work();

@@ -83,9 +83,11 @@ export function differences({ page, view, programs }) {
       const { nodes } = await programs.random.json(`/data/${id}/diff_tree?${query}&nodes=5000`);
       const changes = (all) => all.map((one) => one.moved_size);
       assert.deepEqual(changes(nodes), changes(nodes).sort((a, b) => b - a));
-      // All branches are closed: the rows are the outermost functions.
-      await go(view("diff", query + "&ui.open=0", id));
-      assert.deepEqual(await page.$$eval("[data-node]", (all) => all.map((one) => Number(one.dataset.node))), nodes.flatMap((one, i) => one.parent === 0 ? [i] : []));
+      // All branches are closed: the rows are the functions that allocate.
+      const inverted = (await programs.random.json(`/data/${id}/diff_tree?${query}&nodes=5000&inverted=true`)).nodes.flatMap((one, i) => one.parent === 0 ? [[i, one.size_delta]] : []);
+      assert.ok(inverted.length > 2);
+      await go(view("diff", query + "&ui.shape=functions", id));
+      assert.deepEqual(await page.$$eval("[data-node]", (all) => all.map((one) => [Number(one.dataset.node), Number(one.dataset.delta)])), inverted);
       await go(view("diff", query + "&ui.shape=flame", id));
       await page.locator(".flame-pane").focus();
       await boxBelow(page, 1);
