@@ -5,6 +5,7 @@
 #include "host/cli/subject.h"
 #include "host/dump/compare.h"
 #include "host/dump/write.h"
+#include "host/filter/given.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ struct diff_command_side {
     bool is_opened;
     bool is_trace;
     const char *path;
+    bool is_base;
     char *chosen;            // the dump of a series
     bool is_instant;         // the dump is one of several in its file
     const char *option, *at; // the option that says when, and what it says; NULL: at the end
@@ -50,13 +52,44 @@ static void move_to_instant(struct hs_totals *totals, bool is_peak)
     }
 }
 
+static bool has_base_range(const struct hs_arguments *arguments)
+{
+    return hs_arguments__given(arguments, "base-from") || hs_arguments__given(arguments, "base-to");
+}
+
+// A range of the base takes the place of the command's. Complains.
+static int take_base_range(struct hs_filter_parameters *filter, const struct hs_arguments *arguments)
+{
+    static const char *const ends[][3] = {{"from", "base-from", "0%"}, {"to", "base-to", "100%"}};
+    struct hs_filter_parameters range;
+    struct hs_error error = {.message = ""};
+    int result = 0;
+    hs_filter_parameters__init(&range, HS_TIME_UNIT_START);
+    for (size_t i = 0; i < 2 && !result; i++) {
+        const char *text = hs_arguments__text(arguments, ends[i][1], ends[i][2]);
+        result = hs_filter_parameters__take(&range, ends[i][0], text, &error) != HS_PARAMETER_TAKEN;
+        if (result)
+            hs_complain(arguments->command, "--%s %s: %s", ends[i][1], text, error.message);
+    }
+    if (!result && hs_filter_parameters__add(filter, &range, &error)) {
+        hs_complain(arguments->command, "%s", error.message);
+        result = -1;
+    }
+    hs_filter_parameters__free(&range);
+    return result;
+}
+
 // The filter of the command, and that the blocks were live at the instant.
-static int take_instant(struct hs_filter_parameters *filter, const struct diff_command_side *side,
-                        const struct hs_arguments *arguments)
+static int take_filter(struct hs_filter_parameters *filter, const struct diff_command_side *side,
+                       const struct hs_arguments *arguments)
 {
     struct hs_error error = {.message = ""};
     hs_filter_parameters__init(filter, HS_TIME_UNIT_START);
     int result = hs_filter_parameters__add(filter, &arguments->filter, &error);
+    if (!result && side->is_base && has_base_range(arguments) && take_base_range(filter, arguments)) {
+        hs_filter_parameters__free(filter);
+        return HS_EXIT_USAGE;
+    }
     if (!result && side->at && !side->is_instant && !is_peak(side) &&
         hs_filter_parameters__take(filter, "alive_at", side->at, &error) != HS_PARAMETER_TAKEN)
         result = -1;
@@ -67,9 +100,17 @@ static int take_instant(struct hs_filter_parameters *filter, const struct diff_c
     return HS_EXIT_USAGE;
 }
 
-static void name_side(struct diff_command_side *side)
+static void name_side(struct diff_command_side *side, const struct hs_filter_parameters *filter, bool has_range)
 {
-    if (side->at && side->dump && asprintf(&side->title, "%s at %s", side->path, side->at) >= 0)
+    const struct hs_given_parameter *from = hs_given_parameter__find(filter, HS_PARAMETER_FROM);
+    const struct hs_given_parameter *to = hs_given_parameter__find(filter, HS_PARAMETER_TO);
+    int named = -1;
+    if (side->at)
+        named = asprintf(&side->title, "%s at %s", side->path, side->at);
+    else if (has_range && (from || to))
+        named =
+            asprintf(&side->title, "%s from %s to %s", side->path, from ? from->text : "0%", to ? to->text : "100%");
+    if (named >= 0)
         side->dump->name = side->title;
 }
 
@@ -133,6 +174,7 @@ static int open_side(struct diff_command_side *side, const struct hs_arguments *
     one.operands = arguments->operands + (which < arguments->operand_count ? which : 0);
     one.operand_count = 1;
     side->path = one.operands[0];
+    side->is_base = !which;
     side->option = which ? "at" : "base-at";
     side->at = hs_arguments__text(arguments, side->option, NULL);
     int status = is_chosen(side, arguments) ? choose_dump(side, &one) : HS_EXIT_OK;
@@ -146,13 +188,18 @@ static int open_side(struct diff_command_side *side, const struct hs_arguments *
                     side->path);
         return HS_EXIT_USAGE;
     }
-    status = take_instant(&one.filter, side, arguments);
+    if (!is_trace && side->is_base && has_base_range(arguments)) {
+        hs_complain(arguments->command,
+                    "--base-from and --base-to: %s is a heap dump, which does not contain single blocks", side->path);
+        return HS_EXIT_USAGE;
+    }
+    status = take_filter(&one.filter, side, arguments);
     if (status)
         return status;
     status = is_trace ? open_trace(side, &one) : open_dump(side, &one);
-    hs_filter_parameters__free(&one.filter);
     if (!status)
-        name_side(side);
+        name_side(side, &one.filter, has_base_range(arguments));
+    hs_filter_parameters__free(&one.filter);
     return status;
 }
 
@@ -272,9 +319,9 @@ static int check_options(const struct hs_arguments *arguments)
     const bool instants = hs_arguments__given(arguments, "at") || hs_arguments__given(arguments, "base-at");
     const char *format = hs_arguments__text(arguments, "format", "text");
     const char *problem = NULL;
-    if (arguments->operand_count < 2 && !instants)
+    if (arguments->operand_count < 2 && !instants && !has_base_range(arguments))
         problem = "needs two files (heapsonde diff [OPTIONS] BEFORE AFTER), or --at or --base-at for two instants of "
-                  "one trace";
+                  "one trace, or --base-from or --base-to for two ranges";
     else if (instants && !strcmp(hs_arguments__text(arguments, "cost", "live"), "allocated"))
         problem = "--at and --base-at compare memory in use; leave out --cost allocated";
     else if (hs_arguments__flag(arguments, "tree") && strcmp(format, "text") != 0)
@@ -357,6 +404,15 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_TEXT,
      .argument = "TIME",
      .help = "the same for BEFORE; with one file, both are this trace"},
+    {.name = "base-from",
+     .kind = HS_OPTION_TEXT,
+     .argument = "TIME",
+     .help = "BEFORE is the blocks that were allocated at this time or later; --from and --to are then for AFTER only, "
+             "else for both; with one file, both are this trace"},
+    {.name = "base-to",
+     .kind = HS_OPTION_TEXT,
+     .argument = "TIME",
+     .help = "BEFORE is the blocks that were allocated at this time or earlier"},
     {.name = "tree", .help = "show the changes as a tree of functions, from callers down to callees"},
     {.name = "min-percent",
      .kind = HS_OPTION_PERCENT,
@@ -372,7 +428,7 @@ static const struct hs_option options[] = {
 const struct hs_command hs_command_diff = {
     .name = "diff",
     .synopsis = "[OPTIONS] BEFORE [AFTER]",
-    .summary = "compare two heap dumps, traces, or instants of one trace",
+    .summary = "compare two heap dumps, traces, or instants or ranges of one trace",
     .description = "Compares two heap dumps, which may be of different formats, runs and machines. A frame is "
                    "identified by its module (build id, or file name) and its offset in the module, not by its "
                    "address; in another build of a file, by the names of its function and of the file. For a trace, "

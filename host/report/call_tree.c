@@ -9,9 +9,9 @@ static const char no_stack[] = "[no stack]";
 
 // ---- nodes ---------------------------------------------------------------------------------------------------------
 
-static int start(struct hs_call_tree *tree)
+static int start(struct hs_call_tree *tree, bool by_line)
 {
-    *tree = (struct hs_call_tree){0};
+    *tree = (struct hs_call_tree){.by_line = by_line};
     if (hs_paths__start(&tree->paths) || !HS_ARRAY_HAS_ROOM(tree->node, 0, tree->room)) {
         hs_call_tree__free(tree);
         return -ENOMEM;
@@ -28,22 +28,25 @@ void hs_call_tree__free(struct hs_call_tree *tree)
 }
 
 struct call_tree_key {
-    const struct hs_call_node *node;
-    const char *identity;
+    const struct hs_call_tree *tree;
+    const struct hs_frame *frame;
 };
 
-static bool is_of_function(const void *key, uint32_t number)
+static bool is_like(const void *key, uint32_t number)
 {
     const struct call_tree_key *wanted = key;
-    return hs_frame__identity(wanted->node[number].frame) == wanted->identity;
+    const struct hs_frame *frame = wanted->tree->node[number].frame;
+    return wanted->tree->by_line ? hs_frame__looks_like(frame, wanted->frame)
+                                 : hs_frame__identity(frame) == hs_frame__identity(wanted->frame);
 }
 
-// The child of `parent` with that function, made when there is none; 0 when memory is exhausted.
+// The child of `parent` with that function, or that line of it, made when there is none; 0 when memory is exhausted.
 static uint32_t child_of(struct hs_call_tree *tree, uint32_t parent, const struct hs_frame *frame)
 {
-    const struct call_tree_key wanted = {tree->node, hs_frame__identity(frame)};
+    const struct call_tree_key wanted = {tree, frame};
+    const uint64_t hash = (uintptr_t)hs_frame__identity(frame) + (tree->by_line ? frame->line : 0);
     const uint32_t made = (uint32_t)tree->paths.count;
-    const uint32_t index = hs_paths__child(&tree->paths, parent, (uintptr_t)wanted.identity, is_of_function, &wanted);
+    const uint32_t index = hs_paths__child(&tree->paths, parent, hash, is_like, &wanted);
     if (index && index != made) {
         tree->node[index].inlined &= frame->inlined;
         return index;
@@ -144,16 +147,14 @@ static int add_costs(struct hs_call_tree *tree, const uint32_t *of_node, size_t 
     return 0;
 }
 
-int hs_call_tree__build(struct hs_call_tree *tree, struct hs_trace_symbols *symbols, const struct hs_totals *totals,
-                        enum hs_cost cost, enum hs_tree_order order)
+// From callers down. The tree has been started.
+static int grow_down(struct hs_call_tree *tree, struct hs_trace_symbols *symbols, const struct hs_totals *totals,
+                     enum hs_cost cost, enum hs_tree_order order)
 {
     const size_t count = symbols->node_count;
-    int result = start(tree);
-    if (result)
-        return result;
     uint8_t *used = calloc(count + 1, sizeof(*used));
     uint32_t *of_node = calloc(count + 1, sizeof(*of_node));
-    result = used && of_node ? 0 : -ENOMEM;
+    int result = used && of_node ? 0 : -ENOMEM;
     if (!result) {
         mark_used(used, count, symbols, totals, cost);
         result = place_nodes(tree, of_node, used, count, symbols);
@@ -167,6 +168,13 @@ int hs_call_tree__build(struct hs_call_tree *tree, struct hs_trace_symbols *symb
     if (result)
         hs_call_tree__free(tree);
     return result;
+}
+
+int hs_call_tree__build(struct hs_call_tree *tree, struct hs_trace_symbols *symbols, const struct hs_totals *totals,
+                        enum hs_cost cost, enum hs_tree_order order)
+{
+    const int result = start(tree, false);
+    return result ? result : grow_down(tree, symbols, totals, cost, order);
 }
 
 static int add_inverted(struct hs_call_tree *tree, struct hs_trace_symbols *symbols, const struct hs_total *total,
@@ -189,11 +197,10 @@ static int add_inverted(struct hs_call_tree *tree, struct hs_trace_symbols *symb
     return 0;
 }
 
-int hs_call_tree__build_inverted(struct hs_call_tree *tree, struct hs_trace_symbols *symbols,
-                                 const struct hs_totals *totals, enum hs_cost cost, enum hs_tree_order order,
-                                 unsigned depth)
+static int grow_up(struct hs_call_tree *tree, struct hs_trace_symbols *symbols, const struct hs_totals *totals,
+                   enum hs_cost cost, enum hs_tree_order order, unsigned depth)
 {
-    int result = start(tree);
+    int result = 0;
     for (size_t i = 0; !result && i < totals->count; i++) {
         const struct hs_total *total = &totals->total[i];
         if (hs_cost__bytes(total, cost) || hs_cost__blocks(total, cost))
@@ -204,4 +211,22 @@ int hs_call_tree__build_inverted(struct hs_call_tree *tree, struct hs_trace_symb
     if (result)
         hs_call_tree__free(tree);
     return result;
+}
+
+int hs_call_tree__build_inverted(struct hs_call_tree *tree, struct hs_trace_symbols *symbols,
+                                 const struct hs_totals *totals, enum hs_cost cost, enum hs_tree_order order,
+                                 unsigned depth)
+{
+    const int result = start(tree, false);
+    return result ? result : grow_up(tree, symbols, totals, cost, order, depth);
+}
+
+int hs_call_tree__build_lines(struct hs_call_tree *tree, struct hs_trace_symbols *symbols,
+                              const struct hs_totals *totals, enum hs_cost cost, unsigned depth)
+{
+    const int result = start(tree, true);
+    if (result)
+        return result;
+    return depth ? grow_up(tree, symbols, totals, cost, HS_TREE_BY_BYTES, depth)
+                 : grow_down(tree, symbols, totals, cost, HS_TREE_BY_BYTES);
 }

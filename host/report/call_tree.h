@@ -20,6 +20,7 @@ struct hs_call_tree {
     struct hs_paths paths;     // the links and the totals of all nodes; the root has no function
     struct hs_call_node *node; // by number
     size_t room;               // private
+    bool by_line;              // private
 };
 
 enum hs_tree_order { HS_TREE_BY_BYTES, HS_TREE_BY_BLOCKS, HS_TREE_BY_NAME };
@@ -31,6 +32,9 @@ int hs_call_tree__build(struct hs_call_tree *tree, struct hs_trace_symbols *symb
 int hs_call_tree__build_inverted(struct hs_call_tree *tree, struct hs_trace_symbols *symbols,
                                  const struct hs_totals *totals, enum hs_cost cost, enum hs_tree_order order,
                                  unsigned depth);
+// The largest first, with a node for each line of a function. `depth` 0: callers above, else as build_inverted.
+int hs_call_tree__build_lines(struct hs_call_tree *tree, struct hs_trace_symbols *symbols,
+                              const struct hs_totals *totals, enum hs_cost cost, unsigned depth);
 void hs_call_tree__free(struct hs_call_tree *tree);
 
 #endif

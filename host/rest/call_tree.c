@@ -141,10 +141,9 @@ static int read_costs(struct hs_question *question, struct trees *trees)
         char word[32];
         const size_t length = strcspn(at, ",");
         snprintf(word, sizeof(word), "%.*s", (int)length, at);
-        costs->cost[costs->count] = hs_cost__parse(word);
-        if (!(hs_events__costs(question->events, question->store) >> costs->cost[costs->count++] & 1))
-            return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known for %s", word,
-                                 hs_events_kind__of(question->events)->words);
+        const int result = hs_question__read_cost(question, question->store, word, &costs->cost[costs->count++]);
+        if (result)
+            return result;
         at += length;
     }
     trees->costs[1] = *costs;

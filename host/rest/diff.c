@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// /diff: what differs between two instants of a trace, or between two traces, by stack. Stacks are the same when the
-// keys of their frames are.
+// /diff: what differs between two instants or ranges of a trace, or between two traces, by stack. Stacks are the same
+// when the keys of their frames are.
 #include "host/rest/diff.h"
 
 #include "host/base/array.h"
@@ -18,10 +18,7 @@
 #include <string.h>
 
 const struct hs_rest_parameter hs_diff_parameters[] = {
-    {.name = "base", .kind = HS_REST_TEXT, .help = "the id of the trace to compare with; default this trace"},
-    {.name = "base_at",
-     .kind = HS_REST_INSTANT,
-     .help = "compare with the blocks that were live at this instant of that trace: a time, or 'peak'"},
+    HS_DIFF_PARAMETERS,
     {.name = "sort_by",
      .kind = HS_REST_CHOICE,
      .choices = "size_delta count_delta size_change count_change",
@@ -60,6 +57,7 @@ struct diff {
     struct hs_id_map numbers; // of groups, by hash
     struct hs_keyed_row *order;
     struct diff_side base, now;
+    enum hs_cost cost;
 };
 
 static void free_diff(void *work)
@@ -97,6 +95,20 @@ static struct diff_group *group_of(struct diff *diff, uint64_t hash, uint32_t st
     return group;
 }
 
+static uint64_t usable_of(const struct hs_total *total, enum hs_cost cost)
+{
+    return cost == HS_COST_LIVE   ? total->live_usable
+           : cost == HS_COST_PEAK ? total->peak_usable
+                                  : total->allocated_usable;
+}
+
+// Of temporary blocks, usable sizes are not added up.
+static struct diff_side side_of(const struct hs_total *total, enum hs_cost cost)
+{
+    return (struct diff_side){hs_cost__bytes(total, cost), cost == HS_COST_TEMPORARY ? 0 : usable_of(total, cost),
+                              hs_cost__blocks(total, cost)};
+}
+
 struct taking {
     struct diff *diff;
     struct hs_stack_hashes *hashes;
@@ -106,8 +118,10 @@ struct taking {
 static int take_total(void *context, const struct hs_total *total)
 {
     const struct taking *taking = context;
-    const struct diff_side side = {total->allocated_bytes, total->allocated_usable, total->allocated_count};
+    const struct diff_side side = side_of(total, taking->diff->cost);
     uint64_t hash;
+    if (!side.bytes && !side.count)
+        return 0;
     if (hs_stack_hashes__find(taking->hashes, total->stack, &hash))
         return -ENOMEM;
     struct diff_group *group = group_of(taking->diff, hash, total->stack, taking->now);
@@ -209,16 +223,22 @@ struct hs_frame_source hs_diff__source(const struct hs_rest_state *state, const 
     return hs_frame_source__of(state->store, lacks_libraries(state) || lacks_libraries(other));
 }
 
+// A heap dump may lack a cost. What it has is compared if no cost is given.
+int hs_diff__cost(struct hs_question *question, const struct hs_rest_state *base, enum hs_cost *cost)
+{
+    *cost = HS_COST_ALLOCATED;
+    if (!hs_uri__value(&question->uri, "cost"))
+        return 0;
+    const char *word = hs_question__text(question, "cost");
+    const int result = hs_question__read_cost(question, question->store, word, cost);
+    return result ? result : hs_question__read_cost(question, base->store, word, cost);
+}
+
 int hs_diff__base(struct hs_question *question, const struct hs_rest_state *state, struct hs_stack_totals *totals)
 {
     struct hs_filter filter;
-    char *key = NULL;
-    const char *at = hs_question__text(question, "base_at");
-    int result = hs_question__resolve(question, state, &filter);
-    if (!result)
-        result = hs_question__narrow(question, state, "base_at", &filter);
-    if (!result && asprintf(&key, "base&%s&%s", at ? at : "", question->filter_text) < 0)
-        result = hs_error__set(&question->error, ENOMEM, "out of memory");
+    char *key;
+    int result = hs_question__base_filter(question, state, &filter, &key);
     if (!result)
         result = hs_question__stack_totals_of(question, state, &filter, key, totals);
     free(key);
@@ -234,7 +254,9 @@ int hs_prepare__diff(struct hs_question *question)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = diff;
     question->free_work = free_diff;
-    int result = hs_question__stack_totals(question, &now);
+    int result = hs_diff__cost(question, base, &diff->cost);
+    if (!result)
+        result = hs_question__stack_totals(question, &now);
     if (!result)
         result = hs_diff__base(question, base, &before);
     if (result)
@@ -248,19 +270,23 @@ int hs_prepare__diff(struct hs_question *question)
     return result ? result : hs_rest_state__prepare_frame_counts(question->state, &question->error);
 }
 
-static void write_side(struct hs_json *json, const char *key, const struct diff_side *side)
+static void write_side(struct hs_json *json, const struct diff *diff, const char *key, const struct diff_side *side)
 {
     hs_json__open_object(json, key);
     hs_json__number(json, "size", side->bytes);
-    hs_json__number(json, "usable_size", side->usable);
+    if (diff->cost == HS_COST_TEMPORARY)
+        hs_json__null(json, "usable_size");
+    else
+        hs_json__number(json, "usable_size", side->usable);
     hs_json__number(json, "count", side->count);
     hs_json__close_object(json);
 }
 
-static void write_sides(struct hs_json *json, const struct diff_side *base, const struct diff_side *now)
+static void write_sides(struct hs_json *json, const struct diff *diff, const struct diff_side *base,
+                        const struct diff_side *now)
 {
-    write_side(json, "base", base);
-    write_side(json, "now", now);
+    write_side(json, diff, "base", base);
+    write_side(json, diff, "now", now);
     hs_json__signed(json, "size_delta", (int64_t)(now->bytes - base->bytes));
     hs_json__signed(json, "count_delta", (int64_t)(now->count - base->count));
 }
@@ -274,12 +300,12 @@ int hs_answer__diff(struct hs_question *question, FILE *out)
     uint64_t i;
     hs_json__start(&json, out, false);
     hs_json__open_object(&json, NULL);
-    write_sides(&json, &diff->base, &diff->now);
+    write_sides(&json, diff, &diff->base, &diff->now);
     hs_json__open_array(&json, "stacks");
     while (hs_paging__next(&paging, &i)) {
         const struct diff_group *group = &diff->group[diff->order[descending ? diff->count - 1 - i : i].row];
         hs_json__open_object(&json, NULL);
-        write_sides(&json, &group->base, &group->now);
+        write_sides(&json, diff, &group->base, &group->now);
         hs_json__number(&json, "backtrace_id", group->stack);
         hs_json__boolean(&json, "only_in_base", group->only_in_base);
         hs_write__backtrace(&json, "backtrace", group->only_in_base ? &diff->base_question : question, group->stack);

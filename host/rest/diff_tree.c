@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// /diff_tree: what differs between two instants of a trace, or between two traces, as a tree of functions or libraries.
-// Functions are the same when their keys are.
+// /diff_tree: what differs between two instants or ranges of a trace, or between two traces, as a tree of functions,
+// lines or libraries. Functions are the same when their keys are.
 #include "host/base/numbers.h"
 #include "host/base/path.h"
 #include "host/report/call_tree.h"
@@ -16,15 +16,13 @@
 #define INVERTED_LEVELS 24
 
 const struct hs_rest_parameter hs_diff_tree_parameters[] = {
-    {.name = "base", .kind = HS_REST_TEXT, .help = "the id of the trace to compare with; default this trace"},
-    {.name = "base_at",
-     .kind = HS_REST_INSTANT,
-     .help = "compare with the blocks that were live at this instant of that trace: a time, or 'peak'"},
+    HS_DIFF_PARAMETERS,
     {.name = "by",
      .kind = HS_REST_CHOICE,
-     .choices = "function library",
+     .choices = "function library line",
      .default_value = "function",
-     .help = "the nodes are functions or libraries; successive frames of one library are one node"},
+     .help = "the nodes are functions, libraries (successive frames of one library are one node), or lines of "
+             "functions; a line of another build is the same if function, file name and number are"},
     HS_INVERTED_PARAMETER,
     {.name = "nodes",
      .kind = HS_REST_NUMBER,
@@ -49,7 +47,8 @@ struct diff_tree {
     size_t room;
     uint32_t *order;
     size_t shown;
-    bool by_library;
+    bool by_library, by_line;
+    enum hs_cost cost;
 };
 
 static void free_diff_tree(void *work)
@@ -74,12 +73,22 @@ static int start(struct diff_tree *tree)
 struct diff_tree_key {
     const struct diff_tree_node *node;
     const struct hs_frame_key *key;
+    const struct hs_frame *line; // NULL: lines are not told apart
 };
+
+// Builds of one program may be made in different folders.
+static const char *file_of(const struct hs_frame *frame)
+{
+    return frame->file ? hs_path__name(frame->file) : "";
+}
 
 static bool has_key(const void *key, uint32_t number)
 {
     const struct diff_tree_key *wanted = key;
-    return hs_frame_key__is(&wanted->node[number].key, wanted->key);
+    const struct diff_tree_node *node = &wanted->node[number];
+    return hs_frame_key__is(&node->key, wanted->key) &&
+           (!wanted->line ||
+            (node->frame->line == wanted->line->line && !strcmp(file_of(node->frame), file_of(wanted->line))));
 }
 
 static struct hs_frame_key key_of(const struct diff_tree *tree, struct hs_frame_source *source,
@@ -100,8 +109,9 @@ static uint32_t child_of(struct diff_tree *tree, uint32_t parent, struct hs_fram
         return parent;
     if (!HS_ARRAY_HAS_ROOM(tree->node, made, tree->room))
         return 0;
-    const struct diff_tree_key wanted = {tree->node, &key};
-    const uint32_t child = hs_paths__child(&tree->paths, parent, hs_frame_key__hash(&key), has_key, &wanted);
+    const struct diff_tree_key wanted = {tree->node, &key, tree->by_line ? frame : NULL};
+    const uint64_t hash = hs_hash__pair(hs_frame_key__hash(&key), tree->by_line ? frame->line : 0);
+    const uint32_t child = hs_paths__child(&tree->paths, parent, hash, has_key, &wanted);
     if (child == made)
         tree->node[made] = (struct diff_tree_node){.frame = frame, .key = key};
     return child;
@@ -152,6 +162,16 @@ static int take_total(void *context, const struct hs_total *total)
     return 0;
 }
 
+static int build(const struct diff_tree *tree, struct hs_call_tree *calls, struct hs_trace_symbols *symbols,
+                 const struct hs_totals *totals, bool inverted)
+{
+    if (tree->by_line)
+        return hs_call_tree__build_lines(calls, symbols, totals, tree->cost, inverted ? INVERTED_LEVELS : 0);
+    if (inverted)
+        return hs_call_tree__build_inverted(calls, symbols, totals, tree->cost, HS_TREE_BY_BYTES, INVERTED_LEVELS);
+    return hs_call_tree__build(calls, symbols, totals, tree->cost, HS_TREE_BY_BYTES);
+}
+
 static int add_side(struct diff_tree *tree, const struct hs_rest_state *state, const struct hs_rest_state *other,
                     const struct hs_stack_totals *stacks, bool inverted, bool now)
 {
@@ -160,10 +180,7 @@ static int add_side(struct diff_tree *tree, const struct hs_rest_state *state, c
     struct hs_call_tree calls;
     int result = hs_stack_totals__each(stacks, take_total, &taking);
     if (!result)
-        result = inverted
-                     ? hs_call_tree__build_inverted(&calls, state->symbols, &taking.totals, HS_COST_ALLOCATED,
-                                                    HS_TREE_BY_BYTES, INVERTED_LEVELS)
-                     : hs_call_tree__build(&calls, state->symbols, &taking.totals, HS_COST_ALLOCATED, HS_TREE_BY_BYTES);
+        result = build(tree, &calls, state->symbols, &taking.totals, inverted);
     free(taking.totals.total);
     if (result)
         return result;
@@ -233,7 +250,10 @@ int hs_prepare__diff_tree(struct hs_question *question)
     question->work = tree;
     question->free_work = free_diff_tree;
     tree->by_library = !strcmp(hs_question__text(question, "by"), "library");
-    int result = hs_question__stack_totals(question, &now);
+    tree->by_line = !strcmp(hs_question__text(question, "by"), "line");
+    int result = hs_diff__cost(question, base, &tree->cost);
+    if (!result)
+        result = hs_question__stack_totals(question, &now);
     if (!result)
         result = hs_diff__base(question, base, &before);
     if (result)
@@ -263,6 +283,13 @@ static void write_names(struct hs_json *json, const struct hs_question *question
         hs_json__string(json, "function", hs_write__function(question, node->frame->function, &memory));
     hs_json__string(json, "library", node->frame ? hs_path__name(node->frame->module) : NULL);
     free(memory);
+    if (!tree->by_line)
+        return;
+    hs_json__string(json, "source", node->frame ? node->frame->file : NULL);
+    if (node->frame && node->frame->line)
+        hs_json__number(json, "line", node->frame->line);
+    else
+        hs_json__null(json, "line");
 }
 
 static void write_node(struct hs_json *json, const struct hs_question *question, const struct diff_tree *tree,

@@ -21,7 +21,7 @@ enum hs_rest_kind {
     HS_REST_FLAG,    // true, false
     HS_REST_REAL,    // a number, not negative
     HS_REST_TIME,    // a time point of the filter language
-    HS_REST_INSTANT, // the same, or "peak"
+    HS_REST_INSTANT, // the same, "peak" or "peak_rss"
     HS_REST_TEXT
 };
 

@@ -5,7 +5,9 @@
 const struct hs_rest_parameter hs_at_parameters[] = {
     {.name = "at",
      .kind = HS_REST_INSTANT,
-     .help = "only blocks that were live at this instant: a time, or 'peak' for when the heap was largest"},
+     .help =
+         "only blocks that were live at this instant: a time, 'peak' for when the heap was largest, or 'peak_rss' for "
+         "when the resident memory of the process was largest, which is known if page faults were recorded"},
     {0},
 };
 

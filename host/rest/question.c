@@ -7,6 +7,7 @@
 #include "host/import/ticks.h"
 #include "host/query/event_totals.h"
 #include "host/query/planner.h"
+#include "host/query/usage.h"
 #include "host/report/events.h"
 #include "host/rest/unknown.h"
 
@@ -92,6 +93,12 @@ static int read_time(struct hs_question *question, const struct hs_rest_state *s
     return result;
 }
 
+struct resolving {
+    struct hs_question *question;
+    const struct hs_rest_state *state;
+    struct hs_filter_parameters parameters;
+};
+
 // Parses a time of the state's trace. -EINVAL.
 static int parse_time(struct hs_question *question, const struct hs_rest_state *state, const char *name, uint64_t *time)
 {
@@ -123,6 +130,40 @@ int hs_question__axis(struct hs_question *question, uint64_t *from, uint64_t *to
     return result;
 }
 
+// Instants with a name.
+static const char peak[] = "peak", resident_peak[] = "peak_rss";
+
+static int find_resident_peak(void *context, void **value, size_t *bytes, struct hs_error *error)
+{
+    const struct resolving *resolving = context;
+    uint64_t *time = calloc(1, sizeof(*time)), resident;
+    if (!time)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    *value = time;
+    *bytes = sizeof(*time);
+    int result =
+        hs_query__resident_peak(resolving->state->store, &resolving->question->control, time, &resident, error);
+    if (result)
+        free(time);
+    return result;
+}
+
+// When the resident memory of the process was first largest.
+static int read_resident_peak(struct hs_question *question, const struct hs_rest_state *state, const char *name,
+                              uint64_t *time)
+{
+    struct resolving resolving = {.question = question, .state = state};
+    const struct hs_cache_maker maker = {find_resident_peak, &resolving, free};
+    void *value = NULL;
+    char absence[128];
+    if (hs_events__absence(HS_EVENTS_FAULTS, state->store, absence, sizeof(absence)))
+        return hs_error__set(&question->error, ENOENT, "%s: the trace %s", name, absence);
+    int result = hs_question__cached(question, state, resident_peak, &maker, &value);
+    if (!result)
+        *time = *(const uint64_t *)value;
+    return result;
+}
+
 int hs_question__narrow(struct hs_question *question, const struct hs_rest_state *state, const char *name,
                         struct hs_filter *filter)
 {
@@ -132,7 +173,9 @@ int hs_question__narrow(struct hs_question *question, const struct hs_rest_state
     int result = 0;
     if (!text)
         return 0;
-    if (strcmp(text, "peak") != 0) {
+    if (state && !strcmp(text, resident_peak)) {
+        result = read_resident_peak(question, state, name, &time);
+    } else if (strcmp(text, peak) != 0) {
         result = read_time(question, state, name, text, &time);
     } else if (!summary || !summary->is_aggregate) {
         filter->flags_all |= HS_ROW_AT_PEAK;
@@ -224,7 +267,9 @@ static int check_value(struct hs_question *question, const struct hs_rest_parame
     case HS_REST_CHOICES:
         return check_choices(question, parameter, value);
     case HS_REST_INSTANT:
-        return strcmp(value, "peak") ? read_time(question, NULL, parameter->name, value, NULL) : 0;
+        return strcmp(value, peak) && strcmp(value, resident_peak)
+                   ? read_time(question, NULL, parameter->name, value, NULL)
+                   : 0;
     case HS_REST_TIME:
         return read_time(question, NULL, parameter->name, value, NULL);
     default:
@@ -294,12 +339,6 @@ int hs_question__filter_parameters(struct hs_question *question, struct hs_filte
 
 // ---- the filter -----------------------------------------------------------------------------------------------------
 
-struct resolving {
-    struct hs_question *question;
-    const struct hs_rest_state *state;
-    struct hs_filter_parameters parameters;
-};
-
 static void free_resolved(void *value)
 {
     hs_resolved_filter__free(value);
@@ -348,25 +387,60 @@ static int resolve_parameters(struct hs_question *question, const struct hs_rest
     return result;
 }
 
-int hs_question__resolve(struct hs_question *question, const struct hs_rest_state *state, struct hs_filter *filter)
-{
-    struct resolving resolving = {.question = question, .state = state};
-    int result = take_parameters(question, &resolving.parameters);
-    if (!result)
-        result = resolve_parameters(question, state, &resolving, filter);
-    hs_filter_parameters__free(&resolving.parameters);
-    return result;
-}
-
-static char *name_filter(struct hs_question *question, const struct hs_filter_parameters *parameters)
+static char *name_filter(const struct hs_filter_parameters *parameters, const char *at)
 {
     char *text = hs_filter_parameters__text(parameters);
     char *named = NULL;
-    const char *at = hs_question__text(question, "at");
     if (!text || asprintf(&named, "%s&at=%s", text, at ? at : "") < 0)
         named = NULL;
     free(text);
     return named;
+}
+
+// Without a range of its own, the base has that of the question.
+static int take_base_parameters(struct hs_question *question, struct hs_filter_parameters *filter)
+{
+    static const char *const range[][2] = {{"from", "base_from"}, {"to", "base_to"}};
+    const bool has_range = hs_uri__value(&question->uri, "base_from") || hs_uri__value(&question->uri, "base_to");
+    int result = 0;
+    hs_filter_parameters__init(filter, HS_TIME_UNIT_AUTO);
+    for (size_t i = 0; i < question->uri.parameters && !result; i++) {
+        const char *name = question->uri.parameter[i].name;
+        if (!has_range || (strcmp(name, range[0][0]) != 0 && strcmp(name, range[1][0]) != 0))
+            result = take_parameter(question, filter, i);
+    }
+    for (size_t i = 0; i < 2 && !result; i++) {
+        const char *value = hs_uri__value(&question->uri, range[i][1]);
+        if (value && hs_filter_parameters__take(filter, range[i][0], value, &question->error) != HS_PARAMETER_TAKEN)
+            result = -EINVAL;
+    }
+    return result;
+}
+
+int hs_question__base_filter(struct hs_question *question, const struct hs_rest_state *state, struct hs_filter *filter,
+                             char **key)
+{
+    struct resolving resolving = {.question = question, .state = state};
+    *key = NULL;
+    int result = take_base_parameters(question, &resolving.parameters);
+    if (!result)
+        result = resolve_parameters(question, state, &resolving, filter);
+    if (!result)
+        result = hs_question__narrow(question, state, "base_at", filter);
+    if (!result)
+        *key = name_filter(&resolving.parameters, hs_question__text(question, "base_at"));
+    hs_filter_parameters__free(&resolving.parameters);
+    return result || *key ? result : hs_error__set(&question->error, ENOMEM, "out of memory");
+}
+
+int hs_question__read_cost(struct hs_question *question, const struct hs_store *store, const char *word,
+                           enum hs_cost *cost)
+{
+    *cost = hs_cost__parse(word);
+    if (hs_events__costs(question->events, store) >> *cost & 1)
+        return 0;
+    return hs_error__set(&question->error, EINVAL, "cost: '%s' is not known for %s", word,
+                         hs_events_kind__of(question->events)->words);
 }
 
 // Whether the trace has what is asked for, and the filter can be asked of it.
@@ -394,7 +468,7 @@ int hs_question__check(struct hs_question *question)
     if (!result && question->endpoint->takes & HS_TAKES_FILTER) {
         question->restricted =
             !hs_filter_parameters__are_empty(&resolving.parameters) || hs_question__text(question, "at");
-        question->filter_text = name_filter(question, &resolving.parameters);
+        question->filter_text = name_filter(&resolving.parameters, hs_question__text(question, "at"));
         question->not_of_samples =
             hs_uri__value(&question->uri, "at") ? "at" : hs_filter_parameters__not_of_samples(&resolving.parameters);
         result = question->filter_text ? 0 : hs_error__set(&question->error, ENOMEM, "out of memory");

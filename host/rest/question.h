@@ -85,15 +85,23 @@ uint64_t hs_question__written(const struct hs_question *question, FILE *out);
 // The interval of a timeline: axis_from to axis_to, or, if neither is given, `from` to `to`. The caller initialises
 // both with the defaults. -EINVAL.
 int hs_question__axis(struct hs_question *question, uint64_t *from, uint64_t *to);
-// Narrows a filter to what was live at an instant: a time or "peak". -EINVAL.
+// Narrows a filter to what was live at an instant: a time, "peak" or "peak_rss". -EINVAL; -ENOENT: the trace does not
+// know resident memory.
 int hs_question__narrow(struct hs_question *question, const struct hs_rest_state *state, const char *name,
                         struct hs_filter *filter);
 
 // The question's filter parameters as they were given. The caller frees them, also after failures.
 int hs_question__filter_parameters(struct hs_question *question, struct hs_filter_parameters *parameters);
 
-// Resolves the question's filter parameters for another state. The result is kept until the question ends.
-int hs_question__resolve(struct hs_question *question, const struct hs_rest_state *state, struct hs_filter *filter);
+// The filter of the base of a difference, which is a state: the question's filter parameters, at the instant `base_at`.
+// If `base_from` or `base_to` is given, they take the place of `from` and `to`. The result is kept until the question
+// ends. `*key` identifies the filter; the caller frees it.
+int hs_question__base_filter(struct hs_question *question, const struct hs_rest_state *state, struct hs_filter *filter,
+                             char **key);
+
+// Reads a cost. -EINVAL: the store does not know it for the question's events.
+int hs_question__read_cost(struct hs_question *question, const struct hs_store *store, const char *word,
+                           enum hs_cost *cost);
 
 // A value that is computed once per state and key. It is kept until the question ends.
 int hs_question__cached(struct hs_question *question, const struct hs_rest_state *state, const char *key,

@@ -85,6 +85,40 @@ START_TEST(swapped_differences_are_negated)
 }
 END_TEST
 
+// One block of 1,000 bytes every 10 ms, which stays.
+static json_int_t leaked_until(json_int_t percent)
+{
+    return 10 * percent * 1000;
+}
+
+START_TEST(ranges_are_compared)
+{
+    set_up();
+    json_t *said = diff("--base-from 10% --base-to 30% --from 30% --to 90% one.dat");
+    expect_site(said, "grown", leaked_until(30) - leaked_until(10), leaked_until(90) - leaked_until(30));
+    json_decref(said);
+    said = diff("--base-from 30% --base-to 90% --from 10% --to 30% --cost allocated --function-regex planted one.dat");
+    expect_site(said, "shrunk", leaked_until(90) - leaked_until(30), leaked_until(30) - leaked_until(10));
+    json_decref(said);
+    said = diff("--base-to 30% --to 90% one.dat"); // each from the start
+    expect_site(said, "grown", leaked_until(30), leaked_until(90));
+    json_decref(said);
+    said = diff("--base-from 20% --base-to 70% --from 20% --to 70% one.dat");
+    ck_assert_uint_eq(sites(said, "grown") + sites(said, "shrunk"), 0);
+    json_decref(said);
+    planted__write(text("%s/two.dat", work), PLANT_LEAK, 2);
+    said = diff("--base-to 50% --from 50% one.dat two.dat");
+    expect_site(said, "grown", leaked_until(50), 2 * leaked_until(50));
+    json_decref(said);
+    struct outcome outcome = run("$HEAPSONDE diff --sysroot root --base-to 30%% --from 60%% one.dat");
+    ck_assert_msg(strstr(outcome.output, "one.dat from 0% to 30%: ") &&
+                      strstr(outcome.output, "one.dat from 60% to 100%: "),
+                  "%s", outcome.output);
+    free_outcome(&outcome);
+    remove_work();
+}
+END_TEST
+
 START_TEST(a_planted_change_comes_first)
 {
     set_up();
@@ -371,7 +405,10 @@ START_TEST(wrong_options_are_refused)
                                         "--tree --format json one.dat one.dat",
                                         "--tree --top 3 one.dat one.dat",
                                         "--min-percent 1 one.dat one.dat",
-                                        "--base-at 1s dump.heap one.dat"};
+                                        "--base-at 1s dump.heap one.dat",
+                                        "--base-from 1x one.dat",
+                                        "--base-to 50% dump.heap one.dat",
+                                        "--base-to 50% --at 5s --cost allocated one.dat"};
     set_up();
     shell("printf 'heap_v2/524288\\n' >dump.heap");
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -389,6 +426,7 @@ int main(void)
     TCase *cases = tcase_create("differences");
     tcase_add_test(cases, instants_are_compared);
     tcase_add_test(cases, swapped_differences_are_negated);
+    tcase_add_test(cases, ranges_are_compared);
     tcase_add_test(cases, a_planted_change_comes_first);
     tcase_add_test(cases, the_server_has_trees_of_differences);
     tcase_add_test(cases, conditions_are_asked_of_differences);

@@ -10,7 +10,7 @@ from client import COMMAND, TestCase
 from endpoints import Endpoints, QUESTIONS
 
 # A value that each kind of parameter takes; what is here by name goes first.
-BY_NAME = {"from": "10%", "to": "90%", "alive_at": "50%", "alive_at_2": "60%", "at": "peak", "base_at": "peak",
+BY_NAME = {"from": "10%", "to": "90%", "alive_at": "50%", "alive_at_2": "60%", "at": "peak", "base_at": "peak", "base_from": "10%", "base_to": "90%",
            "lifetime_min": "1ms", "lifetime_max": "1h", "chain_lifetime_min": "1ms", "chain_lifetime_max": "1h",
            "group_interval_min": "1%", "group_interval_max": "99%", "group_max_total_usage_first_seen_min": "1%",
            "group_max_total_usage_first_seen_max": "99%", "thread": "main", "custom_filter": "", "from_map": None,

@@ -7,6 +7,8 @@ import unittest
 
 from client import TestCase
 from endpoints import Endpoints
+from model import Row
+from slow_trees import check_tree
 
 PROGRAM = os.path.join(os.environ["HEAPSONDE_TEST_PROGRAMS"], "plain")
 ROOT = os.environ.get("HEAPSONDE_TEST_ROOT")
@@ -59,6 +61,16 @@ class Recorded(Endpoints, TestCase):
         left = self.server.data("allocations", function="outer", lifetime="only_leaked")
         self.assertEqual(left["total_count"], LEFT)
 
+    def test_differences_by_line(self):
+        def blocks(**when):
+            return [Row(block) for block in self.server.data("allocations", count=10**9, **when)["allocations"]]
+        sides = blocks(to="50%"), blocks(**{"from": "50%"})
+        for by in ("function", "line", "library"):
+            for inverted in ("false", "true"):
+                answer = self.server.data("diff_tree", base_to="50%", **{"from": "50%"}, by=by, inverted=inverted, nodes=100000)
+                check_tree(self, answer, by, inverted == "true", sides)
+                lines = {node["line"] for node in answer["nodes"] if by == "line" and (node["source"] or "").endswith("/plain.c")}
+                self.assertEqual(len(lines) > 1, by == "line", lines)
 
     def test_sandwich_by_file(self):
         blocks = self.server.data("allocations", count=10**9)["allocations"]

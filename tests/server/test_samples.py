@@ -136,6 +136,20 @@ class Samples(TestCase):
         self.assertEqual(resident["end"]["time_ns"], summary["duration_ns"])
         self.assertEqual(self.data("resident", size_min="1000"), resident)  # it takes no filter
 
+    def test_what_was_live_at_the_resident_peak(self):
+        at = self.data("resident")["peak"]
+        summary = self.data("summary")
+        self.assertNotEqual(at["time_ns"], summary["peak_time_ns"])
+        for what, more in (("totals", {}), ("call_tree", {"size_min": "64"}), ("allocations", {"count": 5})):
+            self.assertEqual(self.data(what, at="peak_rss", **more), self.data(what, at=f"{at['time_ns']}ns", **more), what)
+        self.assertEqual(self.data("summary", at="peak_rss")["allocated_bytes"], at["live_bytes"])
+        grew = self.data("diff", base_at="peak_rss", at="peak")
+        self.assertEqual((grew["base"]["size"], grew["now"]["size"]), (at["live_bytes"], summary["peak_bytes"]))
+        # Without page faults.
+        status, _, body = self.server.ask("/data/last/call_tree", at="peak_rss")
+        self.assertEqual((status, b"at: the trace has no page faults; record with" in body), (404, True), body)
+        self.assertEqual(self.server.ask("/data/last/diff", base_at="peak_rss")[0], 404)
+
     def test_usage_of_maps(self):
         maps = self.data("maps", with_usage_history="true", with_regions="true")["maps"]
         page = 4096

@@ -96,11 +96,13 @@ export function criteria({ page, view, count, programs, command, environment, br
     const links = page.locator(".instants a"), size = async () => Number(await page.getAttribute(".total", "data-bytes"));
     const before = await page.locator(".strip canvas").evaluate((canvas) => canvas.toDataURL());
     await links.nth(1).click();
-    await hashHas(page, "at=");
+    await hashHas(page, "at=peak_rss");
     await settled(page);
     assert.notEqual(await page.locator(".strip canvas").evaluate((canvas) => canvas.toDataURL()), before);
-    const at = (usage.resident_size.indexOf(Math.max(...usage.resident_size)) + 1) * usage.interval_ns;
-    assert.equal(await size(), (await programs.random.json(`/data/last/call_tree?cost=allocated&at=${at}ns`)).size);
+    const { peak } = await programs.random.json("/data/last/resident");
+    assert.equal(Math.max(...usage.resident_size), peak.resident_bytes);
+    assert.equal(await size(), peak.live_bytes);
+    assert.equal(await size(), (await programs.random.json(`/data/last/call_tree?cost=allocated&at=${peak.time_ns}ns`)).size);
     for (const [number, cost] of [[0, "peak"], [2, "live"]]) {
       await links.nth(number).click();
       await hashHas(page, "cost=" + cost);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What people miss in differences: one picture with a legend, of instants, traces and dumps.
 import assert from "node:assert/strict";
-import { drawn } from "./browser.mjs";
+import { boxBelow, drawn, settled } from "./browser.mjs";
 
 // Of a program that ran, instants that its events choose: what it has done after a part of its time depends on the load.
 const SINCE_PEAK = "base_at=peak&at=100%25";
@@ -72,6 +72,87 @@ export function differences({ page, view, programs }) {
     await page.click(".view a:text('As table')");
     await page.waitForSelector(".diff-table");
     assert.doesNotMatch(page.url(), /ui\.(shape|zoom|sel)/);
+  }, { of: () => programs.server });
+
+  // As the page says it: what is new and gone, and else which way it changed.
+  const signOf = ({ base, now }) => !base.size && now.size ? "\u2726" : base.size && !now.size ? "\u2715" : now.size > base.size ? "\u25b2" : "\u25bc";
+
+  page("A4: rows come in the order of their changes, and each box says its sign", async (page, go) => {
+    const id = programs.randomId, seen = new Set();
+    for (const query of ["base_at=20%25&at=70%25", "base_at=70%25&at=20%25", "base_at=100%25&at=0%25", "base_at=0%25&at=100%25"]) {
+      const { nodes } = await programs.random.json(`/data/${id}/diff_tree?${query}&nodes=5000`);
+      const changes = (all) => all.map((one) => one.moved_size);
+      assert.deepEqual(changes(nodes), changes(nodes).sort((a, b) => b - a));
+      // All branches are closed: the rows are the functions that allocate.
+      const inverted = (await programs.random.json(`/data/${id}/diff_tree?${query}&nodes=5000&inverted=true`)).nodes.flatMap((one, i) => one.parent === 0 ? [[i, one.size_delta]] : []);
+      assert.ok(inverted.length > 2);
+      await go(view("diff", query + "&ui.shape=functions", id));
+      assert.deepEqual(await page.$$eval("[data-node]", (all) => all.map((one) => [Number(one.dataset.node), Number(one.dataset.delta)])), inverted);
+      await go(view("diff", query + "&ui.shape=flame", id));
+      await page.locator(".flame-pane").focus();
+      await boxBelow(page, 1);
+      const largest = nodes.find((one) => one.parent === 0), sign = signOf(largest);
+      assert.equal((await page.locator(".said").innerText()).slice(0, 1), sign, query);
+      seen.add(sign);
+    }
+    assert.ok(seen.size > 2, [...seen].join());
+  }, { of: () => programs.random });
+
+  page("A4: two ranges are compared, by what each allocated or left; they are an address, and marked in the strip", async (page, go) => {
+    const id = programs.randomId, ask = (query, what = "diff_tree") => programs.random.json(`/data/${id}/${what}?${query}`), given = () => new URLSearchParams(page.url().split("?")[1]);
+    const delta = async () => Number(await page.getAttribute("p[data-delta]", "data-delta"));
+    await go(view("diff", "at=30%25", id));
+    await page.locator("[aria-label=Compared] a", { hasText: "Ranges" }).click();
+    await page.waitForFunction(() => location.hash.includes("base_from="));
+    await settled(page);
+    assert.deepEqual(["base_from", "base_to", "from", "to", "at"].map((name) => given().get(name)), ["0%", "50%", "50%", "100%", null]);
+    for (const cost of ["allocated", "live", "temporary"])
+      for (const shape of ["tree", "flame", "functions", "libraries", "stacks"]) {
+        const query = `base_from=10%25&base_to=40%25&from=60%25&to=95%25&cost=${cost}`;
+        await go(view("diff", `${query}&ui.shape=${shape}`, id));
+        const { nodes: [root] } = await ask(query), { stacks, base, now } = await ask(query + "&count=50", "diff");
+        assert.deepEqual([now.size, now.size - base.size], [root.now.size, root.size_delta]);
+        if (shape === "stacks")
+          assert.deepEqual(await page.$$eval(".diff-table [data-delta]", (all) => all.map((one) => Number(one.dataset.delta))), stacks.map((one) => one.size_delta));
+        else
+          assert.equal(await delta(), root.size_delta, `${cost} ${shape}`);
+        assert.deepEqual(await page.locator(".chips .chip b").allInnerTexts(), [], "a side is not a filter");
+        assert.ok(now.size > 0, cost);
+      }
+    // A range is typed, both are swapped, and back.
+    await page.locator(".times", { hasText: "After" }).getByLabel("to", { exact: true }).fill("80%");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => location.hash.includes("to=80%25"));
+    await go(view("diff", "base_from=10%25&base_to=30%25&from=60%25&to=80%25", id));
+    const there = (await ask("base_from=10%25&base_to=30%25&from=60%25&to=80%25")).nodes[0].size_delta;
+    assert.equal(await delta(), there);
+    await page.click("button:text('Swap')");
+    await page.waitForFunction((wanted) => Number(document.querySelector("p[data-delta]")?.dataset.delta) === wanted, -there);
+    assert.deepEqual(["base_from", "base_to", "from", "to"].map((name) => given().get(name)), ["60%", "80%", "10%", "30%"]);
+    // In the strip both ranges are as they are without a range, and what is between them is pale.
+    await settled(page);
+    const alpha = (parts) => page.locator(".strip canvas").evaluate((canvas, parts) => parts.map((part) => [...canvas.getContext("2d").getImageData(Math.floor(part * canvas.width), canvas.height - 4, 1, 1).data].join()), parts);
+    const places = [0.15, 0.2, 0.45, 0.5, 0.65, 0.7, 0.9], chosen = await alpha(places);
+    await go(view("overview", "", id));
+    const plain = await alpha(places);
+    assert.deepEqual(chosen.map((one, i) => one === plain[i]), [true, true, false, false, true, true, false]);
+    await go(view("diff", "base_from=20%25&base_to=70%25&from=20%25&to=70%25", id));
+    assert.equal(await page.locator(".view .empty").innerText(), "There is no difference.");
+    await page.locator("[aria-label=Compared] a", { hasText: "Instants" }).click();
+    await page.waitForFunction(() => !location.hash.includes("from="));
+  }, { of: () => programs.random });
+
+  page("A4: lines of functions are rows, which lead to their file", async (page, go) => {
+    const query = "base_to=0%25&cost=allocated", { nodes } = await asked(programs.cpp, query + "&from=0%25&to=100%25&by=line&nodes=5000");
+    await go(view("diff", query + "&ui.shape=lines", programs.cpp));
+    const rows = await page.$$eval("[data-node]", (all) => all.map((one) => [Number(one.dataset.node), Number(one.dataset.delta), one.cells[4].textContent]));
+    const text = ({ source, line, library }) => source ? `${source.split("/").at(-1)}:${line ?? "?"}` : library;
+    assert.deepEqual(rows, rows.map(([i]) => [i, nodes[i].size_delta, text(nodes[i])]));
+    const mains = nodes.filter((one) => one.function === "main" && one.source?.endsWith("/program.cc"));
+    assert.ok(new Set(mains.map((one) => one.line)).size > 1, "main calls from several lines");
+    const { line } = mains[0];
+    await page.locator("[data-node] a", { hasText: new RegExp(`^program\\.cc:${line}$`) }).first().click();
+    await page.waitForFunction((wanted) => location.hash.includes("/source?") && location.hash.includes("ui.line=" + wanted), line);
   }, { of: () => programs.server });
 
   page("A5: the legend names both colours, and what negative numbers mean is said there", async (page, go) => {

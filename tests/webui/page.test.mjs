@@ -456,6 +456,7 @@ page("a range of time has five meanings, and a chip takes it away", async (page,
     await settled(page);
     const query = new URLSearchParams(page.url().split("?")[1]);
     assert.deepEqual([...query.keys()].filter((key) => !key.startsWith("ui.")), names);
+    assert.equal(query.get("lifetime"), { 1: "only_not_deallocated_in_current_range", 3: "only_deallocated_in_current_range" }[number] ?? null);
     const tree = await data(`call_tree?cost=peak&${query}`);
     if (tree.count)
       assert.equal(Number(await page.getAttribute(".total", "data-bytes")), tree.size);
@@ -785,7 +786,7 @@ keys({ page, view, programs });
 looks({ page, view, programs });
 moments({ page, view, programs });
 paper({ page, view, programs });
-wishes({ page, view, programs, inFolder, shim, browser: () => browser });
+wishes({ page, view, count, programs, inFolder, shim, browser: () => browser });
 searches({ page, view, count, programs });
 places({ page, view, programs, inFolder, browser: () => browser, record: recordSource });
 commands({ view, inFolder, browser: () => browser });

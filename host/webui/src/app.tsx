@@ -16,7 +16,7 @@ import { Login } from "./parts/login";
 import { copy } from "./parts/menu";
 import { Boundary, Pane, curl } from "./parts/pane";
 import { Strip } from "./parts/strip";
-import { address, changed, filterOf, go, parse, paused, question, type Route, toView, useRoute, transformsOf } from "./state/route";
+import { address, changed, filterOf, go, parse, paused, question, type Route, sideFilters, toView, useRoute, transformsOf } from "./state/route";
 import { baseName, count, plain, timesCount } from "./text/format";
 import { diffQuestion } from "./views/diff";
 import { FleetFrame, fleetViewOf } from "./views/fleet";
@@ -162,7 +162,7 @@ function Trace({ route, row, rows }: { route: Route; row: ListRow; rows: ListRow
         {report && <p class="note report-note">A report in one file. It contains what the views show at first, without filters{report.left_out.length > 0 && <>, but not {report.left_out.join(", ")}</>}.
           For everything else: <code>heapsonde server {plain(report.about.file)}</code></p>}
         <div class="about"><h1>{view.title}<span class="unseen"> of {baseName(row.executable) || baseName(row.path)}</span></h1><p class="faint">{typeof view.about === "string" ? view.about : view.about(route)}</p></div>
-        <div class="top-line"><Chips route={route} threads={answer.data?.thread_list ?? []} /><Keys place={answer.data && { route, summary: answer.data }} /></div>
+        <div class="top-line"><Chips route={route} threads={answer.data?.thread_list ?? []} hidden={sideFilters(route)} /><Keys place={answer.data && { route, summary: answer.data }} /></div>
         <Pane answer={answer} path={path}>
           {(summary) => <>
             <OnPaper route={route} summary={summary} />

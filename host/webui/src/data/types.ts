@@ -45,7 +45,7 @@ export interface Finding {
 export interface DiffSide { size: number; count: number }
 
 export interface DiffNode {
-  parent: number | null; function: string | null; library: string | null; base: DiffSide; now: DiffSide;
+  parent: number | null; function: string | null; library: string | null; source?: string | null; line?: number | null; base: DiffSide; now: DiffSide;
   size_delta: number; count_delta: number; self_delta: number; moved_size: number; only_in_base: boolean; only_in_now: boolean;
 }
 

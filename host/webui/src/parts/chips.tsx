@@ -28,15 +28,15 @@ function isAbout(why: string, name: string): boolean {
 }
 
 // `fleet`: the filters that questions to the fleet take. `hidden`: what is chosen elsewhere in the view.
-export function Chips({ route, threads, fleet, hidden }: { route: Route; threads: { thread: number; name: string }[]; fleet?: string[]; hidden?: string | undefined }) {
+export function Chips({ route, threads, fleet, hidden = [] }: { route: Route; threads: { thread: number; name: string }[]; fleet?: string[]; hidden?: string[] }) {
   const [editing, edit] = useState(false);
-  const chips = [...filterOf(route)].filter(([name]) => name !== hidden), refused = useRefused();
+  const chips = [...filterOf(route)].filter(([name]) => !hidden.includes(name)), refused = useRefused();
   const isOnly = (name: string): boolean => chips.filter(([other]) => other === name).length === 1;
   const isWrong = (name: string, value: string): boolean => refused.some((why) => isAbout(why, name) && (isOnly(name) || why.includes(value)));
   const nothing = (): Route => {
     const parameters = new URLSearchParams();
     for (const [name, value] of route.parameters)
-      if (!isFilter(name) && !PLACES.has(name))
+      if ((!isFilter(name) || hidden.includes(name)) && !PLACES.has(name))
         parameters.append(name, value);
     return { ...route, parameters };
   };

@@ -39,6 +39,12 @@ export function lookedAt(route: Route, summary: Summary): Looked {
   return { events, cost, speech: { unit, value, thing: events.thing } };
 }
 
+// Which blocks of two ranges are compared.
+export function rangeCost(route: Route): Cost {
+  const asked = route.parameters.get("cost");
+  return asked !== null && asked in COSTS ? asked as Cost : "allocated";
+}
+
 export function nextCost(route: Route, summary: Summary): Cost {
   const { events, cost } = lookedAt(route, summary);
   return events.costs[(events.costs.indexOf(cost) + 1) % events.costs.length]!;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The heap over the whole time, on every page: marks, the peak, and a range that can be selected by dragging.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { pixelRatio, theme } from "../canvas/colours";
+import { pixelRatio, type Theme, theme } from "../canvas/colours";
 import { type Answer, useAnswer } from "../data/ask";
 import type { Summary, Timeline } from "../data/types";
 import { address, atInstant, changed, filterOf, go, question, type Route, sidesOf, TIMES } from "../state/route";
@@ -46,9 +46,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   }, []);
   useEffect(() => setBrush(undefined), [path, route.parameters.toString()]);
 
-  const sides = sidesOf(route), compares = route.view === "diff" && !sides.base;
-  const texts = [...TIMES.map((name) => route.parameters.get(name)), ...(compares ? [sides.base_at, sides.at] : [])];
-  const chosen = texts.map((text) => text === "peak" ? summary.peak_time_ns : readTime(text, end)).filter((time) => time !== undefined) as number[];
+  const resident = highest(useUsage(route, summary).data, summary)?.time, spans = spansOf(route, summary, resident);
   useLayoutEffect(() => {
     const element = canvas.current!, context = element.getContext("2d")!;
     const ratio = pixelRatio(), colours = theme();
@@ -74,18 +72,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
     const side = peak > wide - 12 ? -8 : 8;
     context.moveTo(peak, 2), context.lineTo(peak + side, 5), context.lineTo(peak, 9);
     context.fill();
-    const range = brush ?? (chosen.length ? { from: Math.min(...chosen), to: Math.max(...chosen) } : undefined);
-    if (range) {
-      const from = x(Math.min(range.from, range.to)), to = Math.max(from + 1, x(Math.max(range.from, range.to)));
-      context.fillStyle = colours.back;
-      context.globalAlpha = 0.65;
-      context.fillRect(0, 0, from, HIGH);
-      context.fillRect(to, 0, wide - to, HIGH);
-      context.globalAlpha = 1;
-      context.fillStyle = colours.accent;
-      context.fillRect(from, 0, 1, HIGH);
-      context.fillRect(to - 1, 0, 1, HIGH);
-    }
+    drawSpans(context, (brush ? [brush] : spans).map(({ from, to }) => [x(Math.min(from, to)), x(Math.max(from, to))]), wide, colours);
     if (over !== undefined && !brush)
       context.fillStyle = colours.text, context.fillRect(Math.round(x(over)), 0, 1, HIGH);
   });
@@ -147,6 +134,36 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   );
 }
 
+interface Span { from: number; to: number }
+
+// What of the time is shown: from the first to the last instant that is chosen. Two ranges of a difference are two spans.
+function spansOf(route: Route, summary: Summary, resident: number | undefined): Span[] {
+  const { base, instants, ranges } = sidesOf(route), end = summary.duration_ns || 1;
+  const spanOf = (texts: (string | null)[]): Span[] => {
+    const times = texts.map((text) => text === "peak" ? summary.peak_time_ns : text === "peak_rss" ? resident : readTime(text, end)).filter((time) => time !== undefined) as number[];
+    return times.length ? [{ from: Math.min(...times), to: Math.max(...times) }] : [];
+  };
+  if (route.view === "diff" && ranges)
+    return [...(base ? [] : spanOf([ranges.base_from, ranges.base_to])), ...spanOf([ranges.from, ranges.to])];
+  return spanOf([...TIMES.map((name) => route.parameters.get(name)), ...(route.view === "diff" && instants && !base ? [instants.base_at, instants.at] : [])]);
+}
+
+// What is outside of the spans is pale. They are in any order, and may overlap.
+function drawSpans(context: CanvasRenderingContext2D, spans: [number, number][], wide: number, colours: Theme): void {
+  let shown = 0;
+  context.fillStyle = colours.back;
+  context.globalAlpha = spans.length ? 0.65 : 0;
+  for (const [from, to] of [...spans].sort(([a], [b]) => a - b)) {
+    context.fillRect(shown, 0, Math.max(0, from - shown), HIGH);
+    shown = Math.max(shown, from + 1, to);
+  }
+  context.fillRect(shown, 0, wide - shown, HIGH);
+  context.globalAlpha = 1;
+  context.fillStyle = colours.accent;
+  for (const [from, to] of spans)
+    context.fillRect(from, 0, 1, HIGH), context.fillRect(Math.max(from + 1, to) - 1, 0, 1, HIGH);
+}
+
 // The times during which recording was switched off.
 function pausesOf(summary: Summary): { from: number; to: number }[] {
   const pauses: { from: number; to: number }[] = [];
@@ -167,7 +184,7 @@ function Instants({ route, summary }: { route: Route; summary: Summary }) {
   const pauses = pausesOf(summary), marks = summary.marks.filter((mark) => mark.kind === "mark").length;
   return <span class="instants">
     <a href={to("peak")} title="blocks that were live when the heap was largest">peak {bytes(summary.peak_bytes)} at {duration(summary.peak_time_ns)}</a>
-    {knowsResident(summary) && (resident ? <a href={to("allocated", filterTime(resident.time))} title="blocks that were live when the resident memory of the process was largest">resident peak {bytes(resident.size)} at {duration(resident.time)}</a>
+    {knowsResident(summary) && (resident ? <a href={to("allocated", "peak_rss")} title="blocks that were live when the resident memory of the process was largest">resident peak {bytes(resident.size)} at {duration(resident.time)}</a>
       : !usage.problem && <span class="room" aria-hidden="true">resident peak {bytes(summary.peak_bytes)} at {duration(summary.peak_time_ns)}</span>)}
     <a href={to("live")} title="blocks that were not freed by the end of the recording">{bytes(summary.live_bytes)} at the end</a>
     {usage.problem && <span role="alert">resident memory: {usage.problem.message} <button type="button" onClick={usage.retry}>Retry</button></span>}

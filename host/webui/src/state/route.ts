@@ -10,7 +10,7 @@ export interface Route {
 }
 
 // Parameters of REST that are not filters.
-const OWN = new Set(["cost", "by", "sort_by", "order", "events", "function", "contains", "file", "strip_template_args", "base", "base_at", "than", "stack", "per",
+const OWN = new Set(["cost", "by", "sort_by", "order", "events", "function", "contains", "file", "strip_template_args", "base", "base_at", "base_from", "base_to", "than", "stack", "per",
                      "root_function", "merge_function", "merge_library", "collapse_function", "collapse_library", "collapse_recursion", "split"]);
 
 // Transforms of trees have REST's names, but may occur several times.
@@ -92,7 +92,7 @@ export function go(route: Route, replace = false): void {
 export const TIMES = ["from", "to", "alive_at", "alive_at_2", "at"];
 
 export function atInstant(route: Route, cost: string, at?: string): Route {
-  const cleared = Object.fromEntries([...TIMES, "lifetime", "events", "ui.zoom"].map((name) => [name, undefined]));
+  const cleared = Object.fromEntries([...TIMES, "base_from", "base_to", "lifetime", "events", "ui.zoom"].map((name) => [name, undefined]));
   return changed(route, { ...cleared, cost, at });
 }
 
@@ -172,10 +172,22 @@ export function untransformed(route: Route, name: Transform, value: string): Rou
   return { ...route, parameters: withoutPlaces(parameters) };
 }
 
-// The two sides of a difference: the second half of a trace, or the ends of two.
-export function sidesOf(route: Route): { base: string | undefined; base_at: string; at: string } {
-  const base = route.parameters.get("base") ?? undefined;
-  return { base, base_at: route.parameters.get("base_at") ?? (base ? "100%" : "50%"), at: route.parameters.get("at") ?? "100%" };
+// The two sides of a difference, as parameters: two ranges, if the address has one, or else two instants. Of a trace these are
+// at first the second half, of two traces the ends.
+export interface Instants { base_at: string; at: string }
+export interface Ranges { base_from: string; base_to: string; from: string; to: string }
+export interface Sides { base: string | undefined; instants?: Instants; ranges?: Ranges }
+
+export function sidesOf(route: Route): Sides {
+  const given = (name: string, usual: string): string => route.parameters.get(name) ?? usual, base = route.parameters.get("base") ?? undefined;
+  return route.parameters.has("base_from") || route.parameters.has("base_to")
+    ? { base, ranges: { base_from: given("base_from", "0%"), base_to: given("base_to", "100%"), from: given("from", "0%"), to: given("to", "100%") } }
+    : { base, instants: { base_at: given("base_at", base ? "100%" : "50%"), at: given("at", "100%") } };
+}
+
+// Parameters of the filter that are one of the sides, and not a restriction of both.
+export function sideFilters(route: Route): string[] {
+  return route.view === "diff" && sidesOf(route).ranges ? ["from", "to"] : [];
 }
 
 export function question(route: Route, what: string, own: Record<string, string | number | undefined> = {}, filtered = true): string {

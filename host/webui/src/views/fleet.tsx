@@ -43,7 +43,7 @@ export function FleetFrame({ route, answer }: { route: Route; answer: Answer<Fle
         <Pane answer={answer} path="/fleet" empty={(fleet) => fleet.database ? undefined
           : <p class="empty">The server has no database of devices. <code>heapsonde server --fleet clickhouse://HOST/DATABASE</code> asks one.</p>}>
           {(fleet) => <>
-            <div class="top-line"><Chips route={route} threads={[]} fleet={fleet.filters} hidden={view.pair ? "firmware" : undefined} /><Keys place={undefined} fleet /></div>
+            <div class="top-line"><Chips route={route} threads={[]} fleet={fleet.filters} hidden={view.pair ? ["firmware"] : []} /><Keys place={undefined} fleet /></div>
             <div class={"view view-fleet-" + view.name} data-view={view.name}>
               <Boundary of={address(route)}><view.component route={route} /></Boundary>
             </div>
