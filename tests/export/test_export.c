@@ -90,6 +90,13 @@ START_TEST(test_json)
 }
 END_TEST
 
+START_TEST(test_callgrind)
+{
+    expect_output("expected/all.callgrind", "export --format callgrind --sysroot root golden.dat");
+    expect_output("expected/worker.callgrind", "export --format callgrind --cost live --thread worker --sysroot root golden.dat");
+}
+END_TEST
+
 START_TEST(test_flamegraph)
 {
     shell("$HEAPSONDE export --format flamegraph --sysroot root golden.dat -o graph.svg && xmllint --noout graph.svg");
@@ -191,6 +198,7 @@ int main(void)
     tcase_add_test(tests, test_collapsed);
     tcase_add_test(tests, test_sums);
     tcase_add_test(tests, test_json);
+    tcase_add_test(tests, test_callgrind);
     tcase_add_test(tests, test_flamegraph);
     tcase_add_test(tests, test_profiles);
     tcase_add_test(tests, test_page);

@@ -30,12 +30,19 @@ KEEP static void use_briefly(int times)
     }
 }
 
+KEEP static int take_peak(int depth);
+
+KEEP static int take_deeper(int depth)
+{
+    return take_peak(depth - 1) + 1;
+}
+
 // Recursion gives the same functions at different depths.
 KEEP static int take_peak(int depth)
 {
     char *volatile block = malloc(100000);
     memset(block, depth, 100000);
-    int deeper = depth ? take_peak(depth - 1) : 0;
+    int deeper = depth > 9 ? take_deeper(depth) : depth ? take_peak(depth - 1) : 0;
     free(block);
     return deeper + depth;
 }

@@ -149,6 +149,39 @@ def read_massif(path):
     say(peak_bytes=rows[int(peak[1])][3], live_bytes=rows[-1][3], live_usable_bytes=rows[-1][2])
 
 
+def annotated(path, *options):
+    """The names of the columns; rows of callgrind_annotate as the name of a function, "" for the sum, and numbers."""
+    text = subprocess.run(["callgrind_annotate", "--threshold=100", "--show-percs=no", "--auto=no", *options, path],
+                          check=True, capture_output=True, encoding="utf-8").stdout
+    rows = [re.fullmatch(r" *((?:[\d,.]+ +)+)(?:PROGRAM TOTALS|.*?:(.*) \[.*\]) *", line) for line in text.splitlines()]
+    return (re.search("^Events shown: +(.*)", text, re.M)[1].split(),
+            [(row[2] or "", [int(word.replace(",", "").replace(".", "0")) for word in row[1].split()])
+             for row in rows if row])
+
+
+def read_callgrind(path):
+    """Functions add up to the totals."""
+    keys = {"LiveBytes": "live_bytes", "LiveBlocks": "live_count", "PeakBytes": "peak_bytes", "PeakBlocks": "peak_count",
+            "AllocatedBytes": "allocated_bytes", "AllocatedBlocks": "allocations", "TemporaryBytes": "temporary_bytes",
+            "TemporaryBlocks": "temporary_count"}
+    columns, rows = annotated(path)
+    totals = rows[0][1]
+    assert [sum(column) for column in zip(*(numbers for _, numbers in rows[1:]))] == totals, rows
+    say(**{keys[column]: total for column, total in zip(columns, totals)
+           if sys.argv[3:] != ["filtered"] or not column.startswith("Peak")})
+
+
+def read_callgrind_functions(path):
+    """The costs of functions with what they called are those of `ask totals by=function`, the file after `path`."""
+    with open(sys.argv[3], encoding="utf-8") as file:
+        answer = json.load(file)
+    expected = {row["key"]: sum(row["total"].values(), []) for row in answer["rows"]}
+    assert len(expected) == answer["total_count"] and {"take_peak", "take_deeper"} <= set(expected), expected
+    expected[""] = expected["(root)"] = sum(answer["sum"].values(), [])
+    _, rows = annotated(path, "--inclusive=yes")
+    assert len(dict(rows)) == len(rows) and dict(rows) == expected, (rows, expected)
+
+
 def read_firefox(path):
     """The answers of profiler-cli, in files that the test made."""
     names = {"native-allocations": "allocated_bytes", "native-retained-allocations": "live_bytes"}
@@ -188,7 +221,7 @@ def read_replay(path):
 
 
 readers = {"csv": read_csv, "jsonl": read_jsonl, "heaptrack": read_heaptrack, "massif": read_massif, "firefox": read_firefox,
-           "replay": read_replay, "csv_of_events": read_csv_of_events, "jsonl_of_events": read_jsonl_of_events,
+           "callgrind": read_callgrind, "callgrind_functions": read_callgrind_functions, "replay": read_replay, "csv_of_events": read_csv_of_events, "jsonl_of_events": read_jsonl_of_events,
            "collapsed_of_events": read_collapsed_of_events, "json_of_events": read_json_of_events,
            "firefox_of_events": read_firefox_of_events, "firefox_of_touched": read_firefox_of_touched}
 readers[sys.argv[1]](sys.argv[2])

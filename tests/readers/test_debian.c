@@ -57,6 +57,24 @@ START_TEST(test_massif)
 }
 END_TEST
 
+START_TEST(test_callgrind)
+{
+    need("callgrind_annotate");
+    // The peak of a file is the whole heap's, that of the report is the filter's.
+    for (size_t i = 0; i < FILTERS; i++) {
+        export_as("callgrind", filters[i]);
+        expect_totals(filters[i],
+                      text("/usr/bin/python3 '%s/read.py' callgrind callgrind %s", source, i ? "filtered" : ""),
+                      i ? 6 : 8);
+    }
+    // Also where functions call themselves and each other.
+    export_as("callgrind", "");
+    shell("$HEAPSONDE ask program.dat totals by=function count=1000 >functions && "
+          "/usr/bin/python3 '%s/read.py' callgrind_functions callgrind functions",
+          source);
+}
+END_TEST
+
 START_TEST(test_lines)
 {
     for (size_t i = 0; i < FILTERS; i++) {
@@ -215,10 +233,11 @@ START_TEST(test_formats_without_events)
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
         struct outcome outcome = run("$HEAPSONDE export --format %s --events cpu program.dat -o out", formats[i]);
         ck_assert_int_eq(outcome.status, 1);
-        ck_assert_ptr_nonnull(strstr(outcome.errors, text("CPU time cannot be written as %s; give one of: pprof "
-                                                          "collapsed flamegraph json speedscope firefox jsonl csv "
-                                                          "parquet perfetto\n",
-                                                          formats[i])));
+        ck_assert_ptr_nonnull(
+            strstr(outcome.errors, text("CPU time cannot be written as %s; give one of: pprof "
+                                        "collapsed flamegraph json speedscope firefox callgrind jsonl csv "
+                                        "parquet perfetto\n",
+                                        formats[i])));
         ck_assert_ptr_eq(strchr(outcome.errors, '\n'), strrchr(outcome.errors, '\n'));
         free_outcome(&outcome);
     }
@@ -251,6 +270,7 @@ int main(void)
     tcase_add_test(tests, test_heaptrack);
     tcase_add_test(tests, test_heaptrack_times);
     tcase_add_test(tests, test_massif);
+    tcase_add_test(tests, test_callgrind);
     tcase_add_test(tests, test_lines);
     tcase_add_test(tests, test_replay);
     tcase_add_test(tests, test_dhat);

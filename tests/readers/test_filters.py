@@ -222,6 +222,27 @@ def speedscope(path):
     return {key: sum(profile["weights"]) for key, profile in zip(keys, profiles)}
 
 
+def callgrind(path):
+    """Own costs add up to the summary, and so do the calls of the root; a line after `calls=` is the cost of a call."""
+    keys = {"PeakBytes": "peak_bytes", "PeakBlocks": "peak_count", "LiveBytes": "live_bytes", "LiveBlocks": "live_count",
+            "AllocatedBytes": "allocated_bytes", "AllocatedBlocks": "allocations", "TemporaryBytes": "temporary_bytes",
+            "TemporaryBlocks": "temporary_count"}
+    lines = read_lines(path)
+    columns = next(line for line in lines if line.startswith("events:")).split()[1:]
+    assert sorted(columns) == sorted(keys)
+    rows = {"own": [], "root": []}
+    function = ""
+    for before, line in zip([""] + lines, lines):
+        function = line if line.startswith("fn=") else function
+        call = before.startswith("calls=")
+        if line[:1].isdigit() and (not call or function.endswith("(root)")):
+            rows["root" if call else "own"].append([int(word) for word in line.split()[1:]])
+    sums = {name: [sum(column) for column in zip(*rows[name])] or [0] * len(keys) for name in rows}
+    assert sums["own"] == sums["root"]
+    assert "summary: " + " ".join(map(str, sums["own"])) in lines
+    return {keys[column]: total for column, total in zip(columns, sums["own"])}
+
+
 def firefox(path):
     """Allocations are above zero, what is freed is below."""
     weights = [weight for thread in read_json(path)["threads"]
@@ -315,7 +336,7 @@ def perfetto(path):
 FORMATS = {"json": json_of_stacks, "collapsed": collapsed, "flamegraph": flamegraph, "jsonl": json_lines,
            "csv": comma_separated, "parquet": parquet, "speedscope": speedscope, "firefox": firefox,
            "heapprofile": heapprofile, "dhat": dhat, "massif": massif, "heaptrack": heaptrack, "replay": replay,
-           "pprof": pprof, "perfetto": perfetto}
+           "pprof": pprof, "perfetto": perfetto, "callgrind": callgrind}
 
 
 # ---- the test --------------------------------------------------------------------------------------------------------

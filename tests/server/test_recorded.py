@@ -89,7 +89,7 @@ class Recorded(Endpoints, TestCase):
 class Sums(TestCase):
     """Of HEAPSONDE_MODE=aggregate: there are no single blocks."""
     OF_BLOCKS = ("heaptrack", "firefox", "dhat", "massif", "jsonl", "csv", "parquet", "replay")
-    OF_STACKS = ("collapsed", "flamegraph", "flamegraph.pl", "json", "speedscope", "heapprofile", "perfetto")
+    OF_STACKS = ("collapsed", "flamegraph", "flamegraph.pl", "json", "speedscope", "heapprofile", "callgrind", "perfetto")
 
     def test_exports(self):
         trace = self.recorded_trace("sums.dat", PROGRAM, mode="aggregate")

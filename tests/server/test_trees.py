@@ -493,7 +493,7 @@ class Trees(TestCase):
         picture = self.server.text("/data/last/export/flamegraph", **transforms)
         self.assertIn("merge_function=^main$, collapse_recursion", picture)
         self.assertNotIn('data-n="main"', picture)
-        for name in ("speedscope", "heapprofile", "perfetto"):
+        for name in ("speedscope", "heapprofile", "callgrind", "perfetto"):
             self.assertNotEqual(*(self.server.ask(f"/data/last/export/{name}", **more)[2] for more in ({}, transforms)))
 
     def test_exports_of_blocks_have_their_own_stacks(self):

@@ -760,7 +760,7 @@ test("every export that is offered is there", async () => {
     await page.locator(".rail a", { hasText: "Export" }).click();
     await page.waitForSelector(".view-export .transforms .chip");
     const changed = (await linksOf()).filter((link) => link.includes("merge_function"));
-    assert.deepEqual(changed.map((link) => link.split("/")[4]), ["flamegraph", "collapsed", "speedscope", "heapprofile", "json", "perfetto"]);
+    assert.deepEqual(changed.map((link) => link.split("/")[4]), ["flamegraph", "collapsed", "speedscope", "heapprofile", "json", "callgrind", "perfetto"]);
     const collapsed = (await get(server.address + changed[1])).text;
     assert.doesNotMatch(collapsed, /main;/);
     assert.equal(collapsed.trim().split("\n").reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0), (await data("call_tree?cost=live")).size);

@@ -15,6 +15,7 @@ const FORMATS: Format[] = [
   { name: "speedscope", file: "heap.speedscope.json", for: "speedscope.app: a profile for each cost", costs: true },
   { name: "heapprofile", file: "heap.heapprofile", for: "the memory panel of Chrome's developer tools", costs: true },
   { name: "json", file: "stacks.json", for: "your own programs: every stack with all its numbers and frames" },
+  { name: "callgrind", file: "heap.callgrind", for: "KCachegrind and callgrind_annotate: functions and their calls", costs: true },
   { name: "perfetto", file: "heap.perfetto", for: "ui.perfetto.dev" },
   { name: "firefox", file: "heap.firefox.json", for: "the Firefox Profiler", blocks: true },
   { name: "heaptrack", file: "heap.heaptrack", for: "heaptrack_gui and heaptrack_print", blocks: true },
