@@ -48,7 +48,7 @@ struct hs_export_format {
     X(firefox, hs_export__firefox, "every allocation and free for the Firefox Profiler", "application/json",           \
       ".firefox.json", true, true, HS_ANY_EVENTS, 90, 0)                                                               \
     X(callgrind, hs_export__callgrind, "functions and their calls for KCachegrind and callgrind_annotate",             \
-      "text/plain; charset=utf-8", ".callgrind", false, false, HS_ANY_EVENTS, 0, 0)                                     \
+      "text/plain; charset=utf-8", ".callgrind", false, false, HS_ANY_EVENTS, 0, 0)                                    \
     X(dhat, hs_export__dhat, "call sites with lifetimes for valgrind's dh_view", "application/json", ".dhat.json",     \
       true, true, HS_HEAP_ALONE, 0, 5)                                                                                 \
     X(massif, hs_export__massif, "the heap over time for ms_print and massif-visualizer", "text/plain; charset=utf-8", \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What formats with all costs hold: each known cost, in bytes (or the events' unit) and, where they are counted, blocks.
+// What formats with all costs hold: each known cost, in bytes (or the events' unit) and, where they are counted,
+// blocks.
 #ifndef HEAPSONDE_HOST_EXPORT_MEASURE_H
 #define HEAPSONDE_HOST_EXPORT_MEASURE_H
 

@@ -93,7 +93,8 @@ END_TEST
 START_TEST(test_callgrind)
 {
     expect_output("expected/all.callgrind", "export --format callgrind --sysroot root golden.dat");
-    expect_output("expected/worker.callgrind", "export --format callgrind --cost live --thread worker --sysroot root golden.dat");
+    expect_output("expected/worker.callgrind",
+                  "export --format callgrind --cost live --thread worker --sysroot root golden.dat");
 }
 END_TEST
 
