@@ -114,7 +114,7 @@ static bool make_room(struct hs_thread *thread, uint64_t now)
 // Room for a record and the time since the previous one; -1 when there is none.
 static inline int64_t prepare(struct hs_thread *thread, uint64_t now)
 {
-    if (HS_UNLIKELY(thread->at >= thread->limit) && !make_room(thread, now))
+    if (HS_UNLIKELY(thread->at >= __atomic_load_n(&thread->limit, __ATOMIC_RELAXED)) && !make_room(thread, now))
         return -1;
     uint64_t delta = now - thread->last_time;
     if (HS_LIKELY(delta < HS_RECORD_DELTA_LIMIT)) {

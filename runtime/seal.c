@@ -73,13 +73,14 @@ static bool is_fast_better(struct hs_sealer *sealer)
     return sealer->bytes <= allowed * sealer->events && (hurried || (!hs_stream__is_open() && is_busy(sealer)));
 }
 
-static void seal_events(struct hs_sealer *sealer, const struct hs_slot_header *header, const uint64_t *records)
+// False: there are none.
+static bool seal_events(struct hs_sealer *sealer, const struct hs_slot_header *header, const uint64_t *records)
 {
     struct hs_encoded result;
     __auto_type encode = is_fast_better(sealer) ? hs_events_encode_fast : hs_events_encode;
     encode(&target, records, HS_SLOT_EVENTS_SIZE / 8, header->base_time, sealer->scratch, sealer->encoded, &result);
     if (result.length == 0)
-        return;
+        return false;
     struct hs_chunk_header chunk = {
         .kind = HS_CHUNK_EVENTS,
         .stored_length = result.length,
@@ -95,6 +96,7 @@ static void seal_events(struct hs_sealer *sealer, const struct hs_slot_header *h
     struct hs_live *live = hs_output__live();
     bool written = hs_output__append(&chunk, sealer->encoded);
     hs_shared_word__add(written ? &live->events : &live->dropped[HS_DROP_STOPPED], result.count);
+    return true;
 }
 
 static void write_clock_point(void)
@@ -117,10 +119,19 @@ static void flush_culled(void)
     hs_meta_begin(&seal.culled, seal.squeezed, HS_SLOT_RECORDS_SIZE);
 }
 
+// The stream may have a copy of a slot of which everything is culled: a chunk with nothing takes its place.
+static void replace_copy(const struct hs_slot_header *header)
+{
+    if (hs_stream__is_open())
+        hs_output__append(&(struct hs_chunk_header){.kind = HS_CHUNK_META, .sequence = header->sequence}, "");
+}
+
 static void seal_held(bool all)
 {
     for (struct hs_slot *slot; (slot = hs_cull__release(all, seal.squeezed));) {
-        seal_events(&hs_sealers[0], hs_slot__header(slot), seal.squeezed);
+        const struct hs_slot_header *header = hs_slot__header(slot);
+        if (!seal_events(&hs_sealers[0], header, seal.squeezed))
+            replace_copy(header);
         hs_slots__give_back(slot);
     }
 }

@@ -166,6 +166,7 @@ void hs_slots__give_back(struct hs_slot *slot)
     struct hs_slot_header *header = hs_slot__header(slot);
     HS_INVARIANT(is_in_use(slot) && slot->filled <= HS_SLOT_SIZE - HS_SLOT_RECORDS_OFFSET);
     __atomic_store_n(&header->use, HS_SLOT_FREE, __ATOMIC_RELEASE);
+    atomic_thread_fence(memory_order_release); // who copies it and finds zeros also finds that it is free
     __builtin_memset(hs_slot__records(slot), 0, slot->filled);
     push_free(slot);
     wake_waiting(1);

@@ -40,13 +40,20 @@ static bool own(struct hs_thread *thread, uint32_t from, uint32_t to)
     return atomic_compare_exchange_strong_explicit(&thread->tid, &from, to, memory_order_acq_rel, memory_order_relaxed);
 }
 
+// Others see the slot and write the limit.
+static void set_slot(struct hs_thread *thread, struct hs_slot *slot, uint32_t words)
+{
+    __atomic_store_n(&thread->slot, slot, __ATOMIC_RELAXED);
+    thread->at = slot ? hs_slot__records(slot) : NULL;
+    __atomic_store_n(&thread->limit, slot ? thread->at + words : NULL, __ATOMIC_RELAXED);
+}
+
 void hs_thread__flush(struct hs_thread *thread)
 {
     if (!thread->slot)
         return;
     hs_slots__submit(thread->slot);
-    thread->slot = NULL;
-    thread->at = thread->limit = NULL;
+    set_slot(thread, NULL, 0);
 }
 
 // Takes over what a dead thread left.
@@ -158,8 +165,7 @@ struct hs_thread *hs_threads__register(void)
     if (!thread)
         return NULL;
     hs_thread__forget_stacks(thread);
-    thread->slot = NULL;
-    thread->at = thread->limit = NULL;
+    set_slot(thread, NULL, 0);
     thread->last_time = 0;
     thread->inside = HS_OUTSIDE;
     thread->nested = 0;
@@ -206,13 +212,12 @@ bool hs_thread__next_slot(struct hs_thread *thread, uint64_t now)
     hs_thread__flush(thread);
     if (filled)
         hs_slot_source__notify();
-    thread->slot = hs_slot_source__take(HS_SLOT_EVENTS, thread->stream, now);
-    if (!thread->slot)
+    struct hs_slot *slot = hs_slot_source__take(HS_SLOT_EVENTS, thread->stream, now);
+    if (!slot)
         return false;
-    note_name(thread);
-    thread->at = hs_slot__records(thread->slot);
-    thread->limit = thread->at + HS_SLOT_EVENTS_SIZE / 8 - LONGEST_RECORD_WORDS;
     thread->last_time = now;
+    set_slot(thread, slot, HS_SLOT_EVENTS_SIZE / 8 - LONGEST_RECORD_WORDS);
+    note_name(thread);
     return true;
 }
 
@@ -249,8 +254,7 @@ void hs_threads__reset(void)
     if (!self)
         return;
     self->next = NULL;
-    self->slot = NULL;
-    self->at = self->limit = NULL;
+    set_slot(self, NULL, 0);
     hs_thread__forget_stacks(self);
     self->stream = 1;
     self->number = (uint32_t)hs_system_gettid();

@@ -2,6 +2,7 @@
 #include "host/cli/top_growing.h"
 
 #include "host/base/array.h"
+#include "host/base/clock.h"
 #include "host/base/path.h"
 #include "host/import/running_sums.h"
 #include "host/rest/state.h"
@@ -11,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FAILURES = 3 };
+// One after the other. The sums are begun again in at most a fifth of the time, like a whole reading.
+enum { MOST_FAILURES = 3, WAITS = 4 };
 
 // What makes a row. The name is that of the row.
 struct growing_key {
@@ -22,8 +24,10 @@ struct growing_key {
 struct hs_top_growing {
     char *path;
     const struct hs_symbols_options *options;
-    struct hs_running_sums *running;
-    unsigned failures;
+    struct hs_running_sums *running; // NULL: not now
+    unsigned failures;               // since there were rows
+    uint64_t begun_in_ns;            // time that the first events took
+    uint64_t again_at_ns;
     struct hs_rest_state *state; // whose modules the symbols are of; NULL: not yet
     struct hs_trace_symbols *symbols;
     enum hs_sum_by by;
@@ -232,11 +236,35 @@ static bool bring_up(struct hs_top_growing *growing, enum hs_sum_by by, bool ane
 
 // ---- looks ----------------------------------------------------------------------------------------------------------
 
-static void begin_again(struct hs_top_growing *growing)
+// In the stream of a device, what a thread does rarely comes after what others did later: then the sums are wrong.
+static void drop_sums(struct hs_top_growing *growing)
 {
     drop_symbols(growing);
     hs_running_sums__free(growing->running);
-    growing->running = ++growing->failures < MOST_FAILURES ? hs_running_sums__create(growing->path) : NULL;
+    growing->running = NULL;
+    growing->failures++;
+    growing->again_at_ns = hs_clock__now() + WAITS * growing->begun_in_ns;
+}
+
+static bool begin_again(struct hs_top_growing *growing)
+{
+    const uint64_t now = hs_clock__now();
+    if (growing->failures >= MOST_FAILURES || now < growing->again_at_ns)
+        return false;
+    growing->running = hs_running_sums__create(growing->path);
+    growing->begun_in_ns = hs_clock__now() - now;
+    if (!growing->running)
+        growing->failures = MOST_FAILURES;
+    return growing->running;
+}
+
+static int look(struct hs_top_growing *growing, const int *cancel)
+{
+    const bool is_first = !hs_running_sums__state(growing->running)->time_ns;
+    const uint64_t began = hs_clock__now();
+    const int failed = hs_running_sums__look(growing->running, cancel);
+    growing->begun_in_ns += is_first ? hs_clock__now() - began : 0;
+    return failed;
 }
 
 static bool fill_rows(struct hs_top_growing *growing, const struct hs_running_state *state, bool is_new,
@@ -249,6 +277,7 @@ static bool fill_rows(struct hs_top_growing *growing, const struct hs_running_st
                                  .peak_bytes = state->most_bytes,
                                  .time_ns = state->time_ns,
                                  .is_new = is_new};
+    growing->failures = 0;
     return true;
 }
 
@@ -256,13 +285,13 @@ bool hs_top_growing__rows(struct hs_top_growing *growing, struct hs_rest *rest, 
                           struct hs_top_rows *rows)
 {
     const enum hs_sum_by by = hs_sum_by__parse(word);
-    if (!growing->running)
+    if (!growing->running && !begin_again(growing))
         return false;
     const uint64_t code_before = hs_running_sums__state(growing->running)->code_changes;
-    const int failed = hs_running_sums__look(growing->running, cancel);
+    const int failed = look(growing, cancel);
     const struct hs_running_state *state = hs_running_sums__state(growing->running);
     if (failed) {
-        begin_again(growing);
+        drop_sums(growing);
         return false;
     }
     // Names of new code are in a newer state, which answering as a whole makes. Changes that are not added are lost.
@@ -275,6 +304,6 @@ bool hs_top_growing__rows(struct hs_top_growing *growing, struct hs_rest *rest, 
         return false;
     if (bring_up(growing, by, anew, state))
         return fill_rows(growing, state, anew || state->changes, rows);
-    begin_again(growing);
+    drop_sums(growing);
     return false;
 }

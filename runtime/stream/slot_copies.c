@@ -36,14 +36,15 @@ static uint32_t copy_payload(const struct hs_slot *slot)
     return length < sizeof copy ? length : (uint32_t)sizeof copy;
 }
 
-// Whether the copy is of a slot in use that was not emptied meanwhile.
+// Whether the copy is of a slot in use that was not emptied meanwhile. One that was taken again has another sequence,
+// which is there before it is in use.
 static bool is_whole(const struct hs_slot *slot)
 {
     const struct hs_slot_header *now = hs_slot__header(slot);
     struct hs_slot_header then;
     __builtin_memcpy(&then, copy, sizeof then);
-    return then.use != HS_SLOT_FREE && now->sequence == then.sequence &&
-           __atomic_load_n(&now->use, __ATOMIC_RELAXED) == then.use;
+    return then.use != HS_SLOT_FREE && __atomic_load_n(&now->use, __ATOMIC_ACQUIRE) == then.use &&
+           now->sequence == then.sequence;
 }
 
 // Under the stream's lock. False: no room now.

@@ -189,6 +189,61 @@ START_TEST(a_growing_trace_is_not_read_again)
 }
 END_TEST
 
+// As in a stream: a thread's events come when others have done more.
+static void record_late(struct recorder *recorder, uint64_t time)
+{
+    const struct hs_event event = {.kind = HS_EVENT_MALLOC, .time = time, .address = 0x70000000 + time, .size = 10};
+    recorder->writer.sequence = recorder->sequence++;
+    trace_writer__events(&recorder->writer, RECORDER_STREAMS, &event, 1, false);
+    record_until(recorder, recorder->next + 100);
+    show(recorder);
+}
+
+// After a while all of it is known.
+static void expect_known_again(struct hs_top_asking *asking, const char *path)
+{
+    do
+        ask(asking);
+    while (!asking->known);
+    asking->has_answer = false;
+    ask(asking); // takes what the one before saw
+    expect_known(asking, path, "requester");
+}
+
+// The sums are begun again as often as this happens.
+START_TEST(a_slow_thread_of_a_stream_is_taken_in)
+{
+    static struct recorder recorder;
+    char path[128];
+    struct hs_error error = {""};
+    const struct hs_symbols_options symbols = {0};
+    struct hs_top_source source;
+    snprintf(path, sizeof(path), "%s/late.dat", work);
+    hs_running_age = 0;
+    begin_recording(&recorder, path, 1, 6000, HS_CLOCK_MONOTONIC);
+    record_until(&recorder, 1000);
+    show(&recorder);
+    ck_assert_msg(!hs_top_source__open(&source, path, NULL, &symbols, &error), "%s", error.message);
+    struct hs_top_asking asking = {.source = &source, .by = "requester"};
+    ask(&asking);
+    for (int times = 0; times < 4; times++) {
+        const uint64_t time = recorder.last_time;
+        record_until(&recorder, recorder.next + 100);
+        show(&recorder);
+        expect_known_again(&asking, path);
+        record_late(&recorder, time);
+        ask(&asking);
+        asking.has_answer = false;
+        ask(&asking); // it is too late for the sums
+        ck_assert_ptr_null(asking.known);
+    }
+    expect_known_again(&asking, path);
+    end_recording(&recorder);
+    free(asking.rows);
+    hs_top_source__close(&source);
+}
+END_TEST
+
 // ---- traces that are to be asked as a whole -------------------------------------------------------------------------
 
 START_TEST(another_trace_in_its_place_is_told)
@@ -280,6 +335,7 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, remove_work);
     tcase_add_test(tests, opening_the_next_trace_is_given_up);
     tcase_add_test(tests, a_growing_trace_is_not_read_again);
+    tcase_add_test(tests, a_slow_thread_of_a_stream_is_taken_in);
     tcase_add_test(tests, another_trace_in_its_place_is_told);
     tcase_add_test(tests, modules_that_were_unloaded_are_told_apart);
     return run_cases("cli_top_asking", tests);

@@ -2,6 +2,8 @@
 //
 // The writer's thread takes no core from the threads that wait for it: it sleeps while there is nothing to seal. It
 // adds slots, which stay in the file for good, for threads that find none.
+#include "trace_reader.h"
+
 #include "arch/system.h"
 #include "runtime/enter.h"
 #include "runtime/hidden_thread.h"
@@ -18,6 +20,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +185,47 @@ START_TEST(a_lone_sampled_thread_has_no_second_sealer)
 }
 END_TEST
 
+// ---- threads that are asked to leave their slots
+
+enum { LEAVERS = 3, RECORDS = 100000 };
+
+static void *record_many(void *unused)
+{
+    for (unsigned i = 0; i < RECORDS; i++)
+        record_one();
+    return unused;
+}
+
+static void *ask_all(void *ends)
+{
+    while (!atomic_load((atomic_bool *)ends))
+        for (uint32_t i = 0; i < hs_slots__total(); i++)
+            hs_threads__part_from(hs_slots__at(i));
+    return NULL;
+}
+
+// At any moment, by another thread: each event is there once.
+START_TEST(slots_are_left_on_request)
+{
+    pthread_t leavers[LEAVERS], asker;
+    atomic_bool ends = false;
+    struct trace trace;
+    record_one();
+    ck_assert_int_eq(pthread_create(&asker, NULL, ask_all, &ends), 0);
+    for (unsigned i = 0; i < LEAVERS; i++)
+        ck_assert_int_eq(pthread_create(&leavers[i], NULL, record_many, NULL), 0);
+    for (unsigned i = 0; i < LEAVERS; i++)
+        pthread_join(leavers[i], NULL);
+    atomic_store(&ends, true);
+    pthread_join(asker, NULL);
+    hs_process__exit();
+    ck_assert(trace_read(getenv("HEAPSONDE_OUTPUT"), &trace));
+    ck_assert_uint_eq(trace.damaged, 0);
+    ck_assert_uint_eq(trace.count, 1 + LEAVERS * RECORDS);
+    trace_free(&trace);
+}
+END_TEST
+
 // ---- a forked child's thread
 // ------------------------------------------------------------------------------------------
 
@@ -261,6 +305,7 @@ int main(void)
     Suite *suite = suite_create("writer");
     TCase *writer = tcase_create("writer");
     tcase_add_checked_fixture(writer, setup, teardown);
+    tcase_add_test(writer, slots_are_left_on_request);
     tcase_add_test(writer, sleeps_while_a_thread_waits_and_nothing_is_submitted);
     tcase_add_test(writer, adds_slots_only_where_one_is_missing);
     tcase_add_test(writer, a_forked_child_tells_its_stack_again);
