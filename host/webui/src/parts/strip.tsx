@@ -46,7 +46,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   }, []);
   useEffect(() => setBrush(undefined), [path, route.parameters.toString()]);
 
-  const resident = highest(useUsage(route, summary).data, summary)?.time, spans = spansOf(route, summary, resident);
+  const usage = useUsage(route, summary), spans = spansOf(route, summary, highest(usage.data, summary)?.time);
   useLayoutEffect(() => {
     const element = canvas.current!, context = element.getContext("2d")!;
     const ratio = pixelRatio(), colours = theme();
@@ -120,7 +120,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
       </div>
       <p class={"strip-foot" + (knowsResident(summary) ? " with-resident" : "")}>
         {answer.problem ? <span ref={said} role="alert" class="warn">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></span>
-          : <><span>{duration(0)}<span class="hint"> {"\u00b7"} drag over the heap to select a range</span>{data && !(summary.dumps ? data.allocated_size : data.allocations).some(Boolean) && <b><span class="hint"> {"\u00b7"}</span> {[...filter].length ? "no block matches" : "no block was allocated"}</b>}</span><Instants route={route} summary={summary} /><span>{duration(end)}</span></>}
+          : <><span>{duration(0)}<span class="hint"> {"\u00b7"} drag over the heap to select a range</span>{data && !(summary.dumps ? data.allocated_size : data.allocations).some(Boolean) && <b><span class="hint"> {"\u00b7"}</span> {[...filter].length ? "no block matches" : "no block was allocated"}</b>}</span><Instants route={route} summary={summary} usage={usage} /><span>{duration(end)}</span></>}
         {!answer.problem && bucket >= 0 && data && <span class="under-mouse">{duration(over!)}: at most {bytes(data.allocated_size[bucket]!)} {summary.dumps ? "" : <>in {counted(data.allocated_count[bucket]!, "blocks")};
           {" "}{count(data.allocations[bucket]!)} allocated, {count(data.deallocations[bucket]!)} freed in {duration(data.interval_ns)}</>}</span>}
       </p>
@@ -178,8 +178,8 @@ function pausesOf(summary: Summary): { from: number; to: number }[] {
 }
 
 // Links to the most important instants: a click shows what was live then.
-function Instants({ route, summary }: { route: Route; summary: Summary }) {
-  const usage = useUsage(route, summary), resident = highest(usage.data, summary);
+function Instants({ route, summary, usage }: { route: Route; summary: Summary; usage: Answer<Usage> }) {
+  const resident = highest(usage.data, summary);
   const to = (cost: string, at?: string): string => address(atInstant(route, cost, at));
   const pauses = pausesOf(summary), marks = summary.marks.filter((mark) => mark.kind === "mark").length;
   return <span class="instants">
