@@ -18,10 +18,10 @@ struct hs_buffer {
 
 static inline bool hs_buffer__reserve(struct hs_buffer *to, size_t more)
 {
-    if (to->count + more <= to->room)
+    if (more <= to->room - to->count)
         return true;
-    size_t room = (to->room + more) * 2;
-    uint8_t *bigger = realloc(to->bytes, room);
+    const size_t most = SIZE_MAX / 4, room = (to->room + more) * 2;
+    uint8_t *bigger = to->room > most || more > most ? NULL : realloc(to->bytes, room);
     if (!bigger) {
         to->failed = true;
         return false;

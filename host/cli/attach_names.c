@@ -51,11 +51,16 @@ void hs_attach_names__look(struct hs_attach_names *names, pid_t pid)
 void hs_attach_names__take(struct hs_attach_names *names, const struct hs_command *command)
 {
     struct hs_jit_taken taken = {0};
+    size_t refused = 0;
+    // The traces of a process's earlier recordings are still mapped. For each, the same files are looked at.
     for (size_t i = 0; i < names->count; i++) {
+        taken.refused = 0;
         hs_jit_files__take_of(names->traces[i], &names->process, &taken);
+        refused = taken.refused > refused ? taken.refused : refused;
         free(names->traces[i]);
     }
-    hs_jit_taken__say(&taken, command, false);
+    taken.refused = refused;
+    hs_jit_taken__say(&taken, command, refused);
     free(names->traces);
     if (names->is_known)
         hs_jit_process__close(&names->process);

@@ -255,7 +255,7 @@ static void take_names(struct attach_on *on)
 {
     struct hs_jit_taken taken = {0};
     hs_board_names__add(&on->names, &on->traces, &taken);
-    hs_jit_taken__say(&taken, on->arguments->command, false);
+    hs_jit_taken__say(&taken, on->arguments->command, taken.refused);
 }
 
 static void fetch_binaries(struct attach_on *on)

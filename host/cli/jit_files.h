@@ -35,7 +35,7 @@ bool hs_jit_files__header(const char *path, struct hs_file_header *header);
 // Adds a file that was read elsewhere (hs_jit_take) to the trace.
 void hs_jit_files__add(const char *path, const struct hs_buffer *file, bool is_cut, struct hs_jit_taken *taken);
 
-// Says what could not be taken. `wanted`: the user has asked for names.
+// Says what could not be taken. `wanted`: also which files were refused, and that there were none.
 void hs_jit_taken__say(const struct hs_jit_taken *taken, const struct hs_command *command, bool wanted);
 
 #endif

@@ -136,7 +136,8 @@ static int copy_record(struct condensing *with, uint32_t kind, uint32_t length)
 {
     const size_t count = wanted(kind, length);
     with->skipped += count ? 0 : SKIPPED;
-    if (with->to->count + with->skipped + count > with->end)
+    const size_t used = with->to->count + with->skipped;
+    if (used > with->end || count > with->end - used)
         return -EFBIG;
     if (!hs_buffer__reserve(with->to, count))
         return -ENOMEM;

@@ -2,6 +2,7 @@
 //
 // Arrays, the hash index and texts of host/base.
 #include "host/base/array.h"
+#include "host/base/buffer.h"
 #include "host/base/hash_index.h"
 #include "host/base/id_map.h"
 #include "host/base/text_stream.h"
@@ -29,6 +30,21 @@ START_TEST(an_array_keeps_its_elements_when_it_grows)
     for (size_t i = 0; i < count; i++)
         ck_assert_uint_eq(array[i], i * 3);
     free(array);
+}
+END_TEST
+
+// Lengths come from files: no sum of them wraps.
+START_TEST(a_buffer_refuses_what_no_memory_has)
+{
+    static const size_t lengths[] = {SIZE_MAX, SIZE_MAX - 2, SIZE_MAX / 2, SIZE_MAX / 2 + 1, SIZE_MAX / 4 + 1};
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        struct hs_buffer buffer = {0};
+        hs_buffer__put(&buffer, "abc", 3);
+        ck_assert(!buffer.failed && buffer.count == 3);
+        ck_assert(!hs_buffer__reserve(&buffer, lengths[i]));
+        ck_assert(buffer.failed && !memcmp(buffer.bytes, "abc", 3));
+        hs_buffer__free(&buffer);
+    }
 }
 END_TEST
 
@@ -182,6 +198,7 @@ int main(void)
     TCase *tests = tcase_create("base");
     tcase_add_test(tests, ids_are_removed_among_others);
     tcase_add_test(tests, an_array_keeps_its_elements_when_it_grows);
+    tcase_add_test(tests, a_buffer_refuses_what_no_memory_has);
     tcase_add_test(tests, an_index_finds_what_was_added);
     tcase_add_test(tests, a_text_is_whole_and_has_its_size);
     tcase_add_test(tests, an_incomplete_text_is_none);

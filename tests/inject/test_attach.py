@@ -88,7 +88,7 @@ class Target:
         return path
 
     def detach(self):
-        self.run('detach', str(self.pid))
+        return self.run('detach', str(self.pid))
 
     def text(self):
         """Of every mapping of a file's code."""
@@ -416,21 +416,24 @@ def names_in(path):
 
 
 def names(target):
-    """The names of code that was made at run time are in the trace after a detach, also of a second recording. A map that is a
-    link is not followed."""
+    """The names of code that was made at run time are in the trace after a detach, also of a second recording. A map that is
+    a link, a FIFO or a folder is not read, which is said."""
     map_file = f'/tmp/perf-{target.pid}.map'
     for turn in range(2):
         trace = target.attach(f't{turn}.dat')
         assert target.ask('made') == 0
         target.detach()
         assert 'made_while_it_runs;allocate_below' in names_in(trace), names_in(trace)
-    trace = target.attach('l.dat')
-    assert target.ask('made') == 0
-    shutil.move(map_file, os.path.join(target.folder, 'map'))
-    os.symlink(os.path.join(target.folder, 'map'), map_file)
-    target.detach()
-    os.remove(map_file)
-    assert 'made_while_it_runs' not in names_in(trace), names_in(trace)
+    for kind, (make, remove) in enumerate(((lambda path: os.symlink(os.path.join(target.folder, 'map'), path), os.remove),
+                                           (os.mkfifo, os.remove), (os.mkdir, os.rmdir))):
+        trace = target.attach(f'l{kind}.dat')
+        assert target.ask('made') == 0
+        shutil.move(map_file, os.path.join(target.folder, 'map'))
+        make(map_file)
+        said = target.detach()
+        remove(map_file)
+        assert '1 file with names of run-time code was not used' in said, said
+        assert 'made_while_it_runs' not in names_in(trace), names_in(trace)
     target.leave()
 
 
