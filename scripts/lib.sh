@@ -26,7 +26,7 @@ test_packages=(
     gcc-mips64-linux-gnuabi64 g++-mips64-linux-gnuabi64 qemu-user
     qemu-system-x86 qemu-system-arm qemu-system-mips
     clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 llvm musl-tools shellcheck
-    check libjansson-dev libcapstone-dev libunwind-dev dwz xz-utils chromium man-db
+    check libjansson-dev libcapstone-dev libunwind-dev dwz xz-utils chromium chromium-headless-shell man-db
     python3 sqlite3 busybox lua5.4 bzip2 redis-server redis-tools git perl libxml2-utils procps curl iproute2 openssh-server openssh-client dropbear-bin openssl
     heaptrack valgrind
     libjemalloc2 libjemalloc-dev libgoogle-perftools4 libgoogle-perftools-dev libmimalloc2.0 libmimalloc-dev
