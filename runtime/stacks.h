@@ -5,8 +5,8 @@
 //
 // The table is a window: a ring of the newest nodes and a hash of others that were used of late, whose memory is
 // bounded. A new node takes the place of an old one. If the old one occurs again, it gets another number, and is
-// journalled again; whoever reads the trace takes equal nodes for one. At the last number (2^31 - 2), and if the journal
-// refuses a node, the stack of the event is lost.
+// journalled again; whoever reads the trace takes equal nodes for one. At the last number (2^31 - 2), and if the
+// journal refuses a node, the stack of the event is lost.
 //
 // Lookups take no lock and write only a mark that the node is in use. New nodes are inserted under one lock. A node
 // takes 16 bytes, or 12 with pointers of 32 bits; one whose parent has the number before takes the size of a pointer.
