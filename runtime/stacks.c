@@ -13,9 +13,9 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-// A node of the window. Each number is stored into `id` of an entry at most once, and only the owner of the lock
-// writes, except for USED. So it is safe to read an entry while it changes: what was read between two loads of the same
-// number belongs to that number.
+// A node of the window. In a table, each number is stored into `id` of an entry at most once, and only the owner of the
+// lock writes, except for USED. So it is safe to read an entry while it changes: what was read between two loads of the
+// same number belongs to that number.
 //
 // id: 0: the entry is free, or is being written; else the node's number, stored last (release)
 // pc, parent: written only while id is 0. parent also has the bit USED, which any thread may set: the node was found
@@ -28,7 +28,7 @@ struct stacks_entry {
 
 // Most nodes of a new stack have the number after that of their parent. Such a node is one word in the ring, its pc, at
 // the place of its parent's number. So a new stack is written to successive words, and found there. Later numbers
-// overwrite it. If it is in use when it is old, it is copied to an entry.
+// overwrite it. If it is in use when it is old, it is moved to an entry.
 //
 // Any other node is an entry in the line of its hash, or in another one of the group of lines around it. Small groups
 // are found soon. In large ones the lines are half full before a node has no free place.
@@ -57,7 +57,7 @@ static struct {
     uintptr_t tables[32];    // by 32 - n. Those that were outgrown stay mapped for lookups that are still in them
     size_t window;           // the most bytes of a table
     uint32_t group;          // lines, a power of two
-    _Atomic uint32_t taken;  // nodes that were copied from the ring to entries; set under the lock
+    _Atomic uint32_t taken;  // nodes that were moved from the ring to entries; set under the lock
     uint32_t ageing;         // 1: a node is old when half of the ring was written after it. 0: it never is
     _Atomic bool holes;      // nodes were taken out. Else a group is filled in the order in which it is searched
 } trie = {.window = HS_STACKS_WINDOW, .group = SMALL_GROUP, .ageing = 1};
@@ -89,7 +89,7 @@ static size_t table_size(uint32_t shift)
 // The places of the ring, less one.
 static inline uint32_t ring_mask(uintptr_t table)
 {
-    return (RING << (32 - (table & SHIFT_MASK))) - 1;
+    return ((uint32_t)RING << (32 - (table & SHIFT_MASK))) - 1;
 }
 
 // The place of the number's child: its pc, or 0 if the next number is not that of a child.
@@ -279,15 +279,17 @@ static void enter_ring(uint32_t last, uintptr_t pc)
     atomic_store_explicit(ring_at(trie.table, last), pc, memory_order_release);
 }
 
-// Makes a node that find() did not find. If the ring has it, it is old, but in use. Under the lock.
+// Makes a node that find() did not find. If the ring has it, it is old, but in use: it leaves the ring, because its
+// number may not get into an entry again after it left that. Under the lock.
 static uint32_t append(uint32_t parent, uintptr_t pc)
 {
     uint32_t last = hs_stacks__count(), id = last + 1;
     HS_INVARIANT(parent < id && atomic_load(&trie.lock.word));
     if (follows(trie.table, parent, pc, 0)) {
         id = parent + 1;
-        parent |= USED;
         atomic_store_explicit(&trie.taken, trie.taken + 1, memory_order_release);
+        atomic_store_explicit(ring_at(trie.table, parent), 0, memory_order_relaxed);
+        parent |= USED;
     } else {
         bool in_ring = parent == last && pc;
         if (id >= NODES_LIMIT || (!trie.table && !grow()) || !hs_journal__node(id, parent, pc))

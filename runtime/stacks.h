@@ -3,10 +3,10 @@
 // Stack identity: a trie whose nodes are (parent, return address). A node gets the next number and is journalled for
 // the trace when it is made. A number never changes its meaning, so it stays valid wherever it is remembered.
 //
-// The table is a window: a hash of the nodes that were used of late, whose memory is bounded. A new node takes the
-// place of an old one near its own. If the old one occurs again, it gets another number, and is journalled again;
-// whoever reads the trace takes equal nodes for one. At the last number (2^31 - 2), and if the journal refuses a node,
-// the stack of the event is lost.
+// The table is a window: a ring of the newest nodes and a hash of others that were used of late, whose memory is
+// bounded. A new node takes the place of an old one. If the old one occurs again, it gets another number, and is
+// journalled again; whoever reads the trace takes equal nodes for one. At the last number (2^31 - 2), and if the
+// journal refuses a node, the stack of the event is lost.
 //
 // Lookups take no lock and write only a mark that the node is in use. New nodes are inserted under one lock. A node
 // takes 16 bytes, or 12 with pointers of 32 bits; one whose parent has the number before takes the size of a pointer.

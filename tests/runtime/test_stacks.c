@@ -337,6 +337,38 @@ START_TEST(nodes_in_use_stay_in_the_window)
 }
 END_TEST
 
+// Its number would come into the same entry again. A lookup that saw the node leave and return, and another one in
+// between, would take the number for that of the other one.
+START_TEST(node_that_was_moved_leaves_the_window_for_good)
+{
+    enum { TRIES = 50, DEEP = 300, SIBLINGS = 200 };
+    struct walker *walker = new_walker((uint32_t)gettid());
+    unsigned left = 0;
+    hs_stacks__set_window(HS_STACKS_WINDOW_LEAST);
+    // The same addresses in each run, so that the same nodes meet.
+    hs_stacks__made = (struct hs_made_range){0x10000, 1 << 20};
+    for (unsigned try = 0; try < TRIES; try++) {
+        uintptr_t first = 0x10001 + try * 8, deep[DEEP];
+        for (uint32_t i = 0; i < DEEP; i++)
+            deep[i] = 0x20001 + i * 8;
+        uint32_t id = identify(walker, &first, 1, HS_END_ROOT);
+        identify(walker, deep, DEEP, HS_END_ROOT);
+        ck_assert_uint_eq(identify(walker, &first, 1, HS_END_ROOT), id);
+        for (uintptr_t i = 0; i < 2 * SIBLINGS; i++) {
+            uintptr_t sibling = 0x30001 + i / 2 * 8;
+            walker->memo.depth = 0;
+            expect_meaning(identify(walker, &sibling, 1, HS_END_ROOT), &sibling, 1, 0);
+        }
+        left += identify(walker, &first, 1, HS_END_ROOT) != id;
+        hs_stacks__reset();
+        node_count = 0;
+        walker->memo.depth = 0;
+    }
+    ck_assert_uint_gt(left, 0);
+    free_walker(walker);
+}
+END_TEST
+
 // ---- cut stacks ----------------------------------------------------------------------------------------------------
 
 START_TEST(cut_stack_hangs_below_its_marker)
@@ -595,6 +627,7 @@ int main(void)
     tcase_add_test(one, parent_with_millions_of_children);
     tcase_add_test(one, node_that_left_the_window_gets_another_number);
     tcase_add_test(one, nodes_in_use_stay_in_the_window);
+    tcase_add_test(one, node_that_was_moved_leaves_the_window_for_good);
     tcase_add_test(one, cut_stack_hangs_below_its_marker);
     tcase_add_test(one, too_deep_stack_keeps_its_innermost_frames);
     tcase_add_test(one, refused_node_leaves_no_trace);
