@@ -32,11 +32,9 @@ def fleet_endpoints():
 
 def unsaid(page, build):
     """One line for each command that a build without a library lacks by the page's table, and that its message does not name."""
-    messages = dict(re.findall(r'^ *heapsonde_(?:optional|optional_library|optional_loaded)\(([A-Z0-9]+) [^ "]+ ("[^"]+"|\$\{\w+\})',
-                               build, re.M))
-    values = dict(re.findall(r'^set\((\w+) "([^"]+)"\)', build, re.M))
+    messages = dict(re.findall(r'^ *heapsonde_optional[a-z_]*\(([A-Z0-9]+) [^ "]+ "([^"]+)"', build, re.M))
     for library, lost in re.findall(r'^\|[^|]*\| `HEAPSONDE_WITH_(\w+)=OFF` \|([^|]*)\|$', page, re.M):
-        said = re.sub(r'\$\{(\w+)\}', lambda name: values.get(name[1], ''), messages.pop(library, ''))
+        said = messages.pop(library, '')
         for command in re.findall(r'`(?:heapsonde )?([^`]+)`', lost):
             if not re.search(rf'(?<![\w-]){command}(?![\w-])', said):
                 yield f'a build without {library} does not say that it lacks {command}: {said}'

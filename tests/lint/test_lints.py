@@ -72,7 +72,7 @@ class Documented(unittest.TestCase):
         self.assertIn('export/FORMAT', documented.endpoints())
 
     def test_what_a_build_does_not_say(self):
-        build = 'set(without_a "no one")\n  heapsonde_optional(A liba ${without_a} x)\nheapsonde_optional_loaded(B libb "no two --all" x)\n'
+        build = '  heapsonde_optional(A liba "no one" x)\nheapsonde_optional_loaded(B libb "no two --all" x)\n'
         rows = '| liba | `HEAPSONDE_WITH_A=OFF` | `heapsonde one` |\n| libb | `HEAPSONDE_WITH_B=OFF` | `two --all` |\n'
         self.assertEqual(list(documented.unsaid(rows, build)), [])
         self.assertEqual(len(list(documented.unsaid(rows, build.replace('one', 'ones').replace('--all', '-a')))), 2)
