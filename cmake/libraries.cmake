@@ -91,32 +91,43 @@ heapsonde_optional_library(ZSTD libzstd "debug sections and heaptrack's files th
                            libzstd-dev libzstd-devel zstd-dev zstd)
 heapsonde_optional_library(SODIUM libsodium "gather deciphers more slowly" libsodium-dev libsodium-devel libsodium-dev
                            libsodium)
-# Its archive in distributions needs libraries for TLS of which there are none.
-macro(heapsonde_find_static_microhttpd)
-  find_library(MICROHTTPD_ARCHIVE libmicrohttpd.a PATHS ${HEAPSONDE_STATIC_LIBRARIES}/lib NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
-  set(found FALSE)
-  if(MICROHTTPD_ARCHIVE)
-    set(found TRUE)
-    add_library(PkgConfig::MICROHTTPD INTERFACE IMPORTED GLOBAL)
-    target_include_directories(PkgConfig::MICROHTTPD SYSTEM INTERFACE ${HEAPSONDE_STATIC_LIBRARIES}/include)
-    target_link_libraries(PkgConfig::MICROHTTPD INTERFACE ${MICROHTTPD_ARCHIVE} Threads::Threads)
+# heapsonde_optional_microhttpd(MICROHTTPD MODULE LOST DEBIAN FEDORA ALPINE ARCH): its archive in distributions needs libraries for
+# TLS of which there are none.
+macro(heapsonde_optional_microhttpd name module lost)
+  if(HEAPSONDE_STATIC)
+    find_library(MICROHTTPD_ARCHIVE libmicrohttpd.a PATHS ${HEAPSONDE_STATIC_LIBRARIES}/lib NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
+    set(found FALSE)
+    if(MICROHTTPD_ARCHIVE)
+      set(found TRUE)
+      add_library(PkgConfig::MICROHTTPD INTERFACE IMPORTED GLOBAL)
+      target_include_directories(PkgConfig::MICROHTTPD SYSTEM INTERFACE ${HEAPSONDE_STATIC_LIBRARIES}/include)
+      target_link_libraries(PkgConfig::MICROHTTPD INTERFACE ${MICROHTTPD_ARCHIVE} Threads::Threads)
+    endif()
+    heapsonde_optional(${name} ${module} ${lost} ${ARGN})
+  else()
+    heapsonde_optional_library(${name} ${module} ${lost} ${ARGN})
   endif()
-  heapsonde_optional(MICROHTTPD libmicrohttpd "there is no server and no page" ${ARGN})
 endmacro()
+
+# heapsonde_optional_loaded(NAME MODULE LOST DEBIAN FEDORA ALPINE ARCH): it is loaded at run time, but not by a static command.
+macro(heapsonde_optional_loaded name module lost)
+  if(HEAPSONDE_STATIC)
+    set(HEAPSONDE_HAS_${name} FALSE)
+    string(APPEND HEAPSONDE_LOST "linked statically: ${lost}\\n")
+  else()
+    heapsonde_optional_library(${name} ${module} ${lost} ${ARGN})
+  endif()
+endmacro()
+
 heapsonde_optional_library(NCURSES ncursesw "there is no top command" libncurses-dev ncurses-devel ncurses-dev ncurses)
+heapsonde_optional_microhttpd(MICROHTTPD libmicrohttpd "there is no server, page, ctl serve, gather --metrics or run --open"
+                              libmicrohttpd-dev libmicrohttpd-devel libmicrohttpd-dev libmicrohttpd)
+heapsonde_optional_loaded(CURL libcurl "there is no fleet, push, gather --store or server --fleet" libcurl4-gnutls-dev
+                          libcurl-devel curl-dev curl)
+heapsonde_optional_loaded(MOSQUITTO libmosquitto "there is no gather --mqtt or push --mqtt" libmosquitto-dev
+                          mosquitto-devel mosquitto-dev mosquitto)
 if(HEAPSONDE_STATIC)
-  set(HEAPSONDE_HAS_CURL FALSE) # it is loaded at run time
-  string(APPEND HEAPSONDE_LOST "linked statically: there is no fleet command\\n")
-  set(HEAPSONDE_HAS_MOSQUITTO FALSE) # it is loaded at run time
-  string(APPEND HEAPSONDE_LOST "linked statically: gather cannot receive from MQTT brokers\\n")
-  heapsonde_find_static_microhttpd(libmicrohttpd-dev libmicrohttpd-devel libmicrohttpd-dev libmicrohttpd)
   string(APPEND HEAPSONDE_LOST "linked statically: debug information is not fetched from servers\\n")
-else()
-  heapsonde_optional_library(MICROHTTPD libmicrohttpd "there is no server and no page" libmicrohttpd-dev
-                             libmicrohttpd-devel libmicrohttpd-dev libmicrohttpd)
-  heapsonde_optional_library(CURL libcurl "there is no fleet command" libcurl4-gnutls-dev libcurl-devel curl-dev curl)
-  heapsonde_optional_library(MOSQUITTO libmosquitto "gather and push cannot use MQTT brokers" libmosquitto-dev
-                             mosquitto-devel mosquitto-dev mosquitto)
 endif()
 heapsonde_find_iberty()
 if(HEAPSONDE_TESTS)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Every export format is on its page and in the web page, and every endpoint is on the page of the server."""
+"""Every export format is on its page and in the web page, and every endpoint is on the page of the server. What a
+build without a library lacks, CMake and `heapsonde --version` say in the words of docs/installing.md."""
 import re
 import sys
 
@@ -29,8 +30,20 @@ def fleet_endpoints():
     return ['/fleet/' + re.sub(r'\{\w+\}', 'N', path.replace('{format}', 'FORMAT')) for path in paths]
 
 
+def unsaid(page, build):
+    """One line for each command that a build without a library lacks by the page's table, and that its message does not name."""
+    messages = dict(re.findall(r'^ *heapsonde_optional[a-z_]*\(([A-Z0-9]+) [^ "]+ "([^"]+)"', build, re.M))
+    for library, lost in re.findall(r'^\|[^|]*\| `HEAPSONDE_WITH_(\w+)=OFF` \|([^|]*)\|$', page, re.M):
+        said = messages.pop(library, '')
+        for command in re.findall(r'`(?:heapsonde )?([^`]+)`', lost):
+            if not re.search(rf'(?<![\w-]){command}(?![\w-])', said):
+                yield f'a build without {library} does not say that it lacks {command}: {said}'
+    for library in messages:
+        yield f'docs/installing.md does not have HEAPSONDE_WITH_{library}'
+
+
 def main():
-    wrong = []
+    wrong = list(unsaid(read('docs/installing.md'), read('cmake/libraries.cmake')))
     for page in ('docs/exports.md', 'host/webui/src/views/export.tsx'):
         wrong += missing('format', formats(), page, read(page))
     wrong += missing('endpoint', endpoints() + fleet_endpoints(), 'docs/server.md', read('docs/server.md'))

@@ -5,7 +5,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CALL = re.compile(r'^ *heapsonde_(?:library|optional(?:_library)?)\(([^)]*)\)', re.MULTILINE)
+CALL = re.compile(r'^ *heapsonde_(?:library|optional(?:_[a-z]+)?)\(([^)]*)\)', re.MULTILINE)
 WORD = re.compile(r'"([^"]*)"|([^\s"]+)')
 DISTRIBUTIONS = ["debian", "fedora", "alpine", "arch"]
 # What other recipes call a library. For those that are not here, a recipe has the option of CMake.

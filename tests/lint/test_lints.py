@@ -71,6 +71,13 @@ class Documented(unittest.TestCase):
         self.assertIn('map/N', documented.endpoints())
         self.assertIn('export/FORMAT', documented.endpoints())
 
+    def test_what_a_build_does_not_say(self):
+        build = '  heapsonde_optional(A liba "no one" x)\nheapsonde_optional_loaded(B libb "no two --all" x)\n'
+        rows = '| liba | `HEAPSONDE_WITH_A=OFF` | `heapsonde one` |\n| libb | `HEAPSONDE_WITH_B=OFF` | `two --all` |\n'
+        self.assertEqual(list(documented.unsaid(rows, build)), [])
+        self.assertEqual(len(list(documented.unsaid(rows, build.replace('one', 'ones').replace('--all', '-a')))), 2)
+        self.assertEqual(list(documented.unsaid(rows.split('\n', maxsplit=1)[0], build)), ['docs/installing.md does not have HEAPSONDE_WITH_B'])
+
 
 class Names(unittest.TestCase):
     def test_functions_that_leave_their_file(self):

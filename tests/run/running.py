@@ -10,7 +10,7 @@ COMMAND = os.environ["HEAPSONDE_TEST_COMMAND"]
 SHIM = os.environ.get("HEAPSONDE_TEST_SHIM")
 PROGRAMS = os.environ["HEAPSONDE_TEST_PROGRAMS"]
 ROOT = os.environ.get("HEAPSONDE_TEST_ROOT") or "/"
-PATIENCE = 300
+PATIENCE = int(os.environ.get("HEAPSONDE_TEST_SECONDS", "300"))  # qemu/system's --seconds
 
 
 def has_ended(number):

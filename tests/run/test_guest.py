@@ -10,7 +10,7 @@ import time
 import unittest
 
 from test_on import PLAIN, Board
-from running import COMMAND, PROGRAMS, ROOT
+from running import COMMAND, PATIENCE, PROGRAMS, ROOT
 
 BOX = os.environ["HEAPSONDE_TEST_BOX"]
 PROXY = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../qemu/guest/ssh_proxy")
@@ -31,7 +31,7 @@ class Guest(Board):
         self.key = os.path.join(BOX, "user")
         if not os.path.exists(self.key):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.key], check=True)
-        self.connect_by(f"{sys.executable} {PROXY} {BOX} {self.key}.pub {self.log}")
+        self.connect_by(f"{sys.executable} {PROXY} {BOX} {self.key}.pub {self.log} {2 * PATIENCE}")
         self.write("ssh", f"#!/bin/sh\nexec /usr/bin/ssh -F {self.path('ssh_config')} -o ServerAliveInterval=0 "
                    "-o ConnectTimeout=0 \"$@\"\n")
         os.chmod(self.path("ssh"), 0o755)

@@ -674,14 +674,23 @@ case "$1 $2 $3" in
 esac
 exit 125
 """
+# As 20.10.
+DOCKER = """#!/bin/sh
+case "$1 $2 $3" in
+"exec -i board") shift 3 && exec "$@" ;;
+"exec -i stopped") echo 'Error response from daemon: Container 4f1d2c is not running' >&2 ;;
+*) echo "Error: No such container: $3" >&2 ;;
+esac
+exit 1
+"""
 
 
 class OtherWays(Board):
-    """With commands that do what adb and podman say of themselves."""
+    """With commands that do what adb, podman and docker say of themselves."""
 
     def setUp(self):
         super().setUp()
-        for name, script in (("adb", ADB), ("podman", PODMAN)):
+        for name, script in (("adb", ADB), ("podman", PODMAN), ("docker", DOCKER)):
             path = os.path.join(self.folder, name)
             with open(path, "w", encoding="ascii") as file:
                 file.write(script)
@@ -689,7 +698,7 @@ class OtherWays(Board):
         self.environment["PATH"] = self.folder + ":" + os.environ["PATH"]
 
     def test_as_on_this_machine(self):
-        for way in ("adb:board", "podman:board"):
+        for way in ("adb:board", "podman:board", "docker:board"):
             self.check_plain(way=way)
             done = self.run_on("sh", "-c", "cat; echo \"$1\" >&2; exit 7", "x", "it's", way=way, options=["-q"])
             self.assertEqual((done.returncode, done.stdout, done.stderr), (7, "", "it's\n"))
@@ -697,7 +706,8 @@ class OtherWays(Board):
 
     def test_refusals(self):
         for way, words in (("adb:other", "'adb devices' lists them"), ("adb:old", "too old"),
-                           ("podman:other", "'podman ps' lists them"), ("podman:stopped", "is not running")):
+                           ("podman:other", "'podman ps' lists them"), ("podman:stopped", "is not running"),
+                           ("docker:other", "'docker ps' lists them"), ("docker:stopped", "is not running")):
             self.assert_one_line(self.run_on(PLAIN, way=way), 255, words)
 
 
