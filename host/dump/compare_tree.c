@@ -105,8 +105,7 @@ static int print_node(void *context, uint32_t index, unsigned depth)
     node->place = above + (is_branch ? 2 : 0);
     print_change(printer, node);
     fprintf(printer->out, "%*s%s", (int)above, "", is_branch ? "+ " : "");
-    const struct hs_frame frame = {
-        .function = function->function, .module = function->module, .kind = HS_FRAME_OFFSET};
+    const struct hs_frame frame = {.function = function->function, .module = function->module, .kind = HS_FRAME_OFFSET};
     hs_frame__print(printer->out, printer->style, printer->by_line ? function : &frame);
     return 0;
 }
