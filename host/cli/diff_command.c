@@ -245,6 +245,7 @@ static int write_comparison(FILE *out, const struct hs_arguments *arguments, con
     struct hs_compare_options options = {.cost = cost,
                                          .top = (unsigned)hs_arguments__number(arguments, "top", TOP),
                                          .full_stacks = hs_arguments__flag(arguments, "full-stacks"),
+                                         .by_line = !strcmp(hs_arguments__text(arguments, "by", "function"), "line"),
                                          .least_percent = hs_arguments__percent(arguments, "min-percent", 0.1)};
     if (hs_arguments__flag(arguments, "tree"))
         return hs_compare__tree(out, view, &options);
@@ -331,6 +332,8 @@ static int check_options(const struct hs_arguments *arguments)
         problem = "--top and --full-stacks have no effect with --tree; leave one of them out";
     else if (hs_arguments__given(arguments, "min-percent") && !hs_arguments__flag(arguments, "tree"))
         problem = "--min-percent needs --tree";
+    else if (hs_arguments__given(arguments, "by") && !hs_arguments__flag(arguments, "tree"))
+        problem = "--by needs --tree";
     if (!problem)
         return HS_EXIT_OK;
     hs_complain(arguments->command, "%s", problem);
@@ -414,6 +417,11 @@ static const struct hs_option options[] = {
      .argument = "TIME",
      .help = "BEFORE is the blocks that were allocated at this time or earlier"},
     {.name = "tree", .help = "show the changes as a tree of functions, from callers down to callees"},
+    {.name = "by",
+     .kind = HS_OPTION_CHOICE,
+     .argument = "PART",
+     .choices = "function line",
+     .help = "the rows of the tree are functions, or lines of functions; default function"},
     {.name = "min-percent",
      .kind = HS_OPTION_PERCENT,
      .argument = "PERCENT",

@@ -13,6 +13,7 @@ struct hs_compare_options {
     enum hs_cost cost; // HS_COST_LIVE or HS_COST_ALLOCATED
     unsigned top;      // call sites that grew, and that shrank
     bool full_stacks;
+    bool by_line;         // of the tree: a node for each line of a function
     double least_percent; // of the tree: changes below this share of all changes are left out
 };
 

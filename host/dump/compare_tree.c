@@ -60,6 +60,7 @@ struct change_printer {
     struct hs_call_tree *tree; // `place` of a node is its indent
     uint64_t *moved;           // by node
     uint64_t least;
+    bool by_line;
 };
 
 static bool is_shown(const struct change_printer *printer, uint32_t index)
@@ -104,8 +105,8 @@ static int print_node(void *context, uint32_t index, unsigned depth)
     node->place = above + (is_branch ? 2 : 0);
     print_change(printer, node);
     fprintf(printer->out, "%*s%s", (int)above, "", is_branch ? "+ " : "");
-    struct hs_frame frame = {.function = function->function, .module = function->module, .kind = HS_FRAME_OFFSET};
-    hs_frame__print(printer->out, printer->style, &frame);
+    const struct hs_frame frame = {.function = function->function, .module = function->module, .kind = HS_FRAME_OFFSET};
+    hs_frame__print(printer->out, printer->style, printer->by_line ? function : &frame);
     return 0;
 }
 
@@ -132,7 +133,8 @@ static void print_tree(FILE *out, const struct hs_dump_view *view, const struct 
 static int sort_and_print(FILE *out, const struct hs_dump_view *view, const struct hs_compare_options *options,
                           struct hs_call_tree *tree)
 {
-    struct change_printer printer = {.out = out, .style = hs_style__for(out), .tree = tree};
+    struct change_printer printer = {
+        .out = out, .style = hs_style__for(out), .tree = tree, .by_line = options->by_line};
     printer.moved = moved_bytes(&tree->paths);
     int result = printer.moved ? hs_paths__sort(&tree->paths, compare_nodes, printer.moved) : -ENOMEM;
     if (!result) {
@@ -149,7 +151,9 @@ int hs_compare__tree(FILE *out, const struct hs_dump_view *view, const struct hs
     struct hs_call_tree tree;
     int result = take_sides(&sides, &view->subject.totals, options->cost);
     if (!result)
-        result = hs_call_tree__build(&tree, view->subject.symbols, &sides, HS_COST_LIVE, HS_TREE_BY_BYTES);
+        result = options->by_line
+                     ? hs_call_tree__build_lines(&tree, view->subject.symbols, &sides, HS_COST_LIVE, 0)
+                     : hs_call_tree__build(&tree, view->subject.symbols, &sides, HS_COST_LIVE, HS_TREE_BY_BYTES);
     if (!result) {
         result = sort_and_print(out, view, options, &tree);
         hs_call_tree__free(&tree);

@@ -79,8 +79,9 @@ extern const struct hs_rest_parameter hs_export_parameters[];
 hs_prepare_function hs_prepare__export;
 hs_answer_function hs_answer__export;
 // control.c, diff.c, diff_tree.c, instants.c, live.c
-extern const struct hs_rest_parameter hs_diff_parameters[], hs_generations_parameters[], hs_live_parameters[],
-    hs_control_parameters[], hs_device_control_parameters[], hs_device_parameters[], hs_devices_parameters[];
+extern const struct hs_rest_parameter hs_diff_parameters[], hs_generations_parameters[], hs_peak_parameters[],
+    hs_live_parameters[], hs_control_parameters[], hs_device_control_parameters[], hs_device_parameters[],
+    hs_devices_parameters[];
 extern const struct hs_rest_parameter hs_diff_tree_parameters[];
 hs_prepare_function hs_prepare__diff_tree;
 hs_answer_function hs_answer__diff_tree;

@@ -361,6 +361,7 @@ const struct hs_endpoint hs_endpoints[] = {
      .type = JSON,
      .schema = "Peak",
      .takes = HS_TAKES_FILTER,
+     .parameters = hs_peak_parameters,
      .prepare = hs_prepare__peak,
      .write = hs_answer__peak},
     {.path = "/data/{id}/generations",

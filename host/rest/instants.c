@@ -2,6 +2,7 @@
 //
 // /peak: when what matches was largest; /generations: what was allocated between two marks, and what became of it.
 #include "host/base/search.h"
+#include "host/query/scan.h"
 #include "host/rest/answers.h"
 #include "host/rest/write.h"
 
@@ -16,14 +17,41 @@ struct peak {
     uint64_t time;
 };
 
+const struct hs_rest_parameter hs_peak_parameters[] = {
+    {.name = "axis_from", .kind = HS_REST_TIME, .help = "the largest value at this time or later; default the start"},
+    {.name = "axis_to", .kind = HS_REST_TIME, .help = "the largest value at this time or earlier; default the end"},
+    {0},
+};
+
+struct peak_finding {
+    struct hs_question *question;
+    bool in_part;
+    uint64_t from, to; // the part of the time
+};
+
+// Blocks that were live in the part of the time. Before and after it, no more of them were live than at its ends.
+static struct hs_filter filter_of(const struct peak_finding *finding)
+{
+    struct hs_filter filter = finding->question->filter;
+    if (finding->from && filter.free_min <= finding->from)
+        filter.free_min = finding->from + 1;
+    if (filter.time_max > finding->to)
+        filter.time_max = finding->to;
+    return filter;
+}
+
 static int find_peak(void *context, void **value, size_t *bytes, struct hs_error *error)
 {
-    struct hs_question *question = context;
+    const struct peak_finding *finding = context;
+    const struct hs_question *question = finding->question;
+    const struct hs_filter filter = finding->in_part ? filter_of(finding) : question->filter;
     struct peak *peak = calloc(1, sizeof(*peak));
     if (!peak)
         return hs_error__set(error, ENOMEM, "out of memory");
-    int result = hs_query__peak(question->store, question->restricted ? &question->filter : NULL, &question->control,
-                                &peak->total, &peak->time, error);
+    int result = hs_query__peak(question->store, finding->in_part || question->restricted ? &filter : NULL,
+                                &question->control, &peak->total, &peak->time, error);
+    if (peak->time < finding->from)
+        peak->time = finding->from;
     *value = peak;
     *bytes = sizeof(*peak);
     if (result) {
@@ -36,10 +64,18 @@ static int find_peak(void *context, void **value, size_t *bytes, struct hs_error
 int hs_prepare__peak(struct hs_question *question)
 {
     char *key = NULL;
-    const struct hs_cache_maker maker = {find_peak, question, free};
-    if (asprintf(&key, "peak?%s", question->filter_text) < 0)
+    struct peak_finding finding = {.question = question, .to = HS_NEVER - 1};
+    const struct hs_cache_maker maker = {find_peak, &finding, free};
+    finding.in_part = hs_uri__value(&question->uri, "axis_from") || hs_uri__value(&question->uri, "axis_to");
+    int result = finding.in_part ? hs_question__axis(question, &finding.from, &finding.to) : 0;
+    if (!result && finding.in_part && hs_store__summary(question->store)->is_aggregate)
+        result = hs_query__refuse_aggregate(&question->error);
+    if (result)
+        return result;
+    if (asprintf(&key, "peak?%s&%llu-%llu", question->filter_text, (unsigned long long)finding.from,
+                 (unsigned long long)finding.to) < 0)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
-    int result = hs_question__cached(question, question->state, key, &maker, &question->work);
+    result = hs_question__cached(question, question->state, key, &maker, &question->work);
     free(key);
     return result;
 }

@@ -176,6 +176,7 @@ START_TEST(test_diff_tree)
                                             "  +1.95 KiB     1000 B   2.93 KiB       + a\n"
                                             "  -1.95 KiB   2.93 KiB     1000 B       + b\n");
     expect_part("diff --tree before before", "callees: no difference\n");
+    expect_part("diff --tree --by line before after", "  +1.95 KiB     1000 B   2.93 KiB       + a\n");
 }
 END_TEST
 

@@ -163,6 +163,24 @@ class Answers:
                 answer = self.server.data("peak", **parameters)
                 self.assertEqual((answer["size"], ns(answer["timestamp_relative"])), self.model.peak(rows))
 
+    def test_peak_of_a_part_of_the_time(self):
+        for parameters, rows in self.filters():
+            low, high = sorted(self.random.choices(range(101), k=2))
+            with self.subTest(low=low, high=high, **parameters):
+                axis = {"axis_from": f"{low}%", "axis_to": f"{high}%"}
+                start, end = map(self.model.percent, axis.values())
+                answer = self.server.data("peak", **axis, **parameters)
+                best = (*self.model.usage(rows, start), start)
+                for time in sorted({row.time for row in rows if start < row.time <= end}):
+                    size, count = self.model.usage(rows, time)
+                    if size > best[0]:
+                        best = size, count, time
+                at = ns(answer["timestamp_relative"])
+                self.assertEqual((answer["size"], answer["count"], at if best[0] else None), (*best[:2], best[2] if best[0] else None))
+        self.assertEqual(self.server.data("peak", axis_from="0%", axis_to="100%"), self.server.data("peak"))
+        status, _, body = self.server.ask("/data/last/peak", axis_from="60%", axis_to="40%")
+        self.assertEqual((status, body), (400, b"axis_from: is later than 'axis_to'\n"))
+
     def test_at_the_peak(self):
         _, time = self.model.peak(self.model.rows)
         blocks = self.server.data("allocations", at="peak")["allocations"]

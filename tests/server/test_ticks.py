@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import subprocess
 import time
 import unittest
@@ -115,6 +116,12 @@ class Ticks(TestCase):
         said = json.loads(subprocess.run([COMMAND, "diff", "--format", "json", "--base-at", one, "--at", two, self.trace], check=True, stdout=subprocess.PIPE).stdout)
         self.assertIn("grow", json.dumps(said))
         self.assertIn("1000000", json.dumps(said))
+        tree = [COMMAND, "diff", "--tree", "--base-at", "0%", "--at", "100%", self.trace]
+        for more, by in (["--by", "line"], "line"), ([], "function"):
+            said = subprocess.run(tree + more, check=True, stdout=subprocess.PIPE, text=True).stdout
+            nodes = self.server.data("diff_tree", cost="live", base_at="0%", at="100%", by=by)["nodes"]
+            wanted = sum(node["function"] == "main" for node in nodes)
+            self.assertEqual((len(re.findall(r" main(?: \(.*)?$", said, re.MULTILINE)), wanted), (2, 2) if by == "line" else (1, 1), said)
         same = subprocess.run([COMMAND, "diff", "--base-at", two, "--at", two, self.trace], check=True, stdout=subprocess.PIPE, text=True).stdout
         self.assertIn("none", same)
 

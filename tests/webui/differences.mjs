@@ -155,6 +155,19 @@ export function differences({ page, view, programs }) {
     await page.waitForFunction((wanted) => location.hash.includes("/source?") && location.hash.includes("ui.line=" + wanted), line);
   }, { of: () => programs.server });
 
+  page("A4: on a phone the list of times names what none of its choices is", async (page, go) => {
+    const list = (name) => page.getByRole("combobox", { name, exact: true }).evaluate((one) => one.selectedOptions[0]?.textContent);
+    for (const [name, own, first, said] of [["Instants", "base_at=12%25&at=34%25", "base_at=50%25&at=100%25", "Second half"],
+      ["Ranges", "base_from=12%25&base_to=34%25&from=40%25&to=90%25", "base_from=0%25&base_to=50%25&from=50%25&to=100%25", "Halves"]]) {
+      await go(view("diff", own, programs.randomId));
+      assert.equal(await list(name), "Other");
+      await go(view("diff", first, programs.randomId));
+      assert.equal(await list(name), said);
+      await go(view("diff", own, programs.randomId));
+      assert.equal(await list(name), "Other");
+    }
+  }, { of: () => programs.random, viewport: { width: 390, height: 844 } });
+
   page("A5: the legend names both colours, and what negative numbers mean is said there", async (page, go) => {
     const shapes = { flame: "box", tree: undefined, functions: undefined, libraries: undefined, stacks: undefined };
     for (const [shape, words] of Object.entries(shapes)) {

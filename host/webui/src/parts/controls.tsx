@@ -19,6 +19,7 @@ export function Choice({ label, choices, now, to }: {
           : <a key={value} href={to(value)} title={title} aria-current={value === now ? "true" : undefined}>{name}</a>)}
       </div>
       <select class="short-choice" aria-label={label} value={now} onChange={(event) => { location.hash = to(event.currentTarget.value); }}>
+        {choices.every(({ value }) => value !== now) && <option value={now} disabled>Other</option>}
         {choices.map(({ value, name, short, off }) => <option key={value} value={value} disabled={!!off}>{short ?? name}</option>)}
       </select>
     </>
