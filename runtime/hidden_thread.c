@@ -13,21 +13,24 @@
 #define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 #define WAIT_NS      1000000
 
-enum { PAGE = 4096, MOST_DISTANCE = 64 << 20 };
+enum { PAGE = 4096, MOST_DISTANCE = 64 << 20, LIBC_RECORD = 0x8000 };
 
 static __thread char here __attribute__((tls_model("initial-exec")));
 
 // Thread-local variables lie at fixed distances from the thread pointer: in `here`'s neighbourhood those of this
-// library, at the pointer itself its own word. Returns the bytes that they need, and where the pointer is in them.
+// library, at the pointer itself its own word. In an attached process, the variables move into libc's record of the
+// thread while a hidden thread runs: that is below the pointer, with glibc on MIPS64 by 0x7690 bytes.
+// Returns the bytes that they need, and where the pointer is in them.
 static size_t thread_local_size(size_t *pointer_at)
 {
     intptr_t distance = (intptr_t)&here - (intptr_t)hs_arch_thread_pointer();
     size_t apart = (size_t)(distance < 0 ? -distance : distance);
     if (apart > MOST_DISTANCE)
         return 0;
-    *pointer_at = PAGE + (distance < 0 ? apart : 0);
+    size_t below = distance < 0 && apart > LIBC_RECORD ? apart : LIBC_RECORD;
+    *pointer_at = PAGE + below;
     *pointer_at += -*pointer_at & 63;
-    return (apart + 3 * PAGE) & ~(size_t)(PAGE - 1);
+    return (below + apart + 3 * PAGE) & ~(size_t)(PAGE - 1);
 }
 
 static void begin(void *data)

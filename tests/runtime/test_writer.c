@@ -21,6 +21,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,6 +303,28 @@ START_TEST(the_time_in_which_it_is_stopped_is_no_wait)
 }
 END_TEST
 
+static void look_around(void *seen)
+{
+    const uint8_t *pointer = (const uint8_t *)hs_arch_thread_pointer();
+    bool is_zero = true;
+    for (size_t i = 1; i < 0x8000; i++)
+        is_zero = is_zero && !pointer[-(ptrdiff_t)i];
+    atomic_store((_Atomic int *)seen, is_zero ? 1 : 2);
+}
+
+// Where libc's record of a thread is, zero.
+START_TEST(a_hidden_thread_has_room_below_its_pointer)
+{
+    static struct hs_hidden_thread thread;
+    static _Atomic int seen;
+    ck_assert_int_eq(hs_hidden_thread__start(&thread, 65536, look_around, &seen, HS_HIDDEN_THREAD), 0);
+    ck_assert_uint_ge(thread.thread_pointer - (uintptr_t)thread.memory, 0x8000);
+    while (!hs_hidden_thread__join(&thread, LONG_NS))
+        ;
+    ck_assert_int_eq(seen, 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("writer");
@@ -316,6 +341,7 @@ int main(void)
     suite_add_tcase(suite, sampled);
     TCase *stopped = tcase_create("stopped");
     tcase_add_test(stopped, the_time_in_which_it_is_stopped_is_no_wait);
+    tcase_add_test(stopped, a_hidden_thread_has_room_below_its_pointer);
     suite_add_tcase(suite, stopped);
     return run_suite(suite);
 }
