@@ -93,6 +93,53 @@ export function numbers({ page, view, count, programs, inFolder, browser }) {
     assert.equal(Number(await page.getAttribute(".card[data-cost=peak]", "data-bytes")), report.peak_bytes);
   }, { of: () => programs.random });
 
+  page("the timeline is zoomed into, down to a microsecond: the address has the range, and the times of the axis differ", async (page, go) => {
+    const { duration_ns: end } = await programs.random.json("/data/last/summary"), middle = Math.round(end / 2), UNITS = { ns: 1, "\u00b5s": 1e3, ms: 1e6, s: 1e9 };
+    const given = () => ["from", "to"].map((name) => {
+      const [, value, unit] = /^(\d+)(ns|ms|s)$/.exec(new URLSearchParams(page.url().split("?")[1]).get(name));
+      return value * UNITS[unit];
+    });
+    const check = async (from, to) => {
+      assert.deepEqual(given(), [from, to]);
+      const axes = await page.$$eval(".axis", (all) => all.map((axis) => [...axis.children].map((one) => one.textContent)));
+      assert.ok(axes.length > 6);
+      for (const axis of axes) {
+        const times = axis.map((text) => {
+          const [, value, unit] = /^(\d+(?:\.\d+)?) (ns|\u00b5s|ms|s)$/.exec(text) ?? assert.fail(`'${text}'`);
+          return value * UNITS[unit];
+        });
+        assert.ok(times.every((time, i) => !i || time > times[i - 1]), axis.join());
+        assert.ok(Math.abs(times[0] - from) < (to - from) / 4, axis.join());
+      }
+      assert.doesNotMatch(await page.locator(".view").innerText(), /NaN|undefined|Infinity/);
+      const [begin, last] = /^(.*) to (.*) in intervals of/.exec(await page.locator(".bar .faint").last().innerText()).slice(1);
+      assert.notEqual(begin, last);
+    };
+    // By the mouse, as far as that goes; then by the address.
+    for (const pixels of [300, 1]) {
+      await go(view("timeline", "", programs.randomId));
+      const { x, y, width } = await page.locator(".strip canvas").boundingBox(), left = Math.floor(x + width / 2);
+      await page.mouse.move(left, y + 30);
+      await page.mouse.down();
+      await page.mouse.move(left + pixels, y + 30);
+      await page.mouse.up();
+      await page.locator(".meanings button:has(svg)").first().click();
+      await page.waitForFunction(() => location.hash.includes("from="));
+      await settled(page);
+      const [from, to] = given();
+      assert.ok(Math.abs(to - from - pixels * end / width) <= 1, `${from} to ${to}`);
+      await check(from, to);
+    }
+    for (const span of [1e6, 1e3]) {
+      await go(view("timeline", `from=${middle}ns&to=${middle + span}ns`, programs.randomId));
+      await check(middle, middle + span);
+    }
+    await page.locator("details", { hasText: "As table" }).first().locator("summary").click();
+    await settled(page);
+    const begins = await page.$$eval("[aria-label='The heap over time, as a table'] tbody td:first-child", (all) => all.map((one) => one.textContent));
+    assert.ok(begins.length > 9 && new Set(begins).size === begins.length, begins.join());
+  }, { of: () => programs.random });
+
   const arm = sysroot && existsSync(sysroot + "/lib") && existsSync(armShim) && ["arm-linux-gnueabihf-g++", "qemu-arm"].every((word) => process.env.PATH.split(":").some((folder) => existsSync(`${folder}/${word}`)));
   test("numbers and names of a target's trace, with its root folder, are REST's", { skip: !arm && "there is no build for ARM" }, async () => {
     const binary = inFolder("program.arm"), trace = inFolder("arm.dat");
