@@ -234,6 +234,27 @@ int hs_diff__cost(struct hs_question *question, const struct hs_rest_state *base
     return result ? result : hs_question__read_cost(question, base->store, word, cost);
 }
 
+static int check_range(struct hs_question *question, const struct hs_rest_state *state, const char *const names[2])
+{
+    uint64_t from = 0, to = hs_store__summary(state->store)->end_time;
+    return hs_question__range(question, state, names, &from, &to);
+}
+
+int hs_diff__check_ranges(struct hs_question *question, const struct hs_rest_state *base)
+{
+    static const char *const now_names[] = {"from", "to"}, *const base_names[] = {"base_from", "base_to"};
+    const int result = check_range(question, question->state, now_names);
+    return result ? result : check_range(question, base, base_names);
+}
+
+// Of two traces, the path's one is meant if the error does not name the other.
+static int name_base(struct hs_question *question, int result)
+{
+    const struct hs_error error = question->error;
+    return result == -ENOTSUP && question->other ? hs_error__set(&question->error, ENOTSUP, "base: %s", error.message)
+                                                 : result;
+}
+
 int hs_diff__base(struct hs_question *question, const struct hs_rest_state *state, struct hs_stack_totals *totals)
 {
     struct hs_filter filter;
@@ -242,7 +263,7 @@ int hs_diff__base(struct hs_question *question, const struct hs_rest_state *stat
     if (!result)
         result = hs_question__stack_totals_of(question, state, &filter, key, totals);
     free(key);
-    return result;
+    return name_base(question, result);
 }
 
 int hs_prepare__diff(struct hs_question *question)
@@ -254,7 +275,9 @@ int hs_prepare__diff(struct hs_question *question)
         return hs_error__set(&question->error, ENOMEM, "out of memory");
     question->work = diff;
     question->free_work = free_diff;
-    int result = hs_diff__cost(question, base, &diff->cost);
+    int result = hs_diff__check_ranges(question, base);
+    if (!result)
+        result = hs_diff__cost(question, base, &diff->cost);
     if (!result)
         result = hs_question__stack_totals(question, &now);
     if (!result)

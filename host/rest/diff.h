@@ -26,11 +26,14 @@
                 "live at the peak, or temporary ones"                                                                  \
     }
 
+// -EINVAL: a range of the question or of the base ends before it begins.
+int hs_diff__check_ranges(struct hs_question *question, const struct hs_rest_state *base);
+
 // What is compared. -EINVAL: `base` does not know this cost, or the question's trace does not.
 int hs_diff__cost(struct hs_question *question, const struct hs_rest_state *base, enum hs_cost *cost);
 
 // The totals of the base, which is a state (its trace may be another one); hs_question__base_filter says which blocks.
-// 0 or a negative errno with the question's error set.
+// 0 or a negative errno with the question's error set; -ENOTSUP says whether the base is what has only sums.
 int hs_diff__base(struct hs_question *question, const struct hs_rest_state *state, struct hs_stack_totals *totals);
 
 // The source of the frames of `state`, when it is compared with `other`.

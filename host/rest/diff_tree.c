@@ -251,7 +251,9 @@ int hs_prepare__diff_tree(struct hs_question *question)
     question->free_work = free_diff_tree;
     tree->by_library = !strcmp(hs_question__text(question, "by"), "library");
     tree->by_line = !strcmp(hs_question__text(question, "by"), "line");
-    int result = hs_diff__cost(question, base, &tree->cost);
+    int result = hs_diff__check_ranges(question, base);
+    if (!result)
+        result = hs_diff__cost(question, base, &tree->cost);
     if (!result)
         result = hs_question__stack_totals(question, &now);
     if (!result)

@@ -106,6 +106,20 @@ static int parse_time(struct hs_question *question, const struct hs_rest_state *
     return text ? read_time(question, state, name, text, time) : 0;
 }
 
+int hs_question__range(struct hs_question *question, const struct hs_rest_state *state, const char *const names[2],
+                       uint64_t *from, uint64_t *to)
+{
+    int result = parse_time(question, state, names[0], from);
+    if (!result)
+        result = parse_time(question, state, names[1], to);
+    if (!result && *from > *to)
+        result = hs_error__set(&question->error, EINVAL, "%s: is later than %s%s%s", names[0],
+                               hs_question__text(question, names[1]) ? "'" : "the end of the recording",
+                               hs_question__text(question, names[1]) ? names[1] : "",
+                               hs_question__text(question, names[1]) ? "'" : "");
+    return result;
+}
+
 // Whether from and to are not where a timeline begins and ends.
 static bool has_axis(const struct hs_question *question)
 {
@@ -119,15 +133,7 @@ int hs_question__axis(struct hs_question *question, uint64_t *from, uint64_t *to
     if (axis && !filters && (hs_uri__value(&question->uri, "from") || hs_uri__value(&question->uri, "to")))
         return hs_error__set(&question->error, EINVAL,
                              "axis_from: here it means the same as from; give only one of them");
-    int result = parse_time(question, question->state, names[0], from);
-    if (!result)
-        result = parse_time(question, question->state, names[1], to);
-    if (!result && *from > *to)
-        result = hs_error__set(&question->error, EINVAL, "%s: is later than %s%s%s", names[0],
-                               hs_question__text(question, names[1]) ? "'" : "the end of the recording",
-                               hs_question__text(question, names[1]) ? names[1] : "",
-                               hs_question__text(question, names[1]) ? "'" : "");
-    return result;
+    return hs_question__range(question, question->state, names, from, to);
 }
 
 // Instants with a name.

@@ -82,6 +82,10 @@ double hs_question__real(const struct hs_question *question, const char *name, d
 bool hs_question__flag(const struct hs_question *question, const char *name);
 // Number of bytes of the answer that were written so far.
 uint64_t hs_question__written(const struct hs_question *question, FILE *out);
+// A range of the state's trace, by the names of the parameters for its ends. The caller initialises both with the
+// defaults. -EINVAL, also if the range ends before it begins.
+int hs_question__range(struct hs_question *question, const struct hs_rest_state *state, const char *const names[2],
+                       uint64_t *from, uint64_t *to);
 // The interval of a timeline: axis_from to axis_to, or, if neither is given, `from` to `to`. The caller initialises
 // both with the defaults. -EINVAL.
 int hs_question__axis(struct hs_question *question, uint64_t *from, uint64_t *to);

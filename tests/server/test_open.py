@@ -5,15 +5,26 @@ import http.client
 import json
 import os
 import pty
+import resource
 import shutil
 import signal
 import subprocess
+import sys
 import unittest
 import urllib.parse
 
 from client import COMMAND, SHIM, TestCase
 
 IS_ROOT = os.geteuid() == 0
+
+
+def machine_of(path):
+    with open(path, "rb") as file:
+        header = file.read(20)
+    return header[:4] == b"\x7fELF" and header[18:]
+
+
+IS_NATIVE = machine_of(COMMAND) and machine_of(COMMAND) == machine_of(sys.executable)
 PATIENCE = 150
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
@@ -165,6 +176,21 @@ class Open(TestCase):
         failed = subprocess.run([COMMAND, "server", "--port", "0", cut], capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(failed.returncode, 1)
         self.assertIn("compressed with gzip", failed.stderr)
+
+    @unittest.skipUnless(IS_NATIVE and SHIM, "the limit is for an emulator or a sanitizer, too")
+    def test_a_trace_larger_than_memory(self):
+        """The store, which is larger than the limit, is read where it lies."""
+        large = self.random_trace("large.dat", 5, 4 * 10**6, identity="3")
+        whole = self.serve(large)
+        asked = (("summary", {}), ("allocation_groups", {"count": 5}), ("allocations", {"count": 20, "skip": 10**6}),
+                 ("allocations", {"count": 20, "sort_by": "size", "order": "dsc"}), ("call_tree", {}))
+        expected = [whole.data(what, **parameters) for what, parameters in asked]
+        store = sum(os.path.getsize(os.path.join(large + ".store", name)) for name in os.listdir(large + ".store"))
+        self.assertGreater(store, 60 << 20)
+        # The stacks of threads count for the limit.
+        stacks = (1 << 20, 1 << 20)
+        restricted = self.serve("--memory", "40M", large, before=lambda: resource.setrlimit(resource.RLIMIT_STACK, stacks))
+        self.assertEqual([restricted.data(what, **parameters) for what, parameters in asked], expected)
 
 
 if __name__ == "__main__":

@@ -89,6 +89,28 @@ class Ranges(TestCase):
             status, _, body = self.server.ask("/data/last/diff_tree", **{name: value})
             self.assertEqual((status, body.decode().split()[0].rstrip(":")), (400, name), body)
 
+    def test_ranges_that_end_before_they_begin(self):
+        one, two = self.traces
+        for what in ("diff", "diff_tree"):
+            for asked, said in (({"from": "60%", "to": "40%", "base_from": "0%"}, "from: is later than 'to'"),
+                                ({"from": "60%", "to": "40%"}, "from: is later than 'to'"),
+                                ({"from": "0%", "base_from": "60%", "base_to": "40%"}, "base_from: is later than 'base_to'"),
+                                ({"base": two, "base_from": "60%", "base_to": "40%"}, "base_from: is later than 'base_to'"),
+                                ({"base": two, "base_from": "1000h"}, "base_from: is later than the end of the recording")):
+                with self.subTest(what=what, **asked):
+                    status, _, body = self.server.ask(f"/data/{one}/{what}", **asked)
+                    self.assertEqual((status, body.decode()), (400, said + "\n"))
+            # An instant is a range, too.
+            self.server.data(what, one, **{"from": "50%", "to": "50%", "base_from": "40%", "base_to": "40%"})
+
+    def test_which_trace_has_sums(self):
+        server = self.serve(self.path("one.dat"), self.recorded_trace("sums.dat", "/bin/true", mode="aggregate"))
+        traces = {entry["holds"]: entry["id"] for entry in server.json("/list")}
+        for what in ("diff", "diff_tree"):
+            for now, base, begin in (("events", "sums", "base: the trace holds sums"), ("sums", "events", "the trace holds sums")):
+                status, _, body = server.ask(f"/data/{traces[now]}/{what}", base=traces[base], **{"base_from": "10%", "from": "50%"})
+                self.assertEqual((status, body.decode()[:len(begin)]), (422, begin))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -4,11 +4,35 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { axe, open, serve, settled } from "./browser.mjs";
 import { buildProgram, commanding } from "./commanded.mjs";
+
+// Between devices and gather, which it cuts off from each other and connects again.
+async function between(host) {
+  const [name, port] = host.split(/:(?=\d+$)/), sockets = new Set();
+  let isCut = false;
+  const both = (socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {}).on("close", () => sockets.delete(socket));
+    return socket;
+  };
+  const listener = createServer((device) => {
+    if (isCut)
+      return void both(device).destroy();
+    const gather = both(connect(port, name)), ends = [both(device), gather];
+    ends.forEach((one, i) => one.on("close", () => ends[1 - i].destroy()).pipe(ends[1 - i]));
+  }).listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  const cut = () => {
+    isCut = true;
+    sockets.forEach((one) => one.destroy());
+  };
+  return { address: `127.0.0.1:${listener.address().port}`, cut, join: () => { isCut = false; }, close: () => (cut(), listener.close()) };
+}
 
 export function devices({ inFolder, browser }) {
   test("gathered processes appear, are commanded from the page, and end", async () => {
@@ -17,10 +41,11 @@ export function devices({ inFolder, browser }) {
     buildProgram(binary);
     const gather = spawn(command, ["gather", "--json", "--listen", "127.0.0.1:0", "--dir", folder], { stdio: ["ignore", "pipe", "inherit"] });
     children.push(gather);
-    let server, context;
+    let server, context, way;
     try {
       const lines = createInterface({ input: gather.stdout });
       const { address: host } = JSON.parse((await once(lines, "line"))[0]);
+      way = await between(host);
       const start = async (library, more) => {
         const program = spawn(binary, [], { stdio: ["pipe", "pipe", "inherit"], env: { ...process.env, LD_PRELOAD: library, HEAPSONDE_CONNECT: host, ...more } });
         children.push(program);
@@ -35,7 +60,7 @@ export function devices({ inFolder, browser }) {
       await settled(page);
       await page.getByText("No process has sent anything yet.").waitFor();
       const hostile = "<img src=x onerror=window.hacked=1>";
-      const recorded = await start(shim, { HEAPSONDE_LABELS: `site=${hostile}` });
+      const recorded = await start(shim, { HEAPSONDE_LABELS: `site=${hostile}`, HEAPSONDE_CONNECT: way.address });
       const sampled = await start(join(dirname(shim), "libheapsonde-prof.so"), { MALLOC_CONF: "prof:true,lg_prof_sample:0" });
       // Numbers of processes may be short, and in other cells, too.
       const row = (program) => page.getByRole("region", { name: "Devices" }).locator("tbody tr", { has: page.locator(`:nth-child(3):text-is("${program.pid}")`) });
@@ -85,6 +110,17 @@ export function devices({ inFolder, browser }) {
       await page.keyboard.press("Enter");
       await row(recorded).waitFor({ state: "detached" });
       await row(sampled).waitFor();
+      // One that is cut off is away, and comes back in the same row.
+      await which.fill("");
+      await page.keyboard.press("Enter");
+      await row(recorded).waitFor();
+      way.cut();
+      await row(recorded).getByText("away").waitFor();
+      await row(sampled).getByText("running").waitFor();
+      way.join();
+      await row(recorded).getByText("running").waitFor();
+      assert.equal(await row(recorded).count(), 1);
+      assert.equal(await page.getByRole("region", { name: "Devices" }).locator("tbody tr").count(), 2);
       // They end.
       for (const program of [recorded, sampled]) {
         program.stdin.end();
@@ -95,6 +131,7 @@ export function devices({ inFolder, browser }) {
     } finally {
       for (const child of children)
         child.kill("SIGKILL");
+      way?.close();
       await context?.close();
       await server?.stop();
     }

@@ -142,6 +142,34 @@ export function differences({ page, view, programs }) {
     await page.waitForFunction(() => !location.hash.includes("from="));
   }, { of: () => programs.random });
 
+  page("A4: a range that ends before it begins is refused, and is not marked in the strip", async (page, go) => {
+    const picture = () => page.locator(".strip canvas").evaluate((one) => one.toDataURL()), right = "base_from=10%25&base_to=30%25", id = programs.randomId;
+    // Without either range; with the one that is right.
+    await go(view("diff", "base_from=40%25&base_to=30%25&from=80%25&to=60%25", id));
+    const plain = await picture();
+    await go(view("overview", "", id));
+    assert.ok(plain === await picture());
+    for (const shape of ["tree", "stacks"]) {
+      await go(view("diff", `${right}&from=80%25&to=60%25&ui.shape=${shape}`, id));
+      assert.equal(await page.locator(".view [role=alert] p").innerText(), "from: is later than 'to'");
+      const marked = await picture();
+      await go(view("overview", "from=10%25&to=30%25", id));
+      assert.ok(marked === await picture());
+    }
+    await go(view("diff", "base_from=40%25&base_to=30%25&from=60%25&to=80%25", id));
+    assert.equal(await page.locator(".view [role=alert] p").innerText(), "base_from: is later than 'base_to'");
+  }, { of: () => programs.random, refused: [400] });
+
+  page("A4: of two traces, the one that has no single blocks is named", async (page, go) => {
+    let said;
+    await page.route((url) => url.pathname.endsWith("/diff_tree"), (route) => route.fulfill({ status: 422, body: said }));
+    for (const [begin, whose] of [["base: ", "The trace before"], ["", "This trace"]]) {
+      said = begin + "the trace holds sums per stack\n";
+      await go(view("diff", `base=${programs.python}&base_from=10%25&from=${begin ? 20 : 30}%25`, programs.cpp));
+      assert.deepEqual(await page.locator(".view [role=alert] p").allInnerTexts(), [said.trim(), `${whose} contains sums per stack, but no single blocks.`]);
+    }
+  }, { of: () => programs.server, refused: [422] });
+
   page("A4: lines of functions are rows, which lead to their file", async (page, go) => {
     const query = "base_to=0%25&cost=allocated", { nodes } = await asked(programs.cpp, query + "&from=0%25&to=100%25&by=line&nodes=5000");
     await go(view("diff", query + "&ui.shape=lines", programs.cpp));

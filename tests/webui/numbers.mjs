@@ -2,12 +2,15 @@
 // What the page shows of recorded programs is what REST answers, to the byte.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
-import { test } from "node:test";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, test } from "node:test";
 import { open, serve, settled } from "./browser.mjs";
 
 const COSTS = ["peak", "live", "allocated", "temporary"];
-const { HEAPSONDE_TEST_SYSROOT: sysroot, HEAPSONDE_TEST_ARM_SHIM: armShim, HEAPSONDE_TEST_CPP: source, HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_SHIM: shim } = process.env;
+const { HEAPSONDE_TEST_SYSROOT: sysroot, HEAPSONDE_TEST_ARM_SHIM: armShim, HEAPSONDE_TEST_CPP: source, HEAPSONDE_TEST_COMMAND: command, HEAPSONDE_TEST_SHIM: shim,
+        HEAPSONDE_TEST_PLANTED: writePlanted } = process.env;
+const PLANTED = ["never_freed", "bounded", "freed_at_end", "rounds", "high_peak", "temporary", "reallocated", "tiny", "rounding", "holes", "untouched", "recording", "resident"];
 
 export function numbers({ page, view, count, programs, inFolder, browser }) {
   const exactly = (value) => count(value) + (value === 1 ? " byte" : " bytes");
@@ -91,6 +94,133 @@ export function numbers({ page, view, count, programs, inFolder, browser }) {
     const report = JSON.parse(execFileSync(command, [...words, "--json"], { maxBuffer: 1 << 28 }));
     assert.equal(Number(await page.getAttribute(".card[data-cost=live]", "data-bytes")), report.live_bytes);
     assert.equal(Number(await page.getAttribute(".card[data-cost=peak]", "data-bytes")), report.peak_bytes);
+  }, { of: () => programs.random });
+
+  // Traces with planted faults, for two tests; two of them have none that can be known.
+  let served;
+  async function planted() {
+    if (!served) {
+      const there = inFolder("planted");
+      mkdirSync(there);
+      execFileSync(writePlanted, [there]);
+      served = await serve("--sysroot", join(there, "root"), ...readdirSync(there).filter((name) => name.endsWith(".dat")).map((name) => join(there, name)));
+    }
+    return served;
+  }
+  after(() => served?.stop());
+
+  async function ofPlanted(run) {
+    const server = await planted(), { page, context, wrong } = await open(browser(), server);
+    const traces = (await server.json("/list")).map(({ id }) => id);
+    try {
+      await run(page, async (name, query, id) => {
+        await page.goto(`${server.address}/${view(name, query, id)}`);
+        await settled(page);
+      }, traces, (id, what) => server.json(`/data/${id}/${what}`));
+      assert.deepEqual(wrong, []);
+    } finally {
+      await context.close();
+    }
+  }
+
+  test("each planted fault is on the overview, in the server's sentences; without a fault it says that nothing looks wrong", () => ofPlanted(async (page, go, traces, ask) => {
+    const seen = new Set();
+    let clean = 0;
+    for (const id of traces) {
+      const { findings } = await ask(id, "findings");
+      await go("overview", "", id);
+      const part = page.locator(".findings"), said = await part.locator("[data-finding]").evaluateAll((all) => all.map((one) => one.textContent));
+      assert.equal(said.length, findings.length);
+      findings.forEach(({ id: kind, confidence, text, reason, advice }, i) => {
+        seen.add(kind);
+        for (const words of [confidence, text, reason, advice])
+          assert.ok(said[i].includes(words), `${kind}: ${words}`);
+      });
+      if (findings.length)
+        continue;
+      assert.match(await part.innerText(), /Nothing looks wrong\./);
+      clean++;
+    }
+    assert.deepEqual([clean, [...seen].sort()], [2, [...PLANTED].sort()]);
+  }));
+
+  test("what the first round between marks leaves is a generation of its own, and not in the differences of later rounds", () => ofPlanted(async (page, go, traces, ask) => {
+    const rounds = (await Promise.all(traces.map(async (id) => [id, (await ask(id, "findings")).findings]))).find(([, [first]]) => first?.id === "rounds"), [id, [finding]] = rounds;
+    const { generations } = await ask(id, "generations");
+    await go("generations", "", id);
+    const left = await titles(page, "[aria-label=Generations] tbody td:nth-child(3)"), [, first, ...others] = generations.map((row) => row.there_at_the_end.size);
+    assert.deepEqual(left, generations.map((row) => exactly(row.there_at_the_end.size)));
+    assert.ok(others.length > 5 && others.every((size) => size === others[0]) && first > others[0] && others[0] > 0, [first, ...others].join());
+    assert.equal(finding.bytes, others.slice(0, -1).reduce((sum, size) => sum + size, 0));
+    // The generation is a range of allocations, which the flame graph has, too.
+    const total = async () => Number(await page.getAttribute(".view [data-bytes]", "data-bytes"));
+    for (const [row, size] of [[1, first], [2, others[0]]]) {
+      await go("generations", "", id);
+      await page.locator("[aria-label=Generations] tbody tr").nth(row).locator("td:nth-child(3) a").click();
+      await page.waitForFunction(() => location.hash.includes("/flame?"));
+      await settled(page);
+      assert.equal(await total(), size);
+    }
+    // As the difference of the last two marks, and of two rounds.
+    await go("diff", "", id);
+    const delta = async () => Number(await page.getAttribute("p[data-delta]", "data-delta"));
+    await page.locator("[aria-label=Instants] a", { hasText: "Last two marks" }).click();
+    await page.waitForFunction(() => location.hash.includes("base_at="));
+    await settled(page);
+    assert.equal(await delta(), others[0]);
+    const at = (row, name) => `${row[name].secs * 1e9 + row[name].fract_nsecs}ns`, range = (prefix, row) => `${prefix}from=${at(row, "from_relative")}&${prefix}to=${at(row, "to_relative")}`;
+    const between = (base, now) => go("diff", `${range("base_", generations[base])}&${range("", generations[now])}&cost=live`, id);
+    await between(1, 2);
+    assert.equal(await delta(), others[0] - first);
+    await between(2, 3);
+    assert.equal(await page.locator(".view .empty").innerText(), "There is no difference.");
+  }));
+
+  page("the timeline is zoomed into, down to a microsecond: the address has the range, and the times of the axis differ", async (page, go) => {
+    const { duration_ns: end } = await programs.random.json("/data/last/summary"), middle = Math.round(end / 2), UNITS = { ns: 1, "\u00b5s": 1e3, ms: 1e6, s: 1e9 };
+    const given = () => ["from", "to"].map((name) => {
+      const [, value, unit] = /^(\d+)(ns|ms|s)$/.exec(new URLSearchParams(page.url().split("?")[1]).get(name));
+      return value * UNITS[unit];
+    });
+    const check = async (from, to) => {
+      assert.deepEqual(given(), [from, to]);
+      const axes = await page.$$eval(".axis", (all) => all.map((axis) => [...axis.children].map((one) => one.textContent)));
+      assert.ok(axes.length > 6);
+      for (const axis of axes) {
+        const times = axis.map((text) => {
+          const [, value, unit] = /^(\d+(?:\.\d+)?) (ns|\u00b5s|ms|s)$/.exec(text) ?? assert.fail(`'${text}'`);
+          return value * UNITS[unit];
+        });
+        assert.ok(times.every((time, i) => !i || time > times[i - 1]), axis.join());
+        assert.ok(Math.abs(times[0] - from) < (to - from) / 4, axis.join());
+      }
+      assert.doesNotMatch(await page.locator(".view").innerText(), /NaN|undefined|Infinity/);
+      const [begin, last] = /^(.*) to (.*) in intervals of/.exec(await page.locator(".bar .faint").last().innerText()).slice(1);
+      assert.notEqual(begin, last);
+    };
+    // By the mouse, as far as that goes; then by the address.
+    for (const pixels of [300, 1]) {
+      await go(view("timeline", "", programs.randomId));
+      const { x, y, width } = await page.locator(".strip canvas").boundingBox(), left = Math.floor(x + width / 2);
+      await page.mouse.move(left, y + 30);
+      await page.mouse.down();
+      await page.mouse.move(left + pixels, y + 30);
+      await page.mouse.up();
+      await page.locator(".meanings button:has(svg)").first().click();
+      await page.waitForFunction(() => location.hash.includes("from="));
+      await settled(page);
+      const [from, to] = given();
+      assert.ok(Math.abs(to - from - pixels * end / width) <= 1, `${from} to ${to}`);
+      await check(from, to);
+    }
+    for (const span of [1e6, 1e3]) {
+      await go(view("timeline", `from=${middle}ns&to=${middle + span}ns`, programs.randomId));
+      await check(middle, middle + span);
+    }
+    await page.locator("details", { hasText: "As table" }).first().locator("summary").click();
+    await settled(page);
+    const begins = await page.$$eval("[aria-label='The heap over time, as a table'] tbody td:first-child", (all) => all.map((one) => one.textContent));
+    assert.ok(begins.length > 9 && new Set(begins).size === begins.length, begins.join());
   }, { of: () => programs.random });
 
   const arm = sysroot && existsSync(sysroot + "/lib") && existsSync(armShim) && ["arm-linux-gnueabihf-g++", "qemu-arm"].every((word) => process.env.PATH.split(":").some((folder) => existsSync(`${folder}/${word}`)));

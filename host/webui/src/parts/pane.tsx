@@ -35,7 +35,7 @@ export function Pane<T>({ answer, path, children, empty }: {
     <div class={"pane" + (stale ? " stale" : "")} aria-busy={loading} data-state={problem ? "problem" : loading ? "loading" : "ready"}>
       {loading && <Working since={path} cancel={answer.cancel} />}
       {problem && <Problem problem={problem} retry={answer.retry}>
-        {problem.status === 422 && <p>This trace contains sums per stack, but no single blocks.</p>}
+        {problem.status === 422 && <p>{problem.message.startsWith("base: ") ? "The trace before" : "This trace"} contains sums per stack, but no single blocks.</p>}
         {path && !report && <button type="button" onClick={() => copy(curl(path))}>Copy curl</button>}
       </Problem>}
       {data !== undefined && (empty?.(data) ?? children(data))}

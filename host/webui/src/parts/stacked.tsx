@@ -5,7 +5,7 @@ import { isDark, pixelRatio, theme } from "../canvas/colours";
 import { useAnswer } from "../data/ask";
 import { address, changed, exactly, question, type Route, toView } from "../state/route";
 import { line, save } from "../table/text";
-import { baseName, bytes, duration, exactBytes, plain, shortName } from "../text/format";
+import { baseName, bytes, exactBytes, instants, plain, shortName } from "../text/format";
 import { Choice, none } from "./controls";
 import { Pane } from "./pane";
 import { useLook } from "./look";
@@ -91,7 +91,7 @@ function Layers({ data, wide, over, setOver, route }: {
         }}
         onPointerLeave={() => setOver(undefined)} />
       <TimeAxis data={data} points={points} />
-      <p class="tools under"><span class="faint">{at === undefined ? "The most that each layer had" : `At ${duration(data.start_ns + (at + 1) * data.interval_ns)}`}; at most {bytes(most)} together.</span>
+      <p class="tools under"><span class="faint">{at === undefined ? "The most that each layer had" : `At ${instants([at + 1, at].map((i) => data.start_ns + i * data.interval_ns))[0]}`}; at most {bytes(most)} together.</span>
         <button type="button" onClick={() => save("layers.csv", "text/csv", [["end_ns", ...data.series.map((series) => series.key), "the rest"],
         ...data.rest.size.map((rest, i) => [data.start_ns + (i + 1) * data.interval_ns, ...data.series.map((series) => series.size[i]!), rest].map(String))].map((cells) => line(cells, ",")).join(""))}>Save CSV</button></p>
       <ul class="legend" data-layers={data.by} data-end={(tops.at(-1)?.[points - 1] ?? 0)}>
@@ -105,5 +105,5 @@ function Layers({ data, wide, over, setOver, route }: {
 }
 
 export function TimeAxis({ data, points }: { data: { start_ns: number; interval_ns: number }; points: number }) {
-  return <p class="axis faint" aria-hidden="true">{[0, 0.25, 0.5, 0.75, 1].map((part) => <span key={part}>{duration(data.start_ns + part * points * data.interval_ns)}</span>)}</p>;
+  return <p class="axis faint" aria-hidden="true">{instants([0, 0.25, 0.5, 0.75, 1].map((part) => data.start_ns + part * points * data.interval_ns)).map((text, i) => <span key={i}>{text}</span>)}</p>;
 }

@@ -136,15 +136,17 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
 
 interface Span { from: number; to: number }
 
-// What of the time is shown: from the first to the last instant that is chosen. Two ranges of a difference are two spans.
+// What of the time is shown: from the first to the last instant that is chosen. Two ranges of a difference are two spans, without
+// those that end before they begin.
 function spansOf(route: Route, summary: Summary, resident: number | undefined): Span[] {
   const { base, instants, ranges } = sidesOf(route), end = summary.duration_ns || 1;
   const spanOf = (texts: (string | null)[]): Span[] => {
     const times = texts.map((text) => text === "peak" ? summary.peak_time_ns : text === "peak_rss" ? resident : readTime(text, end)).filter((time) => time !== undefined) as number[];
     return times.length ? [{ from: Math.min(...times), to: Math.max(...times) }] : [];
   };
+  const rangeOf = (from: string, to: string): Span[] => readTime(from, end)! > readTime(to, end)! ? [] : spanOf([from, to]);
   if (route.view === "diff" && ranges)
-    return [...(base ? [] : spanOf([ranges.base_from, ranges.base_to])), ...spanOf([ranges.from, ranges.to])];
+    return [...(base ? [] : rangeOf(ranges.base_from, ranges.base_to)), ...rangeOf(ranges.from, ranges.to)];
   return spanOf([...TIMES.map((name) => route.parameters.get(name)), ...(route.view === "diff" && instants && !base ? [instants.base_at, instants.at] : [])]);
 }
 

@@ -79,6 +79,23 @@ function time(ns: number): string {
                : `${minutes} m ${String(seconds % 60).padStart(2, "0")} s`;
 }
 
+// Times beside each other: as short as they may be while they differ.
+export function instants(times: number[]): string[] {
+  const differ = (texts: string[]): boolean => new Set(texts).size === new Set(times.map(Math.round)).size;
+  const short = times.map((one) => duration(one)), most = Math.max(...times);
+  if (differ(short))
+    return short;
+  if (clock)
+    return times.map((one) => clock === "bytes" ? exactBytes(Math.round(one)) : counted(Math.round(one), clock!));
+  const [unit, name, all] = most < 1e6 ? [1e3, "\u00b5s", 3] as const : most < 1e9 ? [1e6, "ms", 6] as const : [1e9, "s", 9] as const;
+  for (let digits = 1; digits < all; digits++) {
+    const texts = times.map((one) => `${(one / unit).toFixed(digits)} ${name}`);
+    if (differ(texts))
+      return texts;
+  }
+  return times.map((one) => `${(Math.round(one) / unit).toFixed(all)} ${name}`);
+}
+
 // A time in the syntax of filters: exact, and as short as possible. There, whatever times count is a ns.
 export function filterTime(ns: number): string {
   const whole = Math.max(0, Math.round(ns));

@@ -11,7 +11,7 @@ import { Pane } from "../parts/pane";
 import { PlainTable } from "../table/plain";
 import { filterOf, question, type Route } from "../state/route";
 import { save } from "../table/text";
-import { bytes, count, duration, exactBytes } from "../text/format";
+import { bytes, count, duration, exactBytes, instants } from "../text/format";
 import type { ViewProps } from "./view";
 import { useLook } from "../parts/look";
 
@@ -55,7 +55,7 @@ export function TimelineView({ route, summary }: ViewProps) {
       {summary.holds !== "sums" && <Stacked route={route} wide={wide} over={over} setOver={setOver} />}
       <Pane answer={answer} path={path}>
         {(data) => <>
-          <div class="bar"><h2>Rates and numbers</h2> <span class="faint">{duration(begin)} to {duration(end)} in intervals of {duration(data.interval_ns)}</span><button type="button" onClick={() => saved(data)}>Save CSV</button></div>
+          <div class="bar"><h2>Rates and numbers</h2> <span class="faint">{instants([begin, end]).join(" to ")} in intervals of {duration(data.interval_ns)}</span><button type="button" onClick={() => saved(data)}>Save CSV</button></div>
           {SERIES.filter((_, i) => i < (summary.dumps ? (summary.peak_count ? 2 : 1) : SERIES.length)).map(({ name, explained, text, of }) => <Chart key={name} name={name} explained={explained} text={text}
             values={of(data).slice(0, -1)} axis={data} wide={wide} over={over} setOver={setOver} />)}
         </>}
@@ -104,15 +104,18 @@ const PARTS = 60;
 function AsTable({ route }: { route: Route }) {
   const path = question(route, "timeline", { width: PARTS });
   const answer = useAnswer<Timeline>(path);
-  return <Pane answer={answer} path={path}>{(data) => <PlainTable<number> route={route} label="The heap over time, as a table" id="timeline" rows={data.allocations.map((_, i) => i)} keyOf={String} columns={[
-    { name: "From", number: true, of: (i) => i, cell: (i) => duration(data.start_ns + i * data.interval_ns) },
+  return <Pane answer={answer} path={path}>{(data) => {
+    const begins = instants(data.allocations.map((_, i) => data.start_ns + i * data.interval_ns));
+    return <PlainTable<number> route={route} label="The heap over time, as a table" id="timeline" rows={data.allocations.map((_, i) => i)} keyOf={String} columns={[
+    { name: "From", number: true, of: (i) => i, cell: (i) => begins[i]! },
     { name: "Live at most", number: true, of: (i) => data.allocated_size[i]!, cell: (i) => <span title={exactBytes(data.allocated_size[i]!)}>{bytes(data.allocated_size[i]!)}</span> },
     { name: "Blocks at most", number: true, of: (i) => data.allocated_count[i]!, cell: (i) => count(data.allocated_count[i]!) },
     { name: "Live at its end", number: true, of: (i) => data.end_size[i]!, cell: (i) => <span title={exactBytes(data.end_size[i]!)}>{bytes(data.end_size[i]!)}</span> },
     { name: "Change", number: true, title: "what was allocated less what was freed", of: (i) => data.size_delta[i]!, cell: (i) => <span title={exactBytes(data.size_delta[i]!)}>{(data.size_delta[i]! > 0 ? "+" : "") + bytes(data.size_delta[i]!)}</span> },
     { name: "Allocated", number: true, of: (i) => data.allocations[i]!, cell: (i) => count(data.allocations[i]!) },
     { name: "Freed", number: true, of: (i) => data.deallocations[i]!, cell: (i) => count(data.deallocations[i]!) },
-  ]} />}</Pane>;
+  ]} />;
+  }}</Pane>;
 }
 
 function Chart({ name, explained, text, values, axis, wide, over, setOver }: {
@@ -146,7 +149,7 @@ function Chart({ name, explained, text, values, axis, wide, over, setOver }: {
   return (
     <figure class="chart" data-most={most}>
       <figcaption>{name} <span class="faint">{explained}; at most {text(most)}
-        {over !== undefined && over < values.length && ` \u00b7 at ${duration(axis.start_ns + over * axis.interval_ns)}: ${text(values[over]!)}`}</span></figcaption>
+        {over !== undefined && over < values.length && ` \u00b7 at ${instants([over, over + 1].map((i) => axis.start_ns + i * axis.interval_ns))[0]}: ${text(values[over]!)}`}</span></figcaption>
       <canvas ref={canvas} role="img" aria-label={`${name}: at most ${text(most)}`}
         onPointerMove={(event) => {
           const box = canvas.current!.getBoundingClientRect();
