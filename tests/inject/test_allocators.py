@@ -11,7 +11,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_attach  # noqa: E402
-from test_attach import COMMAND, SKIPPED, Target, patience, report  # noqa: E402
+from test_attach import COMMAND, SKIPPED, Target, report  # noqa: E402
 
 THREADS, SHT_SYMTAB = 3, 2
 
@@ -367,12 +367,5 @@ def carry_out(case, program):
     return 0
 
 
-def main():
-    patience.begin()
-    status = max(carry_out(CASES[case], sys.argv[2]) for case in sys.argv[1].split(','))
-    patience.end()
-    return status
-
-
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(test_attach.run_cases(CASES, lambda case, program: carry_out(CASES[case], program)))

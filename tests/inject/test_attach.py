@@ -629,15 +629,17 @@ def carry_out(case, program):
     return 0
 
 
-def main():
+def run_cases(names, carry_out_one):
+    """Carries out the cases of the first argument, which have commas between them, with the program of the second one; without
+    arguments, lists all names. Returns an exit status."""
     if len(sys.argv) < 3:
-        print('\n'.join(CASES))
+        print('\n'.join(names))
         return 0
     patience.begin()
-    status = max(carry_out(case, sys.argv[2]) for case in sys.argv[1].split(','))
+    status = max(carry_out_one(case, sys.argv[2]) for case in sys.argv[1].split(','))
     patience.end()
     return status
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(run_cases(CASES, carry_out))

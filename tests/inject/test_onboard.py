@@ -117,4 +117,4 @@ if __name__ == '__main__':
     if not PROGRAM:
         print('heapsonde-attach is not built: the compiler has no static libc')
         sys.exit(test_attach.SKIPPED)
-    sys.exit(test_attach.main())
+    sys.exit(test_attach.run_cases(test_attach.CASES, test_attach.carry_out))

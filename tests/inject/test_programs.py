@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_attach  # noqa: E402
-from test_attach import SKIPPED, Target, patience, report  # noqa: E402
+from test_attach import SKIPPED, Target, report  # noqa: E402
 
 THREADS = 24
 ALL_SIGNALS = ~(1 << 8 | 1 << 18) & (1 << 64) - 1  # that can be blocked
@@ -108,6 +108,7 @@ def program_of(file, folder):
 
 def carry_out(case, file):
     """Returns an exit status."""
+    print('seed', SEED)
     with tempfile.TemporaryDirectory(prefix='heapsonde-programs-') as folder:
         program = program_of(file, folder)
         if not program:
@@ -125,16 +126,5 @@ def carry_out(case, file):
     return 0
 
 
-def main():
-    if len(sys.argv) < 3:
-        print('\n'.join(CASES))
-        return 0
-    print('seed', SEED)
-    patience.begin()
-    status = max(carry_out(case, sys.argv[2]) for case in sys.argv[1].split(','))
-    patience.end()
-    return status
-
-
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(test_attach.run_cases(CASES, carry_out))

@@ -9,7 +9,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_attach  # noqa: E402
 from test_allocators import Allocators, counts_of  # noqa: E402
-from test_attach import ROUNDS, SKIPPED, STRIDE, Target, clean_up, kept_busy, kill_at_any_time, patience, report  # noqa: E402
+from test_attach import ROUNDS, SKIPPED, STRIDE, Target, clean_up, kept_busy, kill_at_any_time, report  # noqa: E402
 
 TURNS = min(ROUNDS or 3, 3)
 ALL = 'prof_accum:true'  # dumps have the counts of all allocations, too
@@ -245,15 +245,5 @@ def carry_out(case, program):
     return 0
 
 
-def main():
-    if len(sys.argv) < 3:
-        print('\n'.join([*CASES, *OF_ALLOCATORS]))
-        return 0
-    patience.begin()
-    status = max(carry_out(case, sys.argv[2]) for case in sys.argv[1].split(','))
-    patience.end()
-    return status
-
-
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(test_attach.run_cases([*CASES, *OF_ALLOCATORS], carry_out))

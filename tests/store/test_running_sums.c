@@ -104,22 +104,29 @@ static void expect_same(const struct hs_running_state *state)
     free(running);
 }
 
-// What changed, added to what was before, is what is now. Of the first events no changes are told.
-static void expect_changes(const struct hs_running_state *state, uint64_t *live_bytes)
+struct last_look {
+    uint64_t time_ns, live_bytes;
+};
+
+// What changed, added to what was before, is what is now. Of the first events no changes are listed.
+static void expect_changes(const struct hs_running_state *state, struct last_look *last)
 {
-    if (!*live_bytes && !state->changes)
-        *live_bytes = state->sum.live_bytes;
+    if (!last->time_ns) {
+        ck_assert_uint_eq(state->changes, 0);
+        last->live_bytes = state->sum.live_bytes;
+    }
     for (size_t i = 0; i < state->changes; i++)
-        *live_bytes += state->stack[state->change[i].stack].sums.live_bytes - state->change[i].before.live_bytes;
-    ck_assert_uint_eq(*live_bytes, state->sum.live_bytes);
+        last->live_bytes += state->stack[state->change[i].stack].sums.live_bytes - state->change[i].before.live_bytes;
+    ck_assert_uint_eq(last->live_bytes, state->sum.live_bytes);
+    last->time_ns = state->time_ns;
 }
 
 // The first look learns how far the second one may go.
-static void look_at_all(struct hs_running_sums *running, uint64_t *live_bytes)
+static void look_at_all(struct hs_running_sums *running, struct last_look *last)
 {
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(hs_running_sums__look(running, NULL), 0);
-        expect_changes(hs_running_sums__state(running), live_bytes);
+        expect_changes(hs_running_sums__state(running), last);
     }
 }
 
@@ -128,7 +135,7 @@ static void look_at_all(struct hs_running_sums *running, uint64_t *live_bytes)
 static void grow(uint64_t seed, size_t events)
 {
     static struct recorder recorder;
-    uint64_t live_bytes = 0;
+    struct last_look last = {0};
     begin_recording(&recorder, path, seed, events, HS_CLOCK_MONOTONIC);
     record_until(&recorder, 10);
     show(&recorder);
@@ -138,7 +145,7 @@ static void grow(uint64_t seed, size_t events)
         const size_t more = 1 + random_below(&recorder.random, 1 + events / 4);
         record_until(&recorder, recorder.next + more < events ? recorder.next + more : events);
         show(&recorder);
-        look_at_all(running, &live_bytes);
+        look_at_all(running, &last);
         expect_same(hs_running_sums__state(running));
     }
     end_recording(&recorder);
@@ -161,7 +168,7 @@ START_TEST(all_clock_points_count)
 {
     struct trace_writer writer;
     struct hs_running_sums *running = NULL;
-    uint64_t live_bytes = 0;
+    struct last_look last = {0};
     trace_writer__open(&writer, path, HS_BYTE_ORDER_LITTLE, 8);
     trace_writer__set_clock(&writer, HS_CLOCK_COUNTER);
     fseek(writer.file, 0, SEEK_END);
@@ -180,7 +187,7 @@ START_TEST(all_clock_points_count)
         fflush(writer.file);
         running = running ? running : hs_running_sums__create(path);
         ck_assert_ptr_nonnull(running);
-        look_at_all(running, &live_bytes);
+        look_at_all(running, &last);
         expect_same(hs_running_sums__state(running));
     }
     trace_writer__close(&writer, false, 0);
