@@ -100,6 +100,18 @@ export function moments({ page, view, programs }) {
       await settled(page);
       assert.equal(await page.getByLabel(label).inputValue(), typed);
     }
+    // Two are entered before anything is drawn.
+    for (const [name, labels, wanted] of [["maps", ["resident more than", "less than"], ["ui.peak_rss_min=64", "ui.peak_rss_max=64"]], ["diff", ["Before: at", "After: at"], ["base_at=64", "&at=64"]]]) {
+      await go(view(name, "size_min=1", programs.randomId));
+      const inputs = await Promise.all(labels.map((label) => page.getByLabel(label).elementHandle()));
+      await page.evaluate((both) => both.forEach((input) => {
+        input.value = "64" + (input.list ? "%" : "");
+        for (const event of ["input", "change"])
+          input.dispatchEvent(new Event(event, { bubbles: true }));
+      }), inputs);
+      await page.waitForFunction((texts) => texts.every((text) => location.hash.includes(text)), wanted);
+      await settled(page);
+    }
   }, { of: () => programs.random });
 
   page("a menu of the call tree goes with the tree", async (page, go) => {

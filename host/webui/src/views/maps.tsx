@@ -7,7 +7,7 @@ import { Occupancy, useOccupancy } from "../parts/occupancy";
 import { StackSearch } from "../parts/stack_search";
 import { Player } from "../parts/player";
 import { hasFaults } from "../parts/strip";
-import { address, changed, filterOf, go, question, toView } from "../state/route";
+import { address, changed, filterOf, go, parse, question, toView } from "../state/route";
 import { type Column, Table } from "../table/table";
 import { bytes, duration, exactBytes, hexadecimal, plain } from "../text/format";
 import { MapDetails, type Mapping, rightsOf, thereFor } from "./map_details";
@@ -46,7 +46,7 @@ export function MapsView({ route, summary }: ViewProps) {
           to={(value) => address(changed(route, { ["ui." + right]: value || undefined }))}
           choices={[{ value: "", name: "any", short: `${right} or not`, title: `${right} or not` }, { value: "only_true", name: right }, { value: "only_false", name: "not " + right }]} />)}
         {hasFaults(summary) && <span class="resident-range">{RESIDENT.map(([name, text]) => <label key={name}>{text} <Entry size={6} placeholder={name.endsWith("min") ? "64K" : "1M"} value={route.parameters.get("ui." + name) ?? ""}
-          enter={(typed) => go(changed(route, { ["ui." + name]: typed || undefined }))} /></label>)}</span>}
+          enter={(typed) => go(changed(parse(location.hash), { ["ui." + name]: typed || undefined }))} /></label>)}</span>}
         <StackSearch route={route} what="mappings" />
       </div>
       <div class="with-side">
