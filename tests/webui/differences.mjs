@@ -60,9 +60,10 @@ export function differences({ page, view, programs }) {
     await go(view("diff", SINCE_PEAK + "&ui.shape=flame", programs.python));
     const whole = await moved(page);
     await page.locator(".flame-pane").focus();
-    await page.keyboard.press("ArrowDown");
+    await boxBelow(page, 1);
     await page.keyboard.press("Enter");
     await page.waitForFunction(() => /ui\.zoom=0/.test(location.hash));
+    await settled(page);
     assert.match(await page.locator(".total").innerText(), /shown: .*%/);
     await page.reload();
     await page.waitForSelector(".crumbs");

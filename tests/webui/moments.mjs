@@ -88,4 +88,42 @@ export function moments({ page, view, programs }) {
     await page.locator("a.chip").click();
     await page.waitForFunction(() => document.querySelector(".view .search").value === "");
   }, { of });
+
+  page("what is typed and not entered yet stays while the page is drawn anew", async (page, go) => {
+    for (const [name, label, typed, wanted] of [["maps", "resident more than", "64K", "ui.peak_rss_min=64K"], ["diff", "After: at", "70%", "at=70%25"]]) {
+      await go(view(name, "", programs.randomId));
+      await page.getByLabel(label).fill(typed);
+      await page.evaluate(() => dispatchEvent(new Event("server-doubted"))); // all is drawn with the list that comes then
+      await settled(page);
+      await page.getByLabel(label).press("Enter");
+      await page.waitForFunction((text) => location.hash.includes(text), wanted);
+      await settled(page);
+      assert.equal(await page.getByLabel(label).inputValue(), typed);
+    }
+    // Two are entered before anything is drawn.
+    for (const [name, labels, wanted] of [["maps", ["resident more than", "less than"], ["ui.peak_rss_min=64", "ui.peak_rss_max=64"]], ["diff", ["Before: at", "After: at"], ["base_at=64", "&at=64"]]]) {
+      await go(view(name, "size_min=1", programs.randomId));
+      const inputs = await Promise.all(labels.map((label) => page.getByLabel(label).elementHandle()));
+      await page.evaluate((both) => both.forEach((input) => {
+        input.value = "64" + (input.list ? "%" : "");
+        for (const event of ["input", "change"])
+          input.dispatchEvent(new Event(event, { bubbles: true }));
+      }), inputs);
+      await page.waitForFunction((texts) => texts.every((text) => location.hash.includes(text)), wanted);
+      await settled(page);
+    }
+  }, { of: () => programs.random });
+
+  page("a menu of the call tree goes with the tree", async (page, go) => {
+    await go(cpp("tree", "cost=peak"));
+    let release;
+    const held = new Promise((resolve) => { release = resolve; });
+    await page.route((url) => url.pathname.endsWith("/call_tree"), async (route) => (await held, route.continue()));
+    await page.evaluate((hash) => { location.hash = hash; }, cpp("tree", "cost=allocated"));
+    await page.locator(".stale button.node[aria-expanded]").nth(1).click({ button: "right" });
+    await page.locator(".menu").waitFor();
+    release();
+    await settled(page);
+    assert.equal(await page.locator(".menu").count(), 0);
+  }, { of });
 }

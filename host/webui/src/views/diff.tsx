@@ -7,12 +7,13 @@ import { useAnswer } from "../data/ask";
 import type { Cost, DiffNode, DiffSide, DiffTree, Frame, ListRow, Summary } from "../data/types";
 import { functionActions, partActions, toLines } from "../parts/actions";
 import { Choice, rangeCost } from "../parts/controls";
+import { Entry } from "../parts/entry";
 import { Menu, under } from "../parts/menu";
 import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
 import { Signs } from "../parts/signs";
 import { shortStack } from "../parts/stack";
-import { address, changed, go, type Instants, question, type Ranges, type Route, type Sides, sidesOf, TIMES, toView } from "../state/route";
+import { address, changed, go, type Instants, parse, question, type Ranges, type Route, type Sides, sidesOf, TIMES, toView } from "../state/route";
 import { saveTable } from "../table/text";
 import { baseName, bytes, count, counted, exactBytes, filterTime, plain, shortName } from "../text/format";
 import { COSTS } from "../text/words";
@@ -94,8 +95,8 @@ function Setup({ route, summary }: { route: Route; summary: Summary }) {
   const list = useAnswer<ListRow[]>("/list"), sides = sidesOf(route);
   const others = list.data?.filter((row) => row.id && row.id !== route.trace) ?? [];
   const to = (changes: Record<string, string | undefined>): Route => changed(route, { ...changes, "ui.open": undefined });
-  const time = (label: string, parameter: string, now: string, usual?: string) => <label>{label} <input size={8} value={now} list="instants"
-    onChange={(event) => go(to({ [parameter]: event.currentTarget.value.trim() || usual }))} /></label>;
+  const time = (label: string, parameter: string, now: string, usual?: string) => <label>{label} <Entry size={8} value={now} list="instants"
+    enter={(text) => go(changed(parse(location.hash), { [parameter]: text || usual, "ui.open": undefined }))} /></label>;
   const single = summary.holds !== "sums" && !summary.dumps; // blocks, which have times
   const kind = (value: string): string => address(to(value === "ranges" ? { ...NO_SIDES, ...rangesOf(HALVES) } : NO_SIDES));
   return (

@@ -2,11 +2,12 @@
 // The address space: mappings, their lifetimes, and the space that blocks take in them.
 import { ns } from "../data/types";
 import { Choice, none } from "../parts/controls";
+import { Entry } from "../parts/entry";
 import { Occupancy, useOccupancy } from "../parts/occupancy";
 import { StackSearch } from "../parts/stack_search";
 import { Player } from "../parts/player";
 import { hasFaults } from "../parts/strip";
-import { address, changed, filterOf, go, question, toView } from "../state/route";
+import { address, changed, filterOf, go, parse, question, toView } from "../state/route";
 import { type Column, Table } from "../table/table";
 import { bytes, duration, exactBytes, hexadecimal, plain } from "../text/format";
 import { MapDetails, type Mapping, rightsOf, thereFor } from "./map_details";
@@ -44,8 +45,8 @@ export function MapsView({ route, summary }: ViewProps) {
         {RIGHTS.map((right) => <Choice key={right} label={right} now={route.parameters.get("ui." + right) ?? ""}
           to={(value) => address(changed(route, { ["ui." + right]: value || undefined }))}
           choices={[{ value: "", name: "any", short: `${right} or not`, title: `${right} or not` }, { value: "only_true", name: right }, { value: "only_false", name: "not " + right }]} />)}
-        {hasFaults(summary) && <span class="resident-range">{RESIDENT.map(([name, text]) => <label key={name}>{text} <input size={6} placeholder={name.endsWith("min") ? "64K" : "1M"} value={route.parameters.get("ui." + name) ?? ""}
-          onChange={(event) => go(changed(route, { ["ui." + name]: event.currentTarget.value.trim() || undefined }))} /></label>)}</span>}
+        {hasFaults(summary) && <span class="resident-range">{RESIDENT.map(([name, text]) => <label key={name}>{text} <Entry size={6} placeholder={name.endsWith("min") ? "64K" : "1M"} value={route.parameters.get("ui." + name) ?? ""}
+          enter={(typed) => go(changed(parse(location.hash), { ["ui." + name]: typed || undefined }))} /></label>)}</span>}
         <StackSearch route={route} what="mappings" />
       </div>
       <div class="with-side">

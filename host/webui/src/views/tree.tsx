@@ -19,7 +19,7 @@ import type { ViewProps } from "./view";
 const MOST_ROWS = 1500, OPENED = 100;
 
 // Opens the largest child, as long as it has most of its parent's memory.
-function opened(model: Model, root: number): Set<string> {
+function openedAtFirst(model: Model, root: number): Set<string> {
   const open = new Set<string>([pathOf(model, root).join(".")]);
   let node = root;
   while (model.children[node]) {
@@ -62,12 +62,13 @@ export function TreeView({ route, summary }: ViewProps) {
   const zoom = readPath(route.parameters.get("ui.zoom")), root = model ? nodeAt(model, zoom) : 0;
   const { speech } = lookedAt(route, summary);
   const inverted = route.parameters.get("ui.inverted") === "1";
-  const [menu, setMenu] = useState<{ node: number; x: number; y: number } | undefined>();
+  // Nodes are numbers of the tree that was drawn; in another tree they are others.
+  const [opened, setMenu] = useState<{ of: Model; node: number; x: number; y: number } | undefined>(), menu = opened?.of === model ? opened : undefined;
   const asked = route.parameters.get("ui.open");
   const search = route.parameters.get("ui.search") ?? "";
   const hits = useMemo(() => model && findHits(model, search), [model, search]);
   const leading = useMemo(() => model && hits && leadingTo(model, hits), [model, hits]);
-  const open = useMemo(() => asked === null ? model && (hits ? new Set<string>() : opened(model, root)) : new Set(asked.split("~")), [asked, model, root, hits]);
+  const open = useMemo(() => asked === null ? model && (hits ? new Set<string>() : openedAtFirst(model, root)) : new Set(asked.split("~")), [asked, model, root, hits]);
   const rows = useMemo(() => model && open && rowsOf(model, open, root, leading), [model, open, root, leading]);
   const exactly = (size: number): string | undefined => speech.thing === "blocks" ? exactBytes(size) : undefined;
   const hovered = useHover();
@@ -100,7 +101,7 @@ export function TreeView({ route, summary }: ViewProps) {
     else if (event.key === "ArrowLeft")
       to = rows!.indexOf(model!.columns.parent[node]!);
     else if (event.key === "." && node)
-      setMenu({ node, ...under(event) });
+      setMenu({ of: model!, node, ...under(event) });
     else if (event.key === "*")
       openBelow(node);
     else {
@@ -142,7 +143,7 @@ export function TreeView({ route, summary }: ViewProps) {
               {rows.map((node, i) => {
                 const depth = model.depth[node]! - model.depth[root]!, is = open!.has(pathOf(model, node).join(".")), whole = valueOf(model, 0, speech.unit);
                 return (
-                  <tr key={node} class={(node && nameOf(model, node) === hovered ? "hovered" : "") + (hits?.is[node] ? " hit" : "")} {...hovers(node ? nameOf(model, node) : undefined)} onContextMenu={(event) => node && (event.preventDefault(), setMenu({ node, x: event.clientX, y: event.clientY }))}>
+                  <tr key={node} class={(node && nameOf(model, node) === hovered ? "hovered" : "") + (hits?.is[node] ? " hit" : "")} {...hovers(node ? nameOf(model, node) : undefined)} onContextMenu={(event) => node && (event.preventDefault(), setMenu({ of: model, node, x: event.clientX, y: event.clientY }))}>
                     <td class="number" title={exactly(model.columns.size[node]!)}>{speech.value(valueOf(model, node, speech.unit))}</td>
                     <td class="number">{share(valueOf(model, node, speech.unit), whole)}</td>
                     <td class="number" title={exactly(model.columns.self_size[node]!)}>{selfOf(model, node, speech.unit) ? speech.value(selfOf(model, node, speech.unit)) : ""}</td>
@@ -151,7 +152,7 @@ export function TreeView({ route, summary }: ViewProps) {
                       <span class="indent" aria-hidden="true">{"\u2502 ".repeat(Math.min(depth, 40))}</span>
                       <button type="button" class="node" title={plain(nameOf(model, node)) + (sourceOf(model, node) && "\n" + plain(sourceOf(model, node)))}
                         aria-expanded={model.children[node] ? is : undefined} aria-haspopup={model.children[node] || !node ? undefined : "menu"} onKeyDown={(event) => key(event, node, i)}
-                        onClick={(event) => model.children[node] ? toggle(node) : node && setMenu({ node, ...under(event) })}>
+                        onClick={(event) => model.children[node] ? toggle(node) : node && setMenu({ of: model, node, ...under(event) })}>
                         <span class="twist" aria-hidden="true">{model.children[node] ? (is ? "\u25be" : "\u25b8") : "\u00b7"}</span>{name(shortName(nameOf(model, node)), nameOf(model, node) + (sourceOf(model, node) && " " + sourceOf(model, node)))}
                       </button></div>
                     </td>
