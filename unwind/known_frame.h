@@ -21,6 +21,7 @@ bool hs_pypy_frame__at(struct hs_stack_memory *memory, uintptr_t sp, struct hs_r
 bool hs_pypy_frame__near(struct hs_stack_memory *memory, uintptr_t sp, struct hs_registers *caller);
 #pragma GCC visibility pop
 #else
+#define HS_KNOWN_FRAMES 0
 #define hs_luajit_frame__find(memory, sp, caller) ((void)(memory), (void)(sp), (void)(caller), false)
 #define hs_pypy_frame__at hs_luajit_frame__find
 #define hs_pypy_frame__near hs_luajit_frame__find

@@ -12,7 +12,7 @@
 
 #include <stdatomic.h>
 
-#ifdef HS_KNOWN_FRAMES
+#if HS_KNOWN_FRAMES
 
 enum {
     SPILLS_MAX = 1024 + 64, // bytes; 255 slots of 4 bytes, and what is for other calls

@@ -8,7 +8,7 @@
 #include "arch/likely.h"
 #include "unwind/call_site.h"
 
-#ifdef HS_KNOWN_FRAMES
+#if HS_KNOWN_FRAMES
 
 enum { FRAME_POINTER = 12, ENTRY = 19, STACK_POINTER = ENTRY + 1, KIND, RETURN_ADDRESS = 23, FRAME_WORDS }; // in words
 enum { KIND_COMPILED = 3 };

@@ -187,14 +187,23 @@ static HS_COLD uintptr_t next_in_chain(const struct hs_walk *walk, uint32_t rule
     return rule & HS_RULE_BASE_IS_FP && step_plainly(&next, rule) == HS_STEP_MORE ? next.pc : 0;
 }
 
+// Each process of Erlang has a stack of its own. It starts with a return address that is behind no call, and without a
+// frame pointer.
+static HS_COLD bool starts_process(const struct hs_walk *walk)
+{
+    struct hs_module module;
+    return HS_KNOWN_FRAMES && !walk->fp && hs_module_find(walk->pc, &module) && module.anonymous;
+}
+
 // No table vouches for this frame: everything is checked before it is believed.
 static HS_COLD int step_by_guess(struct hs_walk *walk, uint32_t rule)
 {
     bool by_fp = rule & HS_RULE_BASE_IS_FP, down = by_fp && walk->fp < walk->sp;
     // A zero is not accepted as the end: most words that are no return address are zeros.
-    if ((down ? step_down(walk, rule) : step_plainly(walk, rule)) != HS_STEP_MORE ||
-        (!down && !hs_call_site__in_chain(walk->pc, next_in_chain(walk, rule), true)))
+    if ((down ? step_down(walk, rule) : step_plainly(walk, rule)) != HS_STEP_MORE)
         return HS_END_NO_RULE;
+    if (!down && !hs_call_site__in_chain(walk->pc, next_in_chain(walk, rule), true))
+        return starts_process(walk) ? HS_END_ROOT : HS_END_NO_RULE;
     walk->guessed = true;
     return HS_STEP_MORE;
 }

@@ -90,4 +90,18 @@ FUNCTION frame_pypy
 frame_pypy_end:
         .size   frame_pypy, . - frame_pypy
 
+// void frame_process(void (*callback)(void), void **fp): machine code as Erlang makes it on AMD64, to be copied: `fp` is
+// on the stack of a process.
+FUNCTION frame_process
+        push    %rbp
+        mov     %rsi, %rbp
+        call    *%rdi
+        .globl  frame_process_called
+frame_process_called:
+        pop     %rbp
+        ret
+        .globl  frame_process_end
+frame_process_end:
+        .size   frame_process, . - frame_process
+
         .section .note.GNU-stack, "", @progbits

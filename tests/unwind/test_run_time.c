@@ -12,6 +12,7 @@ void frame_planted(void (*callback)(void), const void *fp);
 void frame_planted_at(void);
 void frame_luajit(void (*callback)(void), void (*code)(void), void **state);
 extern const uint8_t frame_pypy[], frame_pypy_end[];
+extern const uint8_t frame_process[], frame_process_called[], frame_process_end[];
 
 struct stack {
     void *pcs[256];
@@ -217,6 +218,32 @@ START_TEST(machine_code_of_pypy)
 }
 END_TEST
 
+static void call_process(uintptr_t code, void **fp)
+{
+    ((void (*)(void (*)(void), void **))code)(take_inner, fp);
+    ck_assert_int_eq(inner.info.guessed, 1);
+    ck_assert_int_eq(inner.depth, 3);
+}
+
+// It starts where nothing was called, without a frame pointer.
+START_TEST(stack_of_an_erlang_process)
+{
+    static void *frames[4];
+    uintptr_t code = make_code(frame_process, (size_t)(frame_process_end - frame_process));
+    frames[0] = frames + 2;
+    frames[1] = (void *)(code + (uintptr_t)(frame_process_called - frame_process));
+    frames[3] = (void *)code;
+    for (int i = 0; i < 4; i++) {
+        frames[2] = NULL;
+        call_process(code, frames);
+        ck_assert_int_eq(inner.info.end, HS_BACKTRACE_COMPLETE);
+        frames[2] = (void *)8;
+        call_process(code, frames);
+        ck_assert_int_eq(inner.info.end, HS_BACKTRACE_NO_RULE);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("run_time");
@@ -228,6 +255,7 @@ int main(void)
     tcase_add_test(cases, a_pointer_to_the_frame);
     tcase_add_test(cases, machine_code_of_others);
     tcase_add_test(cases, machine_code_of_pypy);
+    tcase_add_test(cases, stack_of_an_erlang_process);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }
