@@ -14,17 +14,17 @@
 #define HS_KNOWN_FRAMES 1
 
 #pragma GCC visibility push(hidden)
-// Who called the machine code of LuaJIT's or PyPy's compiler that has the stack pointer `sp`. False: it is none. `near`:
-// what the code called has pushed something, but has no table either.
+// Who called the machine code of LuaJIT's or PyPy's compiler that has the stack pointer `sp`. False: it is none.
+// `near`: what the code called has pushed something, but has no table either.
 bool hs_luajit_frame__find(struct hs_stack_memory *memory, uintptr_t sp, struct hs_registers *caller);
 bool hs_pypy_frame__at(struct hs_stack_memory *memory, uintptr_t sp, struct hs_registers *caller);
 bool hs_pypy_frame__near(struct hs_stack_memory *memory, uintptr_t sp, struct hs_registers *caller);
 #pragma GCC visibility pop
 #else
-#define HS_KNOWN_FRAMES 0
+#define HS_KNOWN_FRAMES                           0
 #define hs_luajit_frame__find(memory, sp, caller) ((void)(memory), (void)(sp), (void)(caller), false)
-#define hs_pypy_frame__at hs_luajit_frame__find
-#define hs_pypy_frame__near hs_luajit_frame__find
+#define hs_pypy_frame__at                         hs_luajit_frame__find
+#define hs_pypy_frame__near                       hs_luajit_frame__find
 #endif
 
 #endif
