@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "unwind/luajit_frame.h"
+//
+// Machine code that LuaJIT makes has no tables and no frame pointers. It runs on the frame of the interpreter that it
+// was entered from, below which it only has room for spilled registers. That frame keeps a pointer to the thread's
+// state (lua_State), which says what it is and points back at the frame (its cframe). This is so in all versions with
+// references of 64 bits (LJ_GC64, the default on 64-bit machines since 2.1). The return address is the last word of the
+// interpreter's frame, after the caller's frame pointer.
+#include "unwind/known_frame.h"
 
 #include "arch/likely.h"
 #include "unwind/call_site.h"
 
 #include <stdatomic.h>
 
-#ifdef HS_LUAJIT_FRAMES
+#if HS_KNOWN_FRAMES
 
 enum {
     SPILLS_MAX = 1024 + 64, // bytes; 255 slots of 4 bytes, and what is for other calls

@@ -5,7 +5,7 @@
 
 #include "unwind/call_site.h"
 #include "unwind/full_step.h"
-#include "unwind/luajit_frame.h"
+#include "unwind/known_frame.h"
 #include "unwind/module.h"
 #include "unwind/odd_rules.h"
 
@@ -187,42 +187,50 @@ static HS_COLD uintptr_t next_in_chain(const struct hs_walk *walk, uint32_t rule
     return rule & HS_RULE_BASE_IS_FP && step_plainly(&next, rule) == HS_STEP_MORE ? next.pc : 0;
 }
 
+// Each process of Erlang has a stack of its own. It starts with a return address that is behind no call, and without a
+// frame pointer.
+static HS_COLD bool starts_process(const struct hs_walk *walk)
+{
+    struct hs_module module;
+    return HS_KNOWN_FRAMES && !walk->fp && hs_module_find(walk->pc, &module) && module.anonymous;
+}
+
 // No table vouches for this frame: everything is checked before it is believed.
 static HS_COLD int step_by_guess(struct hs_walk *walk, uint32_t rule)
 {
     bool by_fp = rule & HS_RULE_BASE_IS_FP, down = by_fp && walk->fp < walk->sp;
     // A zero is not accepted as the end: most words that are no return address are zeros.
-    if ((down ? step_down(walk, rule) : step_plainly(walk, rule)) != HS_STEP_MORE ||
-        (!down && !hs_call_site__in_chain(walk->pc, next_in_chain(walk, rule), true)))
+    if ((down ? step_down(walk, rule) : step_plainly(walk, rule)) != HS_STEP_MORE)
         return HS_END_NO_RULE;
+    if (!down && !hs_call_site__in_chain(walk->pc, next_in_chain(walk, rule), true))
+        return starts_process(walk) ? HS_END_ROOT : HS_END_NO_RULE;
     walk->guessed = true;
     return HS_STEP_MORE;
 }
 
-static HS_COLD int step_over_luajit(struct hs_walk *walk, uintptr_t sp)
+static HS_COLD int step_to(struct hs_walk *walk, const struct hs_registers *caller)
 {
-#ifdef HS_LUAJIT_FRAMES
-    struct hs_registers caller;
-    if (!hs_luajit_frame__find(&walk->memory, sp, &caller))
-        return HS_END_NO_RULE;
-    walk->pc = caller.pc;
-    walk->sp = caller.sp;
-    walk->fp = caller.fp;
+    walk->pc = caller->pc;
+    walk->sp = caller->sp;
+    walk->fp = caller->fp;
     walk->exact = false;
     walk->guessed = true;
     return HS_STEP_MORE;
-#else
-    (void)walk;
-    (void)sp;
-    return HS_END_NO_RULE;
-#endif
 }
 
+// What needs no system call comes first.
 static HS_COLD int step_without_rule(struct hs_walk *walk, uint32_t rule)
 {
+    const bool in_chain = rule == HS_RULE_FRAME_POINTER_CHAIN;
     const uintptr_t sp = walk->sp;
+    struct hs_registers caller;
+    if (in_chain && hs_pypy_frame__at(&walk->memory, sp, &caller))
+        return step_to(walk, &caller);
     int result = step_by_guess(walk, rule);
-    return result == HS_END_NO_RULE && rule == HS_RULE_FRAME_POINTER_CHAIN ? step_over_luajit(walk, sp) : result;
+    if (result == HS_END_NO_RULE && in_chain &&
+        (hs_pypy_frame__near(&walk->memory, sp, &caller) || hs_luajit_frame__find(&walk->memory, sp, &caller)))
+        return step_to(walk, &caller);
+    return result;
 }
 
 // The stack starts here unless the frame pointers of at least two frames say that it goes on.

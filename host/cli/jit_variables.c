@@ -12,8 +12,8 @@
 
 struct jit_variable {
     const char *name, *value;
-    bool is_list;     // options, separated by blanks
-    const char *abis; // only on these; NULL: on all
+    const char *separator; // of options; NULL: it is a single value
+    const char *abis;      // only on these; NULL: on all
 };
 
 // LuaJIT writes no file. It executes this before the program; other versions of Lua do, too, and have no `jit`. Written
@@ -27,18 +27,21 @@ struct jit_variable {
 
 // Ruby has no variable that is safe: RUBYOPT=--yjit-perf ends versions that do not know the option.
 static const struct jit_variable variables[] = {
-    {"NODE_OPTIONS", "--perf-basic-prof --interpreted-frames-native-stack", true, NULL},
+    {"NODE_OPTIONS", "--perf-basic-prof --interpreted-frames-native-stack", " ", NULL},
     // HotSpot before version 17 cannot write a map and ends with an error without the first option.
     {"JAVA_TOOL_OPTIONS",
      "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions -XX:+PreserveFramePointer "
      "-XX:+DumpPerfMapAtExit",
-     true, NULL},
-    {"PYTHONPERFSUPPORT", "1", false, NULL},
-    {"DOTNET_PerfMapEnabled", "1", false, NULL},
-    {"ENABLE_JITPROFILING", "1", false, NULL}, // Julia
-    {"LUA_INIT", LUAJIT_MAP, false, NULL},
+     " ", NULL},
+    {"PYTHONPERFSUPPORT", "1", NULL, NULL},
+    {"DOTNET_PerfMapEnabled", "1", NULL, NULL},
+    {"COMPlus_PerfMapEnabled", "1", NULL, NULL}, // before version 6
+    {"MONO_ENV_OPTIONS", "--jitmap", " ", NULL},
+    {"MONO_DEBUG", "disable_omit_fp", ",", NULL},
+    {"ENABLE_JITPROFILING", "1", NULL, NULL}, // Julia
+    {"LUA_INIT", LUAJIT_MAP, NULL, NULL},
     // Without a compiler, Erlang does not start with this option.
-    {"ERL_FLAGS", "+JPperf true", true, "amd64 aarch64"},
+    {"ERL_FLAGS", "+JPperf true", " ", "amd64 aarch64"},
 };
 
 static int set(const struct jit_variable *variable)
@@ -47,9 +50,9 @@ static int set(const struct jit_variable *variable)
     char *value = NULL;
     if (!before || !*before)
         return setenv(variable->name, variable->value, 1) ? -ENOMEM : 0;
-    if (!variable->is_list || strstr(before, variable->value))
+    if (!variable->separator || strstr(before, variable->value))
         return 0;
-    if (asprintf(&value, "%s %s", before, variable->value) < 0)
+    if (asprintf(&value, "%s%s%s", before, variable->separator, variable->value) < 0)
         return -ENOMEM;
     int result = setenv(variable->name, value, 1) ? -ENOMEM : 0;
     free(value);
@@ -79,8 +82,8 @@ char *hs_jit_variables__for_shell(const char *abi)
         const struct jit_variable *one = &variables[i];
         if (!is_for(one, abi))
             continue;
-        if (one->is_list)
-            fprintf(out, " \"%s=${%s:+$%s }%s\"", one->name, one->name, one->name, one->value);
+        if (one->separator)
+            fprintf(out, " \"%s=${%s:+$%s%s}%s\"", one->name, one->name, one->name, one->separator, one->value);
         else
             fprintf(out, " \"%s=${%s:-%s}\"", one->name, one->name, one->value);
     }

@@ -522,8 +522,9 @@ static const struct hs_option options[] = {
          "are recorded, too; debuggers do not work below it"},
     {.name = "jit",
      .help =
-         "make Node, Java, Python 3.12, .NET, Julia and Erlang write the names of the code that they make at run time "
-         "(it costs some speed), for the trace; files /tmp/perf-PID.map that exist at the end are always put into it"},
+         "make Node, Java, Python 3.12, .NET, Mono, Julia and Erlang write the names of the code that they make at run "
+         "time (it costs some speed), for the trace; files /tmp/perf-PID.map that exist at the end are always put into "
+         "it"},
     {.name = "disabled",
      .variable = "DISABLE_BY_DEFAULT",
      .flag_value = "1",

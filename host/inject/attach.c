@@ -424,6 +424,16 @@ static int leave_out_sets(struct attaching *attaching)
     return 0;
 }
 
+static const char *why_none(const struct hs_inject_modules *modules)
+{
+    if (!hs_inject_modules__is_static(modules))
+        return "";
+    return hs_inject_modules__has_symbols(modules)
+               ? " (a statically linked program, with a table of symbols: name the functions of its allocator with "
+                 "--allocator-symbols or --allocator-at; Zig's and Go's own allocators cannot be recorded)"
+               : " (a statically linked program needs its table of symbols, which strip removes, or --allocator-at)";
+}
+
 // *near becomes the address of a function that gives out memory.
 static int find_allocators(struct attaching *attaching, uint64_t *near)
 {
@@ -443,11 +453,7 @@ static int find_allocators(struct attaching *attaching, uint64_t *near)
     }
     if (!module)
         return hs_error__set(attaching->error, ENOTSUP, "process %d has no function malloc that can be found by name%s",
-                             (int)attaching->target.pid,
-                             hs_inject_modules__is_static(&attaching->modules)
-                                 ? " (a statically linked program needs its table of symbols, which strip removes, or "
-                                   "--allocator-at)"
-                                 : "");
+                             (int)attaching->target.pid, why_none(&attaching->modules));
     snprintf(attaching->result->allocator, sizeof attaching->result->allocator, "%s", module->path);
     return 0;
 }

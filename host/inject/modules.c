@@ -262,10 +262,22 @@ uint64_t hs_inject_modules__find_any(const struct hs_inject_modules *modules, co
     return value;
 }
 
-bool hs_inject_modules__is_static(const struct hs_inject_modules *modules)
+static const struct hs_inject_module *static_program(const struct hs_inject_modules *modules)
 {
     for (size_t i = 0; i < modules->count; i++)
         if (modules->each[i].is_static)
-            return true;
-    return false;
+            return &modules->each[i];
+    return NULL;
+}
+
+bool hs_inject_modules__is_static(const struct hs_inject_modules *modules)
+{
+    return static_program(modules) != NULL;
+}
+
+bool hs_inject_modules__has_symbols(const struct hs_inject_modules *modules)
+{
+    const struct hs_inject_module *program = static_program(modules);
+    struct hs_elf_symbols symbols;
+    return program && hs_elf_file__symbols(&program->file, SHT_SYMTAB, &symbols);
 }

@@ -74,7 +74,8 @@ uint64_t hs_inject_modules__find_any(const struct hs_inject_modules *modules, co
 // The same in one module.
 uint64_t hs_inject_modules__value(const struct hs_inject_module *module, const char *name);
 
-// Whether the program is linked statically.
+// Whether the program is linked statically, and whether it is and has a table of symbols.
 bool hs_inject_modules__is_static(const struct hs_inject_modules *modules);
+bool hs_inject_modules__has_symbols(const struct hs_inject_modules *modules);
 
 #endif

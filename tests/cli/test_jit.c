@@ -206,12 +206,16 @@ START_TEST(test_variables)
 {
     setenv("NODE_OPTIONS", "--no-warnings", 1);
     setenv("JAVA_TOOL_OPTIONS", "-Xmx1g", 1);
+    setenv("MONO_DEBUG", "casts", 1);
     struct outcome outcome = run("$HEAPSONDE run --jit -q -o t.dat -- env");
     ck_assert_int_eq(outcome.status, 0);
     expect(outcome.output, "NODE_OPTIONS=--no-warnings --perf-basic-prof --interpreted-frames-native-stack\n");
     expect(outcome.output, "JAVA_TOOL_OPTIONS=-Xmx1g -XX:+IgnoreUnrecognizedVMOptions");
     expect(outcome.output, "PYTHONPERFSUPPORT=1\n");
     expect(outcome.output, "DOTNET_PerfMapEnabled=1\n");
+    expect(outcome.output, "COMPlus_PerfMapEnabled=1\n");
+    expect(outcome.output, "MONO_ENV_OPTIONS=--jitmap\n");
+    expect(outcome.output, "MONO_DEBUG=casts,disable_omit_fp\n");
     expect(outcome.output, "ENABLE_JITPROFILING=1\n");
     expect(outcome.output, "LUA_INIT=if jit then pcall(function() ");
     expect(outcome.errors, "no program wrote names");
@@ -227,6 +231,7 @@ START_TEST(test_variables)
     ck_assert_int_eq(outcome.status, 0);
     expect(outcome.output, "NODE_OPTIONS=--no-deprecation --perf-basic-prof --interpreted-frames-native-stack\n");
     expect(outcome.output, "PYTHONPERFSUPPORT=0\n");
+    expect(outcome.output, "MONO_DEBUG=casts,disable_omit_fp\n");
     expect(outcome.output, "DOTNET_PerfMapEnabled=1\n");
     // As it is without another shell between.
     expect(outcome.output, "LUA_INIT=if jit then pcall(function() local info, where = require'jit.util', '?' ");

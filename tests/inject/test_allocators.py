@@ -253,7 +253,7 @@ __attribute__((noinline)) void *mi_realloc(void *block, size_t size) { return bl
 int main(void) { void *block = mi_malloc(7); mi_free(block); return 0; }
 '''
 
-# rpmalloc and snmalloc, of which there are no packages: their names, and the places of their arguments.
+# rpmalloc, snmalloc and dlmalloc, of which there are no packages: their names, and the places of their arguments.
 OTHERS = '''
 #include <stddef.h>
 #define FUNCTION __attribute__((noinline))
@@ -276,15 +276,23 @@ FUNCTION void *sn_realloc(void *block, size_t size) { return block ? take(size) 
 FUNCTION void *sn_rust_alloc(size_t alignment, size_t size) { return take(alignment ? size : 0); }
 FUNCTION void sn_rust_dealloc(void *block, size_t alignment, size_t size) { room[2] = block && alignment && size; }
 FUNCTION void *sn_rust_realloc(void *block, size_t alignment, size_t old, size_t size) { return block ? take(alignment && old ? size : 0) : NULL; }
+FUNCTION void *dlmalloc(size_t size) { return take(size); }
+FUNCTION void dlfree(void *block) { room[3] = block != NULL; }
+FUNCTION void *dlcalloc(size_t count, size_t size) { return take(count * size); }
+FUNCTION void *dlrealloc(void *block, size_t size) { return block ? take(size) : NULL; }
+FUNCTION void *dlmemalign(size_t alignment, size_t size) { return take(alignment ? size : 0); }
 int main(void)
 {
+    dlfree(dlrealloc(dlmalloc(100), 200));
+    dlfree(dlcalloc(3, 30));
+    dlfree(dlmemalign(64, 640));
     rpfree(rprealloc(rpmalloc(100), 200));
     rpfree(rpcalloc(3, 30));
     rpfree(rpaligned_realloc(rpaligned_alloc(64, 640), 64, 128, 640, 0));
     sn_free(sn_realloc(sn_malloc(100), 200));
     sn_free(sn_calloc(3, 30));
     sn_rust_dealloc(sn_rust_realloc(sn_rust_alloc(64, 640), 64, 640, 320), 64, 320);
-    return room[0] + room[1] + room[2] - 3;
+    return room[0] + room[1] + room[2] + room[3] - 4;
 }
 '''
 
@@ -292,7 +300,7 @@ int main(void)
 def misnamed(_, folder):
     """Functions that only have names of an allocator's are let alone; few of a real one, and all of others, are recorded."""
     trace = os.path.join(folder, 't.dat')
-    for text, expected in ((MISNAMED, None), (MISNAMED.replace('mi_', 'tc_'), None), (NAMED, (1, 0, 7)), (OTHERS, (10, 0, 2508))):
+    for text, expected in ((MISNAMED, None), (MISNAMED.replace('mi_', 'tc_'), None), (NAMED, (1, 0, 7)), (OTHERS, (14, 0, 3538))):
         with open(os.path.join(folder, 'program.c'), 'w', encoding='utf-8') as file:
             file.write(text)
         subprocess.run(['gcc', '-O1', '-fno-builtin', 'program.c', '-o', 'program'], cwd=folder, check=True)

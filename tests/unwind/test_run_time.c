@@ -11,6 +11,8 @@
 void frame_planted(void (*callback)(void), const void *fp);
 void frame_planted_at(void);
 void frame_luajit(void (*callback)(void), void (*code)(void), void **state);
+extern const uint8_t frame_pypy[], frame_pypy_end[];
+extern const uint8_t frame_process[], frame_process_called[], frame_process_end[];
 
 struct stack {
     void *pcs[256];
@@ -82,13 +84,18 @@ END_TEST
 static const uint8_t trace[] = {0x48, 0x83, 0xec, 0x60, 0xbd, 3,    0,    0,    0,
                                 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x60, 0x41, 0xff, 0xe6};
 
-static void (*make_trace(void))(void)
+static uintptr_t make_code(const uint8_t *from, size_t size)
 {
     uint8_t *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(code, MAP_FAILED);
-    memcpy(code + 64, trace, sizeof trace);
+    memcpy(code + 64, from, size);
     ck_assert_int_eq(mprotect(code, 4096, PROT_READ | PROT_EXEC), 0);
-    return (void (*)(void))(uintptr_t)(code + 64);
+    return (uintptr_t)(code + 64);
+}
+
+static void (*make_trace(void))(void)
+{
+    return (void (*)(void))make_code(trace, sizeof trace);
 }
 
 NOINLINE static void run_luajit(void (*callback)(void), void (*code)(void), void **state)
@@ -184,6 +191,59 @@ START_TEST(machine_code_of_others)
 }
 END_TEST
 
+// Its frame can only be left by the frame pointer.
+NOINLINE static void call_pypy(uintptr_t code, intptr_t kind, size_t pushed)
+{
+    char *room = __builtin_alloca(pushed + 1);
+    OPAQUE(room);
+    outer.depth = hs_backtrace_reason(outer.pcs, 256, &outer.info);
+    ((void (*)(void (*)(void), intptr_t, size_t))code)(take_inner, kind, pushed);
+    OPAQUE(room);
+}
+
+START_TEST(machine_code_of_pypy)
+{
+    enum { COMPILED = 3, OTHER = 4, FAR = 272 };
+    const size_t pushed[] = {0, 16, 256};
+    uintptr_t code = make_code(frame_pypy, (size_t)(frame_pypy_end - frame_pypy));
+    for (size_t i = 0; i < 6; i++) {
+        call_pypy(code, COMPILED, pushed[i % 3]);
+        check_goes_on();
+        ck_assert_int_eq(inner.info.guessed, 1);
+        ck_assert_int_eq(inner.depth, outer.depth + 2);
+        call_pypy(code, i % 2 ? OTHER : COMPILED, i % 2 ? pushed[i % 3] : FAR);
+        ck_assert_int_eq(inner.info.end, HS_BACKTRACE_NO_RULE);
+        ck_assert_int_eq(inner.depth, 2);
+    }
+}
+END_TEST
+
+static void call_process(uintptr_t code, void **fp)
+{
+    ((void (*)(void (*)(void), void **))code)(take_inner, fp);
+    ck_assert_int_eq(inner.info.guessed, 1);
+    ck_assert_int_eq(inner.depth, 3);
+}
+
+// It starts where nothing was called, without a frame pointer.
+START_TEST(stack_of_an_erlang_process)
+{
+    static void *frames[4];
+    uintptr_t code = make_code(frame_process, (size_t)(frame_process_end - frame_process));
+    frames[0] = frames + 2;
+    frames[1] = (void *)(code + (uintptr_t)(frame_process_called - frame_process));
+    frames[3] = (void *)code;
+    for (int i = 0; i < 4; i++) {
+        frames[2] = NULL;
+        call_process(code, frames);
+        ck_assert_int_eq(inner.info.end, HS_BACKTRACE_COMPLETE);
+        frames[2] = (void *)8;
+        call_process(code, frames);
+        ck_assert_int_eq(inner.info.end, HS_BACKTRACE_NO_RULE);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("run_time");
@@ -194,6 +254,8 @@ int main(void)
     tcase_add_test(cases, machine_code_of_a_coroutine);
     tcase_add_test(cases, a_pointer_to_the_frame);
     tcase_add_test(cases, machine_code_of_others);
+    tcase_add_test(cases, machine_code_of_pypy);
+    tcase_add_test(cases, stack_of_an_erlang_process);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }
