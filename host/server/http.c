@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 // With more than MOST_CONNECTIONS, idle ones are closed.
 enum { MOST_CONNECTIONS = 64, ALL_CONNECTIONS = 512, FEWEST_CONNECTIONS = 4, TIMEOUT_SECONDS = 30 };
@@ -644,9 +645,31 @@ static unsigned room_for_connections(void)
     return room > FEWEST_CONNECTIONS ? (unsigned)room : FEWEST_CONNECTIONS;
 }
 
+static void *end_at_once(void *context)
+{
+    return context;
+}
+
+// libmicrohttpd (0.9.75) stands still for good if it cannot create a thread. The C library keeps the stacks of threads
+// that have ended for the next ones: one for the connection, one for a thread that begins meanwhile.
+static bool has_stacks(void)
+{
+    pthread_t threads[2];
+    unsigned count = 0;
+    while (count < 2 && !pthread_create(&threads[count], NULL, end_at_once, NULL))
+        count++;
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    return count == 2;
+}
+
 static bool take_over(void *context, int fd, const struct sockaddr *client, socklen_t length)
 {
     const struct hs_http_server *server = context;
+    if (!has_stacks()) {
+        close(fd);
+        return false;
+    }
     return MHD_add_connection(server->daemon, fd, client, length) == MHD_YES;
 }
 
