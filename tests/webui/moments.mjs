@@ -108,6 +108,8 @@ export function moments({ page, view, programs }) {
       assert.ok(to - from < before && to - from >= 1000 && to <= end, text);
       before = to - from;
     }
+    // That none was allocated now does not mean that none was.
+    assert.equal(await page.locator(".strip-foot b").count(), 0);
     // It is no filter, and stays when the view changes.
     const text = await shown();
     assert.equal(await page.locator("a.chip").count(), 0);

@@ -131,7 +131,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
       </div>
       <p class={"strip-foot" + (knowsResident(summary) ? " with-resident" : "")}>
         {answer.problem ? <span ref={said} role="alert" class="warn">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></span>
-          : <><span>{begins}{!isWhole && <>{" "}<a href={address(changed(route, { "ui.time": undefined }))}>Whole time</a></>}<span class="hint"> {"\u00b7"} drag over the heap to select a range</span>{data && !(summary.dumps ? data.allocated_size : data.allocations).some(Boolean) && <b><span class="hint"> {"\u00b7"}</span> {[...filter].length ? "no block matches" : "no block was allocated"}</b>}</span><Instants route={route} summary={summary} usage={usage} /><span>{ends}</span></>}
+          : <><span>{begins}{!isWhole && <>{" "}<a href={address(changed(route, { "ui.time": undefined }))}>Whole time</a></>}<span class="hint"> {"\u00b7"} drag over the heap to select a range</span>{isWhole && data && !(summary.dumps ? data.allocated_size : data.allocations).some(Boolean) && <b><span class="hint"> {"\u00b7"}</span> {[...filter].length ? "no block matches" : "no block was allocated"}</b>}</span><Instants route={route} summary={summary} usage={usage} /><span>{ends}</span></>}
         {!answer.problem && bucket >= 0 && data && <span class="under-mouse">{duration(over!)}: at most {bytes(data.allocated_size[bucket]!)} {summary.dumps ? "" : <>in {counted(data.allocated_count[bucket]!, "blocks")};
           {" "}{count(data.allocations[bucket]!)} allocated, {count(data.deallocations[bucket]!)} freed in {duration(data.interval_ns)}</>}</span>}
       </p>
