@@ -2,6 +2,7 @@
 #include "host/base/memory.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -9,9 +10,11 @@
 #define LITTLE      ((uint64_t)4 << 20)
 #define LITTLE_TEXT ((uint64_t)16 << 20)
 #define LIVE_LEAST  ((uint64_t)12 << 20)
-#define LIVE_TIMES  16  // recordings of programs have less than one for each byte
-#define ANYWAY      128 // MiB that a command takes for threads, buffers and libraries
-#define STEP        64  // MiB: advice is rounded up to a multiple
+#define LIVE_TIMES  16   // recordings of programs have less than one for each byte
+#define ANYWAY      128  // MiB that a command takes for threads, buffers and libraries
+#define STACKS      1024 // that many stacks take all of the memory
+#define STACK_LEAST ((uint64_t)512 << 10)
+#define STEP        64 // MiB: advice is rounded up to a multiple
 
 static uint64_t most;
 static bool given;
@@ -20,6 +23,29 @@ static uint64_t of_machine(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page / 4 * 3 : 0;
+}
+
+size_t hs_memory__stack(void)
+{
+    pthread_attr_t attributes;
+    size_t size = 0;
+    pthread_attr_init(&attributes);
+    if (!pthread_getattr_default_np(&attributes))
+        pthread_attr_getstacksize(&attributes, &size);
+    pthread_attr_destroy(&attributes);
+    return size;
+}
+
+static void limit_stacks(void)
+{
+    pthread_attr_t attributes;
+    const uint64_t size = most / STACKS > STACK_LEAST ? most / STACKS : STACK_LEAST;
+    if (size >= hs_memory__stack())
+        return;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, size / STACK_LEAST * STACK_LEAST);
+    pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
 }
 
 void hs_memory__limit(uint64_t bytes)
@@ -35,6 +61,7 @@ void hs_memory__limit(uint64_t bytes)
     } else {
         most = limit.rlim_cur;
     }
+    limit_stacks();
 }
 
 uint64_t hs_memory__most(void)

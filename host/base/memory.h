@@ -7,6 +7,7 @@
 #define HEAPSONDE_BASE_MEMORY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 // The memory of a sanitizer itself is far beyond any limit, so commands that are built with one have no limit.
@@ -18,10 +19,13 @@
 #define HS_MEMORY_IS_LIMITED 1
 #endif
 
-// Limits this process to `bytes`; 0: three quarters of the machine's memory.
+// Limits this process to `bytes`; 0: three quarters of the machine's memory. Under a small limit, threads that are
+// created later have small stacks, because stacks count for it.
 void hs_memory__limit(uint64_t bytes);
 // 0: hs_memory__limit() was not called.
 uint64_t hs_memory__most(void);
+// The size of the stacks of threads.
+size_t hs_memory__stack(void);
 
 // The number of bytes to which `packed` bytes may unpack: `times` as many, which is well above real files, or an amount
 // that is small on any machine. If the user gave a limit, only that applies.

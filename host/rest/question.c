@@ -106,18 +106,21 @@ static int parse_time(struct hs_question *question, const struct hs_rest_state *
     return text ? read_time(question, state, name, text, time) : 0;
 }
 
+// Of a range that ends before it begins.
+static int refuse_reversed(struct hs_question *question, const char *const names[2])
+{
+    const bool ends = hs_question__text(question, names[1]);
+    return hs_error__set(&question->error, EINVAL, "%s: is later than %s%s%s", names[0],
+                         ends ? "'" : "the end of the recording", ends ? names[1] : "", ends ? "'" : "");
+}
+
 int hs_question__range(struct hs_question *question, const struct hs_rest_state *state, const char *const names[2],
                        uint64_t *from, uint64_t *to)
 {
     int result = parse_time(question, state, names[0], from);
     if (!result)
         result = parse_time(question, state, names[1], to);
-    if (!result && *from > *to)
-        result = hs_error__set(&question->error, EINVAL, "%s: is later than %s%s%s", names[0],
-                               hs_question__text(question, names[1]) ? "'" : "the end of the recording",
-                               hs_question__text(question, names[1]) ? names[1] : "",
-                               hs_question__text(question, names[1]) ? "'" : "");
-    return result;
+    return !result && *from > *to ? refuse_reversed(question, names) : result;
 }
 
 // Whether from and to are not where a timeline begins and ends.
@@ -200,6 +203,8 @@ int hs_question__narrow(struct hs_question *question, const struct hs_rest_state
     return result;
 }
 
+enum { LONGEST_WORD = 64 };
+
 static bool is_word(const char *text, const char *choices)
 {
     size_t length = strlen(text);
@@ -254,8 +259,25 @@ static int check_choices(struct hs_question *question, const struct hs_rest_para
     }
 }
 
-static int check_value(struct hs_question *question, const struct hs_rest_parameter *parameter, const char *value)
+// Of a value that is too long to be right, the begin: the message has to end with what is right.
+static const char *shortened(const char *value, char begin[LONGEST_WORD + sizeof("...")])
 {
+    size_t length = LONGEST_WORD;
+    if (strlen(value) <= LONGEST_WORD)
+        return value;
+    while (length && ((unsigned char)value[length] & 0xc0) == 0x80)
+        length--;
+    memcpy(begin, value, length);
+    memcpy(begin + length, "...", sizeof("..."));
+    return begin;
+}
+
+static int check_value(struct hs_question *question, const struct hs_rest_parameter *parameter, const char *given)
+{
+    const bool is_short = parameter->kind == HS_REST_NUMBER || parameter->kind == HS_REST_REAL ||
+                          parameter->kind == HS_REST_FLAG || parameter->kind == HS_REST_CHOICE;
+    char begin[LONGEST_WORD + sizeof("...")];
+    const char *value = is_short ? shortened(given, begin) : given;
     switch (parameter->kind) {
     case HS_REST_NUMBER:
         return check_number(question, parameter, value);
@@ -480,6 +502,8 @@ int hs_question__check(struct hs_question *question)
         result = question->filter_text ? 0 : hs_error__set(&question->error, ENOMEM, "out of memory");
         if (!result)
             result = resolve_parameters(question, question->state, &resolving, &question->filter);
+        if (!result && hs_uri__value(&question->uri, "to") && question->filter.time_min > question->filter.time_max)
+            result = refuse_reversed(question, (const char *const[]){"from", "to"});
         if (!result)
             result = hs_question__narrow(question, question->state, "at", &question->filter);
     }

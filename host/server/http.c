@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/server/http.h"
 
+#include "host/base/memory.h"
 #include "host/server/caller.h"
 #include "host/server/headers.h"
+#include "host/server/listener.h"
 #include "host/server/login.h"
 #include "host/server/pack.h"
 #include "host/server/peer.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
-#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -18,9 +18,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { MOST_CONNECTIONS = 64, SPARE_CONNECTIONS = 448, TIMEOUT_SECONDS = 30, CONNECTION_MEMORY = 32768 };
-enum { STREAM_PIECE = 64 << 10 };
+// With more than MOST_CONNECTIONS, idle ones are closed.
+enum { MOST_CONNECTIONS = 64, ALL_CONNECTIONS = 512, FEWEST_CONNECTIONS = 4, TIMEOUT_SECONDS = 30 };
+enum { CONNECTION_MEMORY = 32768, STREAM_PIECE = 64 << 10 };
 #define MOST_BODY ((size_t)16 << 20)
 
 // Whether a client still waits for an answer. Reference-counted.
@@ -34,6 +36,7 @@ struct http_connection {
     struct http_connection *before, *behind;
     int fd;
     bool gets_answer; // has asked, and takes what is sent
+    bool has_asked;   // at least once
     bool evicted;     // in no ring any more; its thread will notice
     bool is_own;      // of our user, or root's; looked at where there is no token
     struct cancel_token *cancel_token;
@@ -62,8 +65,8 @@ struct hs_http_server {
     const struct hs_http_page *pages;
     void *context;
     char *token;
-    unsigned port;
-    char address[128];
+    struct hs_listener *listener;
+    unsigned most; // connections, without those that are evicted
 };
 
 // A request, and what a POST has sent so far.
@@ -134,6 +137,7 @@ static void note(struct hs_http_server *server, struct MHD_Connection *mhd, bool
         return;
     pthread_mutex_lock(&server->lock);
     connection->gets_answer = gets_answer;
+    connection->has_asked = true;
     if (gets_answer)
         pthread_cond_signal(&server->asked);
     if (!connection->evicted) {
@@ -143,14 +147,22 @@ static void note(struct hs_http_server *server, struct MHD_Connection *mhd, bool
     pthread_mutex_unlock(&server->lock);
 }
 
-static struct http_connection *longest_waiting(struct hs_http_server *server)
+// Whether the client waits neither for an answer nor for its request to be read.
+static bool is_idle(const struct http_connection *connection)
+{
+    struct pollfd socket = {.fd = connection->fd, .events = POLLIN | POLLRDHUP};
+    return !connection->gets_answer && (poll(&socket, 1, 0) <= 0 || socket.revents & ~POLLIN);
+}
+
+// NULL: none is idle. Answers are not cut off: the next clients wait.
+static struct http_connection *longest_idle(struct hs_http_server *server)
 {
     for (struct http_connection *connection = server->connections.behind; connection != &server->connections;
          connection = connection->behind) {
-        if (!connection->gets_answer)
+        if (is_idle(connection))
             return connection;
     }
-    return server->connections.behind;
+    return NULL;
 }
 
 static void forget(struct hs_http_server *server, struct http_connection *connection)
@@ -162,9 +174,14 @@ static void forget(struct hs_http_server *server, struct http_connection *connec
 }
 
 // Without eviction, clients that send a byte from time to time could keep all others out. Until the thread of an
-// evicted connection has closed it, it does not cause the eviction of another one.
+// evicted connection has closed it, it does not cause the eviction of another one. The first request of a client may be
+// on its way, so it gets an answer.
 static void evict(struct hs_http_server *server, struct http_connection *connection)
 {
+    if (!connection)
+        return;
+    if (!connection->has_asked)
+        hs_listener__turn_away(connection->fd, "there are too many connections");
     shutdown(connection->fd, SHUT_RDWR);
     cancel_answer(connection->cancel_token);
     forget(server, connection);
@@ -187,8 +204,8 @@ static struct http_connection *accept_connection(struct hs_http_server *server, 
     pthread_mutex_lock(&server->lock);
     cancel_token->ended = server->cancel;
     put_last(server, connection);
-    if (++server->connection_count > MOST_CONNECTIONS)
-        evict(server, longest_waiting(server));
+    if (++server->connection_count > server->most)
+        evict(server, longest_idle(server));
     pthread_mutex_unlock(&server->lock);
     return connection;
 }
@@ -199,7 +216,10 @@ static void come_or_go(void *context, struct MHD_Connection *mhd, void **socket_
     struct hs_http_server *server = context;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         *socket_context = accept_connection(server, mhd);
-    } else if (*socket_context) {
+        return;
+    }
+    hs_listener__ended(server->listener);
+    if (*socket_context) {
         pthread_mutex_lock(&server->lock);
         forget(server, *socket_context);
         pthread_mutex_unlock(&server->lock);
@@ -210,7 +230,6 @@ static void come_or_go(void *context, struct MHD_Connection *mhd, void **socket_
 }
 
 // ---- connections that were closed -----------------------------------------------------------------------------------
-// ---------------------------------------------------------------------------------------------------
 
 enum { LOOK_AGAIN_NS = 50000000 };
 
@@ -339,12 +358,12 @@ static void begin_sending(struct hs_http_server *server, struct sending *sending
 }
 
 static struct MHD_Response *stream_response(struct hs_http_server *server, struct MHD_Connection *mhd,
-                                            const struct hs_stream_writer *writer)
+                                            const struct hs_stream_writer *writer, bool has_body)
 {
     struct http_connection *connection = connection_of(mhd);
     struct sending *sending = calloc(1, sizeof(*sending));
     struct hs_answer_stream *stream = hs_answer_stream__create(writer);
-    if (!sending || !stream) {
+    if (!sending || !stream || (has_body && !hs_answer_stream__start(stream))) {
         if (stream)
             hs_answer_stream__destroy(stream);
         free(sending);
@@ -376,6 +395,20 @@ static void end_with_headers(struct MHD_Response *response)
     MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
 }
 
+// Without memory for an answer.
+static enum MHD_Result reply_busy(struct MHD_Connection *mhd)
+{
+    static char reason[] = "there is no memory for this answer now; --memory SIZE allows more\n";
+    struct hs_http_answer answer = {.status = MHD_HTTP_SERVICE_UNAVAILABLE, .type = "text/plain; charset=utf-8"};
+    struct MHD_Response *response = MHD_create_response_from_buffer(sizeof(reason) - 1, reason, MHD_RESPMEM_PERSISTENT);
+    if (!response)
+        return MHD_NO;
+    hs_headers__add(response, &answer);
+    enum MHD_Result result = MHD_queue_response(mhd, answer.status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
 static enum MHD_Result reply(struct hs_http_server *server, struct MHD_Connection *mhd, struct hs_http_answer *answer,
                              const char *method, const char *allow)
 {
@@ -383,12 +416,14 @@ static enum MHD_Result reply(struct hs_http_server *server, struct MHD_Connectio
     const char *encodings = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING);
     if (hs_pack__answer(answer, hs_pack__is_accepted(encodings))) {
         free(answer->body);
-        return MHD_NO;
+        return reply_busy(mhd);
     }
-    struct MHD_Response *response = streams ? stream_response(server, mhd, &answer->writer) : body_response(answer);
+    const bool has_body = strcmp(method, "HEAD") != 0;
+    struct MHD_Response *response =
+        streams ? stream_response(server, mhd, &answer->writer, has_body) : body_response(answer);
     if (!response)
-        return MHD_NO;
-    if (streams && !strcmp(method, "HEAD"))
+        return reply_busy(mhd);
+    if (streams && !has_body)
         end_with_headers(response);
     hs_headers__add(response, answer);
     if (allow)
@@ -419,7 +454,7 @@ static void ask_page(struct hs_http_server *server, const struct hs_http_request
 // To the same page without the token, which is a cookie from then on.
 static enum MHD_Result log_in(struct hs_http_server *server, struct MHD_Connection *mhd, const char *path)
 {
-    char *cookie = hs_login__cookie(server->token, server->port);
+    char *cookie = hs_login__cookie(server->token, hs_listener__port(server->listener));
     struct MHD_Response *response = cookie ? hs_headers__lead_to(path, cookie) : NULL;
     free(cookie);
     enum MHD_Result result = response ? MHD_queue_response(mhd, MHD_HTTP_SEE_OTHER, response) : MHD_NO;
@@ -524,6 +559,13 @@ static void free_upload(struct upload *upload)
     free(upload);
 }
 
+// There was no memory for the request.
+static void drop_path(struct upload *upload)
+{
+    free(upload->path);
+    upload->path = NULL;
+}
+
 // The library's own reading of the URI does not tell a byte that was escaped from one that was not.
 static void *begin_request(void *context, const char *text, struct MHD_Connection *mhd)
 {
@@ -535,8 +577,8 @@ static void *begin_request(void *context, const char *text, struct MHD_Connectio
         upload->path = strndup(local, strcspn(local, "?#"));
         if (upload->authority && !*upload->authority)
             hs_error__set(&upload->error, EINVAL, "the address names no host");
-        else
-            hs_uri__parse(&upload->uri, local, &upload->error);
+        else if (hs_uri__parse(&upload->uri, local, &upload->error) == -ENOMEM)
+            drop_path(upload);
         free(local);
     }
     return upload;
@@ -549,11 +591,12 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const c
     struct upload *upload = *state;
     (void)url;
     if (!upload || !upload->path)
-        return MHD_NO;
+        return reply_busy(mhd);
     if (!upload->seen) {
         upload->seen = true;
         if (server->token)
-            upload->token = hs_caller__token(mhd, &upload->uri, upload->authority, server->token, server->port);
+            upload->token = hs_caller__token(mhd, &upload->uri, upload->authority, server->token,
+                                             hs_listener__port(server->listener));
         upload->known = may_ask(server, mhd, upload);
         upload->refused = !upload->known && !is_open(server, mhd, &upload->uri, upload->authority);
         upload->hostless = !names_its_host(mhd, version);
@@ -591,69 +634,66 @@ static void completed(void *context, struct MHD_Connection *mhd, void **state, e
 
 // ---- the server -----------------------------------------------------------------------------------------------------
 
-union http_address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-};
-
-static bool parse_address(const char *text, union http_address *address)
+// As many connections as a quarter of the process's memory allows: each has a thread, and another one while its answer
+// is sent. The rest is for the answers.
+static unsigned room_for_connections(void)
 {
-    char host[64];
-    const char *colon = strrchr(text, ':');
-    size_t length = colon ? (size_t)(colon - text) : 0;
-    char *end;
-    if (!colon || !length || length >= sizeof(host) || colon[1] < '0' || colon[1] > '9')
+    const uint64_t each = 2 * hs_memory__stack() + HS_ANSWER_STREAM_MEMORY + CONNECTION_MEMORY;
+    const uint64_t memory = hs_memory__most(), room = memory / 4 / each;
+    if (!memory || room > ALL_CONNECTIONS)
+        return ALL_CONNECTIONS;
+    return room > FEWEST_CONNECTIONS ? (unsigned)room : FEWEST_CONNECTIONS;
+}
+
+static void *end_at_once(void *context)
+{
+    return context;
+}
+
+// libmicrohttpd (0.9.75) stands still for good if it cannot create a thread. The C library keeps the stacks of threads
+// that have ended for the next ones: one for the connection, one for a thread that begins meanwhile.
+static bool has_stacks(void)
+{
+    pthread_t threads[2];
+    unsigned count = 0;
+    while (count < 2 && !pthread_create(&threads[count], NULL, end_at_once, NULL))
+        count++;
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    return count == 2;
+}
+
+static bool take_over(void *context, int fd, const struct sockaddr *client, socklen_t length)
+{
+    const struct hs_http_server *server = context;
+    if (!has_stacks()) {
+        close(fd);
         return false;
-    unsigned long port = strtoul(colon + 1, &end, 10);
-    if (*end || port > 65535)
-        return false;
-    memcpy(host, text, length);
-    host[length] = 0;
-    memset(address, 0, sizeof(*address));
-    if (!strcmp(host, "localhost"))
-        strcpy(host, "127.0.0.1");
-    if (host[0] == '[' && host[length - 1] == ']') {
-        host[length - 1] = 0;
-        address->v6.sin6_family = AF_INET6;
-        address->v6.sin6_port = htons((uint16_t)port);
-        return inet_pton(AF_INET6, host + 1, &address->v6.sin6_addr) == 1;
     }
-    address->v4.sin_family = AF_INET;
-    address->v4.sin_port = htons((uint16_t)port);
-    return inet_pton(AF_INET, host, &address->v4.sin_addr) == 1;
+    return MHD_add_connection(server->daemon, fd, client, length) == MHD_YES;
 }
 
-static bool is_loopback(const union http_address *address)
+static int start_daemon(struct hs_http_server *server, const char *listen, struct hs_error *error)
 {
-    if (address->any.sa_family == AF_INET6)
-        return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
-    return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
-}
-
-static void write_address(struct hs_http_server *server, const union http_address *address)
-{
-    char host[64] = "";
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
-    bool v6 = address->any.sa_family == AF_INET6;
-    inet_ntop(address->any.sa_family, v6 ? (const void *)&address->v6.sin6_addr : &address->v4.sin_addr, host,
-              sizeof(host));
-    server->port = info ? (unsigned)info->port : 0;
-    snprintf(server->address, sizeof(server->address), v6 ? "http://[%s]:%u" : "http://%s:%u", host, server->port);
+    const unsigned flags = MHD_USE_POLL | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
+                           MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC;
+    const unsigned all = room_for_connections();
+    server->most = all < 2 * MOST_CONNECTIONS ? all / 2 : MOST_CONNECTIONS;
+    // The library counts one until its thread is joined, some time after it has ended.
+    server->daemon = MHD_start_daemon(
+        flags, 0, NULL, NULL, handle, server, MHD_OPTION_CONNECTION_LIMIT, 2 * all, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)TIMEOUT_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_NOTIFY_COMPLETED, completed, server, MHD_OPTION_NOTIFY_CONNECTION, come_or_go, server,
+        MHD_OPTION_URI_LOG_CALLBACK, begin_request, server, MHD_OPTION_END);
+    const int problem =
+        !server->daemon ? (errno ? errno : EIO) : -hs_listener__start(server->listener, all, take_over, server);
+    return problem ? hs_error__set(error, problem, "%s: %s", listen, strerror(problem)) : 0;
 }
 
 int hs_http__start(struct hs_http_server **server, const struct hs_http_options *options, struct hs_error *error)
 {
-    union http_address address;
+    const bool guarded = options->token && *options->token;
     *server = NULL;
-    if (!parse_address(options->listen, &address))
-        return hs_error__set(error, EINVAL,
-                             "%s is not an address; give one such as 127.0.0.1:8080, [::1]:8080 or 127.0.0.1:0",
-                             options->listen);
-    if (!is_loopback(&address) && !(options->token && *options->token))
-        return hs_error__set(error, EACCES,
-                             "%s can be reached from other machines; it needs a --token, or listen on 127.0.0.1",
-                             options->listen);
     struct hs_http_server *self = calloc(1, sizeof(*self));
     if (!self)
         return hs_error__set(error, ENOMEM, "out of memory");
@@ -666,34 +706,24 @@ int hs_http__start(struct hs_http_server **server, const struct hs_http_options 
     pthread_cond_init(&self->asked, NULL);
     self->connections.before = self->connections.behind = &self->connections;
     self->sendings.before = self->sendings.behind = &self->sendings;
-    self->token = options->token && *options->token ? strdup(options->token) : NULL;
-    if (options->token && *options->token && !self->token) {
+    self->token = guarded ? strdup(options->token) : NULL;
+    int result = guarded && !self->token ? hs_error__set(error, ENOMEM, "out of memory")
+                                         : hs_listener__open(&self->listener, options->listen, guarded, error);
+    if (!result)
+        result = start_daemon(self, options->listen, error);
+    if (result) {
         hs_http__stop(self);
-        return hs_error__set(error, ENOMEM, "out of memory");
-    }
-    unsigned flags = MHD_USE_POLL | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
-                     (address.any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0u);
-    self->daemon = MHD_start_daemon(flags, 0, NULL, NULL, handle, self, MHD_OPTION_SOCK_ADDR, &address.any,
-                                    MHD_OPTION_CONNECTION_LIMIT, (unsigned)(MOST_CONNECTIONS + SPARE_CONNECTIONS),
-                                    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_SECONDS,
-                                    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-                                    MHD_OPTION_NOTIFY_COMPLETED, completed, self, MHD_OPTION_NOTIFY_CONNECTION,
-                                    come_or_go, self, MHD_OPTION_URI_LOG_CALLBACK, begin_request, self, MHD_OPTION_END);
-    if (!self->daemon) {
-        int problem = errno ? errno : EIO;
-        hs_http__stop(self);
-        return hs_error__set(error, problem, "%s: %s", options->listen, strerror(problem));
+        return result;
     }
     // Without this thread, a closed connection is noticed only when something is sent.
     self->watches = !pthread_create(&self->watcher, NULL, watch, self);
-    write_address(self, &address);
     *server = self;
     return 0;
 }
 
 const char *hs_http__address(const struct hs_http_server *server)
 {
-    return server->address;
+    return hs_listener__address(server->listener);
 }
 
 static void cancel_all(struct hs_http_server *server)
@@ -714,8 +744,12 @@ void hs_http__stop(struct hs_http_server *server)
     cancel_all(server);
     if (server->watches)
         pthread_join(server->watcher, NULL);
+    if (server->listener)
+        hs_listener__stop(server->listener);
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
+    if (server->listener)
+        hs_listener__close(server->listener);
     pthread_cond_destroy(&server->asked);
     pthread_mutex_destroy(&server->lock);
     pthread_mutex_destroy(&server->serving);

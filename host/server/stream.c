@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM = 256 << 10, PIECE = 32 << 10 };
+enum { ROOM = HS_ANSWER_STREAM_MEMORY, PIECE = 32 << 10 };
 
 struct hs_answer_stream {
     struct hs_stream_writer writer;
@@ -107,6 +107,14 @@ static bool start(struct hs_answer_stream *stream)
     if (!stream->started)
         stream->started = !pthread_create(&stream->thread, NULL, run, stream);
     return stream->started;
+}
+
+bool hs_answer_stream__start(struct hs_answer_stream *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    const bool started = start(stream);
+    pthread_mutex_unlock(&stream->lock);
+    return started;
 }
 
 ssize_t hs_answer_stream__read(struct hs_answer_stream *stream, char *to, size_t most)

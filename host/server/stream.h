@@ -5,8 +5,11 @@
 #ifndef HEAPSONDE_HOST_SERVER_STREAM_H
 #define HEAPSONDE_HOST_SERVER_STREAM_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
+
+enum { HS_ANSWER_STREAM_MEMORY = 256 << 10 }; // the buffer of one
 
 struct hs_answer_stream;
 
@@ -21,8 +24,10 @@ struct hs_stream_writer {
 // NULL: out of memory; the writer's context was freed.
 struct hs_answer_stream *hs_answer_stream__create(const struct hs_stream_writer *writer);
 
-// Waits for the next bytes and returns their number; 0: the end; -1: the writer failed. The first call starts the
-// writer.
+// Starts the writer, as the first read does. False: there is no memory for its thread.
+bool hs_answer_stream__start(struct hs_answer_stream *stream);
+
+// Waits for the next bytes and returns their number; 0: the end; -1: the writer failed.
 ssize_t hs_answer_stream__read(struct hs_answer_stream *stream, char *to, size_t most);
 
 // Tells the writer that nobody reads any more, so that it does not wait.

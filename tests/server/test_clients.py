@@ -75,6 +75,13 @@ class Clients(TestCase):
         self.assertEqual((status, b"function" in body), (400, True))
         self.works()
 
+    def test_long_values_leave_room_for_the_reason(self):
+        for name, value, reason in (("count", "9" * 5000, "is not a whole number"), ("order", "\u00e9" * 5000, "is none of: asc dsc"),
+                                    ("strip_template_args", "x" * 5000, "is neither true nor false")):
+            status, _, body = self.server.ask("/data/last/allocations", **{name: value})
+            self.assertEqual(status, 400)
+            self.assertRegex(body.decode(), f"^{name}: '{value[:32]}[^']*\\.\\.\\.' {reason}")
+
     def test_repeated_parameters(self):
         for query in ("count=1&count=2", "size_min=1&size_min=2", "from=1%&from=2%"):
             status, _, body = self.server.ask("/data/last/allocations?" + query)

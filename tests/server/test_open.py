@@ -5,9 +5,9 @@ import http.client
 import json
 import os
 import pty
-import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import unittest
@@ -187,10 +187,26 @@ class Open(TestCase):
         expected = [whole.data(what, **parameters) for what, parameters in asked]
         store = sum(os.path.getsize(os.path.join(large + ".store", name)) for name in os.listdir(large + ".store"))
         self.assertGreater(store, 60 << 20)
-        # The stacks of threads count for the limit.
-        stacks = (1 << 20, 1 << 20)
-        restricted = self.serve("--memory", "40M", large, before=lambda: resource.setrlimit(resource.RLIMIT_STACK, stacks))
+        restricted = self.serve("--memory", "40M", large)
         self.assertEqual([restricted.data(what, **parameters) for what, parameters in asked], expected)
+
+    @unittest.skipUnless(IS_NATIVE and SHIM, "the limit is for an emulator or a sanitizer, too")
+    def test_more_clients_than_memory(self):
+        """The stacks of threads count for the limit: clients for whom there is none wait, or are told."""
+        server = self.serve("--memory", "40M", self.random_trace("small.dat", 6, 100, identity="4"))
+        expected = server.text("/data/last/allocations?count=1")
+        connections = [socket.create_connection((server.host, server.port), timeout=PATIENCE) for _ in range(60)]
+        for connection in connections:
+            self.addCleanup(connection.close)
+            connection.sendall(b"GET /data/last/allocations?count=1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        for connection in connections:
+            answer = http.client.HTTPResponse(connection)
+            answer.begin()
+            body = answer.read().decode()
+            self.assertIn((answer.status, body), ((200, expected), (503, "there are too many connections\n"),
+                                                  (503, "there is no memory for this answer now; --memory SIZE allows more\n"),
+                                                  (503, "there is no memory for another connection; --memory SIZE allows more\n")))
+        self.assertEqual(server.text("/data/last/allocations?count=1"), expected)
 
 
 if __name__ == "__main__":

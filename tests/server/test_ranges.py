@@ -3,6 +3,7 @@
 import unittest
 
 from client import TestCase, seeded
+from endpoints import OF_A_SERVER, QUESTIONS, Endpoints
 from model import Model
 from slow_trees import check_tree, paths_of
 
@@ -12,7 +13,7 @@ COSTS = {"allocated": lambda row, peak: True, "live": lambda row, peak: row.free
          "peak": lambda row, peak: row.time <= peak and (row.freed is None or row.freed > peak)}
 
 
-class Ranges(TestCase):
+class Ranges(Endpoints, TestCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -102,6 +103,19 @@ class Ranges(TestCase):
                     self.assertEqual((status, body.decode()), (400, said + "\n"))
             # An instant is a range, too.
             self.server.data(what, one, **{"from": "50%", "to": "50%", "base_from": "40%", "base_to": "40%"})
+
+    def test_filters_that_end_before_they_begin(self):
+        """One sentence for all that takes the filter."""
+        self.description = self.server.json("/openapi.json")
+        wrong = {}
+        for path, operations in self.description["paths"].items():
+            names = {parameter["name"] for parameter in self.parameters(operations["get"])} if "get" in operations else set()
+            if "{id}" not in path or not {"from", "to"} <= names or path.rsplit("/", 1)[-1] in OF_A_SERVER:
+                continue
+            status, _, body = self.server.ask(self.filled(path), **{**QUESTIONS.get(path, {}), "from": "60%", "to": "40%"})
+            if (status, body) != (400, b"from: is later than 'to'\n"):
+                wrong[path] = status, body
+        self.assertEqual(wrong, {})
 
     def test_which_trace_has_sums(self):
         server = self.serve(self.path("one.dat"), self.recorded_trace("sums.dat", "/bin/true", mode="aggregate"))

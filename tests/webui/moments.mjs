@@ -126,4 +126,38 @@ export function moments({ page, view, programs }) {
     await settled(page);
     assert.equal(await page.locator(".menu").count(), 0);
   }, { of });
+
+  page("the mouse zooms the strip to a microsecond, and back", async (page, go) => {
+    const { duration_ns: end } = await programs.server.json(`/data/${programs.cpp}/summary`);
+    const shown = () => page.evaluate(() => new URLSearchParams(location.hash.split("?")[1]).get("ui.time"));
+    await go(cpp("sizes"));
+    const whole = await page.locator(".strip-foot > span").first().innerText();
+    for (let before = end, text = null; before > 1000;) {
+      const { x, y, width } = await page.locator(".strip canvas").boundingBox(), left = Math.floor(x + width / 2);
+      await page.mouse.move(left, y + 20);
+      await page.mouse.down();
+      await page.mouse.move(left + 2, y + 20);
+      await page.mouse.up();
+      await page.getByRole("button", { name: "Zoom in" }).click();
+      await page.waitForFunction((last) => new URLSearchParams(location.hash.split("?")[1]).get("ui.time") !== last, text);
+      await settled(page);
+      text = await shown();
+      const [from, to] = text.split("-").map(Number);
+      assert.ok(to - from < before && to - from >= 1000 && to <= end, text);
+      before = to - from;
+    }
+    // That none was allocated now does not mean that none was.
+    assert.equal(await page.locator(".strip-foot b").count(), 0);
+    // It is no filter, and stays when the view changes.
+    const text = await shown();
+    assert.equal(await page.locator("a.chip").count(), 0);
+    await page.locator(".rail a", { hasText: "Blocks" }).click();
+    await page.locator("h1", { hasText: "Blocks" }).waitFor();
+    assert.equal(await shown(), text);
+    await settled(page);
+    await page.getByRole("link", { name: "Whole time" }).click();
+    await page.waitForFunction(() => !location.hash.includes("ui.time"));
+    await settled(page);
+    assert.equal(await page.locator(".strip-foot > span").first().innerText(), whole);
+  }, { of });
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The heap over the whole time, on every page: marks, the peak, and a range that can be selected by dragging.
+// The heap over the whole time, or a part of it, on every page: marks, the peak, and a range that can be selected by dragging.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { pixelRatio, type Theme, theme } from "../canvas/colours";
 import { type Answer, useAnswer } from "../data/ask";
 import type { Summary, Timeline } from "../data/types";
 import { address, atInstant, changed, filterOf, go, question, type Route, sidesOf, TIMES } from "../state/route";
-import { bytes, count, counted, duration, filterTime, plain } from "../text/format";
+import { bytes, count, counted, duration, filterTime, instants, plain } from "../text/format";
 import { RANGES } from "../text/words";
 import { useLook } from "./look";
 import { useSays } from "./refused";
@@ -22,20 +22,35 @@ export function readTime(text: string | null, end: number): number | undefined {
   return plainTime ? Number(plainTime[1]) * units[plainTime[2]!]! : undefined;
 }
 
+const SHORTEST = 1000; // ns
+
+// The part of the time to which the strip is zoomed.
+function shownOf(route: Route, end: number): Span {
+  const [, from, to] = (/^(\d+)-(\d+)$/.exec(route.parameters.get("ui.time") ?? "") ?? []).map(Number);
+  return from !== undefined && to !== undefined && from < to && to <= end ? { from, to } : { from: 0, to: end };
+}
+
+// The same for a range that was selected, which may be a single pixel.
+function zoomedTo(range: Span, end: number): string {
+  const from = Math.max(0, Math.min(Math.floor(range.from), end - SHORTEST));
+  return `${from}-${Math.min(end, Math.max(Math.ceil(range.to), from + SHORTEST))}`;
+}
+
 export function Strip({ route, summary }: { route: Route; summary: Summary }) {
-  // The axis is the whole time; only the other parts of the filter select what is drawn.
+  const end = summary.duration_ns || 1, shown = shownOf(route, end), length = shown.to - shown.from, isWhole = length === end;
+  // The axis is the time that is shown; only the other parts of the filter select what is drawn.
   const filter = filterOf(route);
   for (const name of TIMES)
     filter.delete(name);
   filter.delete("lifetime");
-  const path = question({ ...route, parameters: filter }, "timeline", { width: 1000 });
+  const path = question({ ...route, parameters: filter }, "timeline", { width: 1000, ...(!isWhole && { axis_from: `${shown.from}ns`, axis_to: `${shown.to}ns` }) });
   const answer = useAnswer<Timeline>(path), said = useRef<HTMLSpanElement>(null);
   useSays(answer.problem, said); // it is above all views
   const canvas = useRef<HTMLCanvasElement>(null);
   const [wide, setWide] = useState(0);
   const [brush, setBrush] = useState<{ from: number; to: number; done: boolean } | undefined>();
   const [over, setOver] = useState<number | undefined>();
-  const end = summary.duration_ns || 1, pauses = pausesOf(summary);
+  const pauses = pausesOf(summary);
   const data = answer.data;
   useLook();
 
@@ -54,8 +69,8 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
     element.height = HIGH * ratio;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     if (data)
-      drawHeap(context, data, end, wide, colours.accent);
-    const x = (time: number): number => time / end * wide;
+      drawHeap(context, data, shown, wide, colours.accent);
+    const x = (time: number): number => (time - shown.from) / length * wide;
     context.fillStyle = colours.text;
     context.globalAlpha = 0.6;
     for (const mark of summary.marks)
@@ -65,13 +80,8 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
     for (const { from, to } of pauses)
       context.fillRect(x(from), 0, Math.max(1, x(to) - x(from)), HIGH);
     context.globalAlpha = 1;
-    // The flag of the peak.
-    const peak = Math.min(wide - 1, Math.round(x(summary.peak_time_ns)));
-    context.fillRect(peak, 2, 1, HIGH - 2);
-    context.beginPath();
-    const side = peak > wide - 12 ? -8 : 8;
-    context.moveTo(peak, 2), context.lineTo(peak + side, 5), context.lineTo(peak, 9);
-    context.fill();
+    if (summary.peak_time_ns >= shown.from && summary.peak_time_ns <= shown.to)
+      drawFlag(context, Math.min(wide - 1, Math.round(x(summary.peak_time_ns))), wide);
     drawSpans(context, (brush ? [brush] : spans).map(({ from, to }) => [x(Math.min(from, to)), x(Math.max(from, to))]), wide, colours);
     if (over !== undefined && !brush)
       context.fillStyle = colours.text, context.fillRect(Math.round(x(over)), 0, 1, HIGH);
@@ -79,7 +89,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
 
   const timeAt = (event: PointerEvent): number => {
     const box = canvas.current!.getBoundingClientRect();
-    return Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * end;
+    return shown.from + Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * length;
   };
   const apply = (number: number): void => {
     const [from, to] = [Math.min(brush!.from, brush!.to), Math.max(brush!.from, brush!.to)];
@@ -88,10 +98,10 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   };
   const bucket = data && over !== undefined ? Math.min(data.allocated_size.length - 1, Math.max(0, Math.floor((over - data.start_ns) / data.interval_ns))) : -1;
   const key = (event: KeyboardEvent): void => {
-    const step = end / 50, now = brush ?? { from: end * 0.4, to: end * 0.6, done: true };
+    const step = length / 50, now = brush ?? { from: shown.from + length * 0.4, to: shown.from + length * 0.6, done: true };
     const move: Record<string, number> = { ArrowLeft: -step, ArrowRight: step };
     if (event.key in move) {
-      const by = move[event.key]!, clamp = (time: number): number => Math.max(0, Math.min(end, time));
+      const by = move[event.key]!, clamp = (time: number): number => Math.max(shown.from, Math.min(shown.to, time));
       setBrush({ from: event.shiftKey ? now.from : clamp(now.from + by), to: clamp(now.to + by), done: true });
     } else if (event.key === "Escape")
       setBrush(undefined);
@@ -99,6 +109,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
       return;
     event.preventDefault();
   };
+  const [begins, ends] = instants([shown.from, shown.to]);
   return (
     <section class="strip" aria-label="The heap over time" data-state={answer.problem ? "problem" : answer.loading ? "loading" : "ready"} data-end={data?.end_size.at(-1)}>
       <div class="strip-pane">
@@ -120,14 +131,15 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
       </div>
       <p class={"strip-foot" + (knowsResident(summary) ? " with-resident" : "")}>
         {answer.problem ? <span ref={said} role="alert" class="warn">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></span>
-          : <><span>{duration(0)}<span class="hint"> {"\u00b7"} drag over the heap to select a range</span>{data && !(summary.dumps ? data.allocated_size : data.allocations).some(Boolean) && <b><span class="hint"> {"\u00b7"}</span> {[...filter].length ? "no block matches" : "no block was allocated"}</b>}</span><Instants route={route} summary={summary} usage={usage} /><span>{duration(end)}</span></>}
+          : <><span>{begins}{!isWhole && <>{" "}<a href={address(changed(route, { "ui.time": undefined }))}>Whole time</a></>}<span class="hint"> {"\u00b7"} drag over the heap to select a range</span>{isWhole && data && !(summary.dumps ? data.allocated_size : data.allocations).some(Boolean) && <b><span class="hint"> {"\u00b7"}</span> {[...filter].length ? "no block matches" : "no block was allocated"}</b>}</span><Instants route={route} summary={summary} usage={usage} /><span>{ends}</span></>}
         {!answer.problem && bucket >= 0 && data && <span class="under-mouse">{duration(over!)}: at most {bytes(data.allocated_size[bucket]!)} {summary.dumps ? "" : <>in {counted(data.allocated_count[bucket]!, "blocks")};
           {" "}{count(data.allocations[bucket]!)} allocated, {count(data.deallocations[bucket]!)} freed in {duration(data.interval_ns)}</>}</span>}
       </p>
       {brush?.done && <div class="meanings" role="group" aria-label="What the range means">
-        <p>{duration(Math.min(brush.from, brush.to))} to {duration(Math.max(brush.from, brush.to))}: show blocks that were</p>
+        <p>{instants([Math.min(brush.from, brush.to), Math.max(brush.from, brush.to)]).join(" to ")}: show blocks that were</p>
         {RANGES.map((range, i) => <button type="button" key={range.name} title={plain(range.explained)} onClick={() => apply(i)}>
           <RangePicture number={i} />{range.name}</button>)}
+        <button type="button" title="the heap above shows this part of the time alone; the filter stays" onClick={() => go(changed(route, { "ui.time": zoomedTo({ from: Math.min(brush.from, brush.to), to: Math.max(brush.from, brush.to) }, end) }))}>Zoom in</button>
         <button type="button" onClick={() => setBrush(undefined)}>Cancel</button>
       </div>}
     </section>
@@ -148,6 +160,15 @@ function spansOf(route: Route, summary: Summary, resident: number | undefined): 
   if (route.view === "diff" && ranges)
     return [...(base ? [] : rangeOf(ranges.base_from, ranges.base_to)), ...rangeOf(ranges.from, ranges.to)];
   return spanOf([...TIMES.map((name) => route.parameters.get(name)), ...(route.view === "diff" && instants && !base ? [instants.base_at, instants.at] : [])]);
+}
+
+// The flag of the peak.
+function drawFlag(context: CanvasRenderingContext2D, peak: number, wide: number): void {
+  const side = peak > wide - 12 ? -8 : 8;
+  context.fillRect(peak, 2, 1, HIGH - 2);
+  context.beginPath();
+  context.moveTo(peak, 2), context.lineTo(peak + side, 5), context.lineTo(peak, 9);
+  context.fill();
 }
 
 // What is outside of the spans is pale. They are in any order, and may overlap.
@@ -215,8 +236,8 @@ function highest(usage: Usage | undefined, summary: Summary): { time: number; si
   return usage && size ? { time: Math.min(summary.duration_ns, (sizes.indexOf(size) + 1) * usage.interval_ns), size } : undefined;
 }
 
-function drawHeap(context: CanvasRenderingContext2D, data: Timeline, end: number, wide: number, colour: string): void {
-  const most = Math.max(1, ...data.allocated_size), x = (i: number): number => (data.start_ns + i * data.interval_ns) / end * wide;
+function drawHeap(context: CanvasRenderingContext2D, data: Timeline, shown: Span, wide: number, colour: string): void {
+  const most = Math.max(1, ...data.allocated_size), x = (i: number): number => (data.start_ns + i * data.interval_ns - shown.from) / (shown.to - shown.from) * wide;
   const y = (value: number): number => HIGH - value / most * (HIGH - 12);
   context.beginPath();
   context.moveTo(0, HIGH);

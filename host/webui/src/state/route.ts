@@ -123,7 +123,7 @@ export function filterOf(route: Route): URLSearchParams {
 // Switches to another view: filter, cost and events stay, other parameters belong to the view.
 export function toView(route: Route, view: string, changes: Changes = {}): Route {
   const parameters = filterOf(route);
-  for (const name of ["cost", "events", "ui.unit"])
+  for (const name of ["cost", "events", "ui.unit", "ui.time"])
     if (route.parameters.has(name))
       parameters.set(name, route.parameters.get(name)!);
   if (["flame", "tree", "export"].includes(view))
