@@ -114,6 +114,7 @@ START_TEST(test_failures)
     expect_complaint(1, "report noise", "noise", ":");
     expect_complaint(1, "report empty", "empty", ":");
     expect_complaint(1, "report --json noise", "noise", ":");
+    expect_complaint(1, "gather --listen 127.0.0.1:0 --key-file none", "the key none cannot be read", "makes one");
     expect_complaint(1, "report .", "is a directory", "heapsonde server");
     expect_complaint(1, "report $HEAPSONDE", "a program, not a trace", "heapsonde run");
     expect_complaint(1, "export --format collapsed noise -o out", "noise", ":");
