@@ -21,8 +21,8 @@
         .help = "with --baseline, how many bytes more a call site may have, in addition to --tolerance; default 1K"    \
     }
 
-// Whether the options are complete and the file of --baseline can be read, before a program is run: 0, or an exit status
-// after a line on standard error. A pipe is not looked at, because it can be read only once.
+// Whether the options are complete and the file of --baseline can be read, before a program is run: 0, or an exit
+// status after a line on standard error. A pipe is not looked at, because it can be read only once.
 int hs_baseline__look(const struct hs_arguments *arguments);
 
 // Compares an opened trace with --baseline and prints which call sites grew. Returns 0, HS_EXIT_CONDITION if one grew,
