@@ -196,9 +196,17 @@ static bool is_at_terminal(void)
     return fd >= 0;
 }
 
+// As in a command line of ssh.
+static bool looks_like_host(const char *text)
+{
+    return *text && *text != '-' && !strpbrk(text, ":/{} ");
+}
+
 int hs_board_address__read(struct hs_address_of_board *address, const char *text, struct hs_error *error)
 {
     *address = (struct hs_address_of_board){.way = find_way(text), .asks = is_at_terminal()};
+    if (!address->way && looks_like_host(text))
+        return hs_error__set(error, EINVAL, "--on %s: unknown kind of connection; did you mean ssh://%s?", text, text);
     if (!address->way)
         return hs_error__set(error, EINVAL, "--on %s: unknown kind of connection; give " WAYS, text);
     address->text = strdup(text);

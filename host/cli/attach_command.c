@@ -35,7 +35,8 @@ static pid_t process_number(const struct hs_arguments *arguments)
     long number = strtol(arguments->operands[0], &end, 10);
     if (!errno && !*end && number > 0 && number <= INT_MAX)
         return (pid_t)number;
-    hs_complain(arguments->command, "'%s' is not the number of a process", arguments->operands[0]);
+    hs_complain(arguments->command, "'%s' is not the number of a process; 'pidof NAME' prints it",
+                arguments->operands[0]);
     return 0;
 }
 

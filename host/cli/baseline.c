@@ -121,11 +121,26 @@ static int open_baseline(const struct hs_arguments *arguments, const char *path,
     return HS_EXIT_FAILURE;
 }
 
+// They would have no effect.
+static bool compares_with_something(const struct hs_arguments *arguments)
+{
+    static const char *const options[] = {"tolerance", "slack"};
+    for (size_t i = 0; i < 2 && !hs_arguments__flag(arguments, "baseline"); i++) {
+        if (!hs_arguments__flag(arguments, options[i]))
+            continue;
+        hs_complain(arguments->command, "--%s has no effect without --baseline; name the baseline, too", options[i]);
+        return false;
+    }
+    return true;
+}
+
 int hs_baseline__look(const struct hs_arguments *arguments)
 {
     struct stat status;
     const char *path = hs_arguments__text(arguments, "baseline", NULL);
     struct hs_dump *dump = NULL;
+    if (!compares_with_something(arguments))
+        return HS_EXIT_USAGE;
     if (!path || (!stat(path, &status) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)))
         return HS_EXIT_OK;
     int result = open_baseline(arguments, path, &dump);
@@ -141,6 +156,11 @@ int hs_baseline__check(const struct hs_arguments *arguments, const struct hs_ope
     struct hs_dump *before = NULL;
     if (!path)
         return HS_EXIT_OK;
+    if (opened->dump) {
+        hs_complain(arguments->command, "--baseline is for traces; 'heapsonde diff %s %s' compares heap dumps", path,
+                    opened->subject.path);
+        return HS_EXIT_FAILURE;
+    }
     int result = open_baseline(arguments, path, &before);
     if (result)
         return result;

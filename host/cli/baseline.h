@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// run --baseline: compares what a program has in use at its end with a file that was written earlier.
+// --baseline of run and report: compares what a program has in use at its end with a file that was written earlier.
 #ifndef HEAPSONDE_HOST_CLI_BASELINE_H
 #define HEAPSONDE_HOST_CLI_BASELINE_H
 
@@ -21,8 +21,8 @@
         .help = "with --baseline, how many bytes more a call site may have, in addition to --tolerance; default 1K"    \
     }
 
-// Whether the file of --baseline can be read, before a program is run: 0, or an exit status after a line on standard
-// error. A pipe is not looked at, because it can be read only once.
+// Whether the options are complete and the file of --baseline can be read, before a program is run: 0, or an exit
+// status after a line on standard error. A pipe is not looked at, because it can be read only once.
 int hs_baseline__look(const struct hs_arguments *arguments);
 
 // Compares an opened trace with --baseline and prints which call sites grew. Returns 0, HS_EXIT_CONDITION if one grew,

@@ -3,7 +3,9 @@
 
 #include "host/filter/nearest.h"
 
+#include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 
 // clang-format off
 const struct hs_command *const hs_commands[] = {
@@ -51,14 +53,47 @@ const struct hs_command *hs_command__find(const char *name)
     return NULL;
 }
 
+// What other profilers and other commands call it.
+static const char *usual_name(const char *name)
+{
+    static const char *const names[][2] = {
+        {"record", "run"},
+        {"exec", "run"},
+        {"start", "run"},
+        {"compare", "diff"},
+        {"check", "run --fail-if"},
+        {"convert", "export"},
+        {"view", "server --open"},
+        {"serve", "server"},
+        {"print", "report"},
+        {"version", "--version"},
+        {"man", "help --man"},
+        {"completion", "help --completion"},
+        {"flamegraph", "export --format flamegraph"},
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (!strcmp(name, names[i][0]))
+            return names[i][1];
+    return NULL;
+}
+
+static bool is_file(const char *name)
+{
+    struct stat status;
+    return !stat(name, &status) && S_ISREG(status.st_mode);
+}
+
 void hs_command__complain_unknown(const struct hs_command *command, const char *name)
 {
     struct hs_nearest nearest = {.word = name, .length = strlen(name)};
     for (size_t i = 0; hs_commands[i]; i++)
         hs_nearest__offer(&nearest, hs_commands[i]->name);
-    if (nearest.found)
-        hs_complain(command, "there is no command '%s'; did you mean '%s'? 'heapsonde --help' lists them", name,
-                    nearest.found);
+    const char *meant = usual_name(name) ? usual_name(name) : nearest.found;
+    if (!command && !meant && is_file(name))
+        hs_complain(command, "'%s' is not a command; 'heapsonde report FILE' and 'heapsonde server FILE' read a file",
+                    name);
+    else if (meant)
+        hs_complain(command, "there is no command '%s'; did you mean '%s'? 'heapsonde --help' lists them", name, meant);
     else
         hs_complain(command, "there is no command '%s'; 'heapsonde --help' lists them", name);
 }

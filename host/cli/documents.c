@@ -333,7 +333,7 @@ static void completion_operands(FILE *out, const struct hs_command *command)
               out);
         break;
     case HS_OPERAND_PROCESS:
-        fputs("        COMPREPLY=($(cd /proc && compgen -W '[0-9]*' -- \"$word\"))\n", out);
+        fputs("        COMPREPLY=($(compgen -W \"$(cd /proc && echo [0-9]*)\" -- \"$word\"))\n", out);
         break;
     case HS_OPERAND_ACTION:
     case HS_OPERAND_NONE:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/base/path.h"
 #include "host/cli/commands.h"
 #include "host/cli/one_page.h"
 #include "host/cli/output.h"
@@ -17,6 +18,22 @@
 #define HUGE_EXPORT (256u << 20)
 #define PAGE        "html"
 #define FORMATS     HS_EXPORT_CHOICES HS_DUMP_OUTPUT_CHOICES " " PAGE
+
+// NULL: neither --format nor the ending of the file's name says it.
+static const char *format_of(const struct hs_arguments *arguments)
+{
+    static const char *const endings[][2] = {
+        {".svg", "flamegraph"},      {".html", PAGE},          {".csv", "csv"},
+        {".parquet", "parquet"},     {".jsonl", "jsonl"},      {".pb.gz", "pprof"},
+        {".collapsed", "collapsed"}, {".folded", "collapsed"}, {".heapprofile", "heapprofile"},
+    };
+    const char *path = hs_arguments__text(arguments, "output", "");
+    const char *given = hs_arguments__text(arguments, "format", NULL);
+    for (size_t i = 0; !given && i < sizeof(endings) / sizeof(endings[0]); i++)
+        if (hs_path__ends_with(path, endings[i][0]))
+            given = endings[i][1];
+    return given;
+}
 
 static int write_trace_as_dump(FILE *out, const struct hs_subject *subject, enum hs_dump_output format)
 {
@@ -155,8 +172,8 @@ static int take_events(const struct hs_arguments *arguments, struct hs_opened *o
     struct hs_totals totals;
     struct hs_subject *subject = &opened->subject;
     enum hs_events events = hs_events__parse(hs_arguments__text(arguments, "events", "heap"));
-    const char *obstacle = obstacle_of(opened, hs_events_kind__of(events), events,
-                                       hs_arguments__text(arguments, "format", ""), text, sizeof(text));
+    const char *obstacle =
+        obstacle_of(opened, hs_events_kind__of(events), events, format_of(arguments), text, sizeof(text));
     if (events == HS_EVENTS_HEAP)
         return 0;
     if (obstacle) {
@@ -190,8 +207,7 @@ static void note_empty(const struct hs_arguments *arguments, const struct hs_ope
     if (!subject->totals.count)
         hs_complain(arguments->command, "%s: the result is empty: there is no record of %s%s", subject->path,
                     hs_subject__events(subject)->words, among);
-    else if (has_one_cost(hs_arguments__text(arguments, "format", "")) && !hs_cost__bytes(sum, cost) &&
-             !hs_cost__blocks(sum, cost) && other)
+    else if (has_one_cost(format_of(arguments)) && !hs_cost__bytes(sum, cost) && !hs_cost__blocks(sum, cost) && other)
         hs_complain(arguments->command, "%s: the result is empty: nothing%s is %s; choose another --cost",
                     subject->path, among, hs_subject__title(subject, cost));
 }
@@ -221,7 +237,7 @@ static int transform(const struct hs_arguments *arguments, struct hs_subject *su
                      const struct hs_transforms *transforms, struct hs_transformed_subject *transformed)
 {
     struct hs_error error;
-    const struct hs_export_format *format = hs_export_format__find(hs_arguments__text(arguments, "format", ""));
+    const struct hs_export_format *format = hs_export_format__find(format_of(arguments));
     *transformed = (struct hs_transformed_subject){0};
     if (!hs_transforms__any(transforms))
         return 0;
@@ -229,7 +245,7 @@ static int transform(const struct hs_arguments *arguments, struct hs_subject *su
         char formats[512], *text = hs_transforms__text(transforms);
         hs_export_formats__list_of_stacks(formats, sizeof(formats));
         hs_complain(arguments->command, "%s: %s contains unchanged stacks; leave this option out, or write one of: %s",
-                    text ? text : "", hs_arguments__text(arguments, "format", ""), formats);
+                    text ? text : "", format_of(arguments), formats);
         free(text);
         return HS_EXIT_FAILURE;
     }
@@ -241,7 +257,7 @@ static int transform(const struct hs_arguments *arguments, struct hs_subject *su
 
 static int write_file(const struct hs_arguments *arguments, struct hs_opened *opened, const char *path)
 {
-    const char *word = hs_arguments__text(arguments, "format", "");
+    const char *word = format_of(arguments);
     struct hs_output output;
     struct hs_export_options options = {.blocks = !strcmp(hs_arguments__text(arguments, "unit", "bytes"), "count")};
     int status = hs_opened__cost(opened, arguments, "cost", &options.cost);
@@ -302,7 +318,7 @@ static int write_export(const struct hs_arguments *arguments, struct hs_opened *
     struct hs_transformed_subject transformed;
     int status = take_events(arguments, opened);
     if (!status)
-        status = check_format(arguments, opened, hs_arguments__text(arguments, "format", ""));
+        status = check_format(arguments, opened, format_of(arguments));
     const struct hs_subject before = opened->subject;
     if (!status)
         status = transform(arguments, &opened->subject, &transforms, &transformed);
@@ -318,7 +334,7 @@ static int export(const struct hs_arguments *arguments)
 {
     struct hs_opened opened;
     const char *path = hs_arguments__text(arguments, "output", "-");
-    if (!hs_arguments__flag(arguments, "format")) {
+    if (!format_of(arguments)) {
         hs_complain(arguments->command, "needs --format; give one of: " FORMATS);
         return HS_EXIT_USAGE;
     }
@@ -326,7 +342,7 @@ static int export(const struct hs_arguments *arguments)
         hs_complain(arguments->command, "%s is the input itself; choose another file with -o", path);
         return HS_EXIT_USAGE;
     }
-    if (!strcmp(hs_arguments__text(arguments, "format", ""), PAGE))
+    if (!strcmp(format_of(arguments), PAGE))
         return export_page(arguments, path);
     int status = hs_opened__open(&opened, arguments);
     if (status)
@@ -343,10 +359,12 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_CHOICE,
      .argument = "FORMAT",
      .choices = FORMATS,
-     .help = "what to write; " HS_EXPORT_HELP
-             "pprof: profile.proto for pprof and others; symbolized: heap_v2 with names, for jeprof; for heap dumps "
-             "also heap_v2 and its older form heap_profile; html: the page of 'heapsonde server' with its answers, "
-             "in one file"},
+     .help =
+         "what to write; without it, .svg, .html, .csv, .parquet, .jsonl, .pb.gz, .folded or .heapprofile at the end "
+         "of the name of --output says it; " HS_EXPORT_HELP
+         "pprof: profile.proto for pprof and others; symbolized: heap_v2 with names, for jeprof; for heap dumps "
+         "also heap_v2 and its older form heap_profile; html: the page of 'heapsonde server' with its answers, "
+         "in one file"},
     HS_OUTPUT_OPTION,
     {.name = "cost",
      .letter = 'c',
@@ -399,7 +417,7 @@ static const struct hs_option options[] = {
 
 const struct hs_command hs_command_export = {
     .name = "export",
-    .synopsis = "--format FORMAT [OPTIONS] FILE",
+    .synopsis = "[--format FORMAT] [OPTIONS] FILE",
     .summary = "write a trace or a heap dump as a flame graph or in another format",
     .description = "Reads a trace or a heap dump and writes it in another format. The flame graph is one SVG file "
                    "without external parts: open it in a browser, click to zoom, Ctrl-F to search.",

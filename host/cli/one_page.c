@@ -6,6 +6,7 @@
 #include "host/rest/rest.h"
 
 #include <errno.h>
+#include <string.h>
 
 static int write_page(const struct hs_arguments *arguments, const struct hs_symbols_options *symbols,
                       const struct hs_suppressions *suppressions, FILE *out, struct hs_error *error)
@@ -23,7 +24,7 @@ static int write_page(const struct hs_arguments *arguments, const struct hs_symb
     if (!result)
         result = hs_rest__write_report(rest, hs_rest__last_id(rest), path, out, error);
     if (!result && (fflush(out) || ferror(out)))
-        result = hs_error__set(error, EIO, "the page could not be written");
+        result = hs_error__set(error, EIO, "the page could not be written: %s", strerror(errno ? errno : EIO));
     hs_rest__destroy(rest);
     return result;
 }

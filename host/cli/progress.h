@@ -12,6 +12,8 @@ struct hs_progress {
     bool bytes;       // the numbers are bytes
     bool terminal;
     bool shown;
+    bool began;
+    uint64_t first; // what was done already at the first update: an import that continues
     uint64_t start_ns;
     uint64_t last_ns;
 };

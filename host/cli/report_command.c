@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#include "host/cli/baseline.h"
 #include "host/cli/commands.h"
 #include "host/cli/fail_if.h"
 #include "host/cli/findings.h"
@@ -24,8 +25,8 @@ static unsigned top(const struct hs_arguments *arguments)
 // Whether it is the text report of no more than a digest has.
 static bool can_do_with_digest(const struct hs_arguments *arguments)
 {
-    static const char *const others[] = {"json",    "tree",    "bottom-up", "full-stacks",
-                                         "threads", "modules", "findings",  "growth"};
+    static const char *const others[] = {"json",    "tree",     "bottom-up", "full-stacks", "threads",
+                                         "modules", "findings", "growth",    "baseline"};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         if (hs_arguments__flag(arguments, others[i]))
             return false;
@@ -163,11 +164,11 @@ static int write_asked(const struct hs_arguments *arguments, struct hs_opened *o
 
 // The options that have no effect, for each form of a report. The first given form is written.
 static const struct {
-    const char *form, *idle[15];
+    const char *form, *idle[18];
 } forms[] = {
     {"html",
      {"findings", "growth", "threads", "modules", "json", "tree", "bottom-up", "full-stacks", "min-percent", "top",
-      "sort", "fail-if", "fail-if-missing", "annotate", "junit"}},
+      "sort", "fail-if", "fail-if-missing", "annotate", "junit", "baseline", "tolerance", "slack"}},
     {"findings", {"growth", "threads", "modules", "tree", "bottom-up", "full-stacks", "min-percent", "top", "sort"}},
     {"growth", {"threads", "modules", "tree", "bottom-up", "full-stacks", "min-percent", "sort"}},
     {"threads", {"modules", "tree", "bottom-up", "full-stacks", "min-percent", "top"}},
@@ -183,7 +184,7 @@ static int refuse_idle(const struct hs_arguments *arguments)
     size_t i = 0;
     while (forms[i].form && !hs_arguments__flag(arguments, forms[i].form))
         i++;
-    for (const char *const *idle = forms[i].idle; idle < forms[i].idle + 15 && *idle; idle++) {
+    for (const char *const *idle = forms[i].idle; idle < forms[i].idle + 18 && *idle; idle++) {
         if (!hs_arguments__given(arguments, *idle))
             continue;
         if (forms[i].form)
@@ -201,9 +202,11 @@ static int check(const struct hs_fail_if *fail_if, const struct hs_arguments *ar
     struct hs_verdicts verdicts = {0};
     bool publishes = hs_arguments__flag(arguments, "junit") || hs_arguments__flag(arguments, "annotate");
     int status = hs_fail_if__check(fail_if, arguments, opened, publishes ? &verdicts : NULL);
+    const int grew = hs_baseline__check(arguments, opened, &verdicts);
     const char *subject = opened->store ? hs_store__info(opened->store, "executable") : opened->subject.path;
     int published = publishes ? hs_verdicts__publish(&verdicts, arguments, subject ? subject : "", 0, 0) : 0;
     hs_verdicts__free(&verdicts);
+    status = status ? status : grew;
     return status ? status : published;
 }
 
@@ -230,6 +233,8 @@ static int report(const struct hs_arguments *arguments)
     int status = refuse_idle(arguments);
     if (!status)
         status = hs_fail_if__read(&fail_if, arguments);
+    if (!status)
+        status = hs_baseline__look(arguments);
     if (!status)
         status = hs_arguments__flag(arguments, "html") ? hs_write_page(arguments, fail_if.suppressions, stdout)
                                                        : write_and_check(arguments, &fail_if);
@@ -267,6 +272,7 @@ static const struct hs_option options[] = {
      .help =
          "list the modules in the stacks, the source of their symbols, and the files that would provide missing ones"},
     HS_FAIL_IF_OPTIONS,
+    HS_BASELINE_OPTIONS,
     {.name = "json", .help = "write JSON, sizes in bytes, times in nanoseconds, frames innermost first"},
     HS_SUBJECT_OPTIONS,
     HS_MEMORY_OPTION,
@@ -280,7 +286,8 @@ const struct hs_command hs_command_report = {
     .description = "Reads a trace and writes a summary and the most important call sites: by live memory at the peak, "
                    "live memory at the end, total allocations and temporary allocations. Frames of allocators are left "
                    "out; the first frame is the code that requested the memory. The imported trace is kept in the "
-                   "folder FILE.store, which can be deleted.\n\nAlso reads heap dumps of samplers: jemalloc's heap_v2, "
+                   "folder FILE.store, or in ~/.cache/heapsonde if that cannot be written. Both can be "
+                   "deleted.\n\nAlso reads heap dumps of samplers: jemalloc's heap_v2, "
                    "with or without names, the older 'heap profile:' of gperftools, pprof's profile.proto, "
                    "and collapsed stacks. Samples are scaled as in jeprof and pprof. For a file of Valgrind's massif, "
                    "it shows the snapshot of the peak; for a file of DHAT, the end.",

@@ -7,24 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// They would have no effect.
-static bool compares_with_something(const struct hs_arguments *arguments)
-{
-    static const char *const options[] = {"tolerance", "slack"};
-    for (size_t i = 0; i < 2 && !hs_arguments__flag(arguments, "baseline"); i++) {
-        if (!hs_arguments__flag(arguments, options[i]))
-            continue;
-        hs_complain(arguments->command, "--%s has no effect without --baseline; name the baseline, too", options[i]);
-        return false;
-    }
-    return true;
-}
-
 int hs_run_check__read(const struct hs_arguments *arguments)
 {
     struct hs_fail_if fail_if;
-    if (!compares_with_something(arguments))
-        return HS_EXIT_USAGE;
     int status = hs_fail_if__read(&fail_if, arguments);
     hs_fail_if__free(&fail_if);
     return status ? status : hs_baseline__look(arguments);

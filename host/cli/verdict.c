@@ -118,13 +118,26 @@ static size_t failures(const struct hs_verdicts *verdicts)
     return count;
 }
 
-static void write_case(FILE *out, const struct hs_verdict *verdict, const char *program, double seconds)
+// Of cases with the same name, GitLab shows only the first one.
+static unsigned number_of(const struct hs_verdicts *verdicts, size_t place)
 {
+    unsigned number = 1;
+    for (size_t i = 0; i < place; i++)
+        number += !strcmp(verdicts->verdict[i].what, verdicts->verdict[place].what);
+    return number;
+}
+
+static void write_case(FILE *out, const struct hs_verdicts *verdicts, size_t place, const char *program, double seconds)
+{
+    const struct hs_verdict *verdict = &verdicts->verdict[place];
+    const unsigned number = number_of(verdicts, place);
     const struct hs_culprit *culprit = &verdict->culprit;
     fputs("  <testcase classname=\"heapsonde.", out);
     escape(out, program);
     fputs("\" name=\"", out);
     escape(out, verdict->what);
+    if (number > 1)
+        fprintf(out, " (%u)", number);
     fprintf(out, "\" time=\"%.3f\"", seconds);
     if (culprit->file) {
         fputs(" file=\"", out);
@@ -167,7 +180,7 @@ static int write_junit(const struct hs_verdicts *verdicts, const char *path, con
             "<testsuite name=\"heapsonde\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"0\" time=\"%.3f\">\n",
             verdicts->count, failures(verdicts), seconds);
     for (size_t i = 0; i < verdicts->count; i++)
-        write_case(out, &verdicts->verdict[i], hs_path__name(program), seconds);
+        write_case(out, verdicts, i, hs_path__name(program), seconds);
     fputs("</testsuite>\n", out);
     int result = ferror(out) ? -EIO : 0;
     return fclose(out) ? -errno : result;

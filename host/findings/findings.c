@@ -134,7 +134,7 @@ void hs_findings__text(FILE *out, const struct hs_findings *findings, const char
 {
     const struct hs_style *style = hs_style__for(out);
     if (!findings->count)
-        fputs("Nothing was found that looks wrong.\n", out);
+        fprintf(out, "Nothing %swas found that looks wrong.\n", findings->small_count ? "large " : "");
     else
         fprintf(out, "%s finding%s. 'sure' and 'likely' are worth a change; 'look' may be as intended.\n",
                 hs_text__count(findings->count).text, findings->count == 1 ? "" : "s");

@@ -226,7 +226,7 @@ static int develop(struct hs_findings_scene *scene)
     uint64_t until[HS_FINDING_PARTS];
     const struct hs_filter filter = hs_findings_scene__filter(scene);
     size_t groups = scene->sites < MOST_DEVELOPED ? scene->sites : MOST_DEVELOPED;
-    while (groups && weight(&scene->site[groups - 1]) < HS_FINDING_SMALL_BYTES)
+    while (groups && !weight(&scene->site[groups - 1]))
         groups--;
     if (!groups || scene->summary->is_aggregate || scene->end < HS_FINDING_PARTS)
         return 0;

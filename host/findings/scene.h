@@ -25,7 +25,7 @@ struct hs_finding_site {
     uint32_t number;        // private
     struct hs_total sum;
     uint64_t late_bytes, late_count; // live shortly before the end, and freed before it
-    const struct hs_part *part;      // HS_FINDING_PARTS of them; NULL: too small, or not known
+    const struct hs_part *part;      // HS_FINDING_PARTS of them; NULL: too many sites, or not known
 };
 
 struct hs_findings_scene {

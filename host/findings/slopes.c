@@ -99,7 +99,8 @@ void hs_slopes__text(FILE *out, const struct hs_slopes *growing)
 {
     const struct hs_style *style = hs_style__for(out);
     if (!growing->count) {
-        fputs("Nothing grows any more.\n", out);
+        fprintf(out, "Nothing grows from %s to %s.\n", hs_text__time(growing->from).text,
+                hs_text__time(growing->to).text);
         return;
     }
     fprintf(out, "%sWhat still grows, the fastest first%s (from %s to %s)\n", style->heading, style->plain,

@@ -12,6 +12,11 @@ int hs_shared_key__read(struct hs_shared_key *key, const char *path, struct hs_e
     char bytes[HS_WIRE_SHARED_KEY_MAX + 64];
     key->length = 0;
     ssize_t length = hs_secret_file__read(path, "key", bytes, sizeof(bytes), error);
+    if (length == -ENOENT)
+        return hs_error__set(error, ENOENT,
+                             "the key %s cannot be read: no such file; '(umask 077; head -c 32 /dev/urandom | base64 "
+                             "> FILE)' makes one",
+                             path);
     if (length < 0)
         return (int)length;
     if (length < HS_WIRE_SHARED_KEY_MIN || length > HS_WIRE_SHARED_KEY_MAX) {

@@ -342,6 +342,10 @@ static const char *describe(int failed)
         return "more than 4294967295 allocations: too many for one store";
     case -ECANCELED:
         return "cancelled";
+    case -ENOSPC:
+    case -EDQUOT:
+        return "there is no room beside it, in the user's cache, and in the folder for temporary files; make room, or "
+               "name another folder with TMPDIR";
     default:
         return strerror(-failed);
     }

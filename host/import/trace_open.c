@@ -30,6 +30,11 @@ static int check_header(struct hs_trace *trace, struct hs_error *error)
     int result = hs_file_header_read(bytes, header);
     if (result == HS_HEADER_NO_MAGIC && is_packed(bytes))
         return hs_error__set(error, EBADMSG, "%s: compressed with gzip or zstd; unpack it first", path);
+    if (result == HS_HEADER_NO_MAGIC && !memcmp(bytes,
+                                                "\x7f"
+                                                "ELF",
+                                                4))
+        return hs_error__set(error, EBADMSG, "%s: a program, not a trace; 'heapsonde run' records a program", path);
     if (result == HS_HEADER_NO_MAGIC)
         return hs_error__set(error, EBADMSG, "%s: neither a heapsonde trace nor anything else that this command reads",
                              path);
@@ -59,7 +64,8 @@ static int open_file(struct hs_trace *trace, struct hs_error *error)
     if (trace->fd < 0 || fstat(trace->fd, &status))
         return hs_error__set(error, errno, "%s: %s", trace->path, strerror(errno));
     if (S_ISDIR(status.st_mode))
-        return hs_error__set(error, EISDIR, "%s: is a directory", trace->path);
+        return hs_error__set(error, EISDIR, "%s: is a directory; give a file, or use 'heapsonde server' for a folder",
+                             trace->path);
     if (!S_ISREG(status.st_mode))
         return hs_error__set(error, EINVAL, "%s: not a regular file", trace->path);
     trace->info.file_size = (uint64_t)status.st_size;

@@ -55,6 +55,10 @@ START_TEST(test_who_is_ended_while_writing_leaves_nothing)
     struct outcome cut = run("bash -c 'ulimit -f 64; $HEAPSONDE export --format csv trace -o rows.csv'; ls");
     ck_assert_msg(!strstr(cut.output, "rows.csv"), "%s", cut.output);
     free_outcome(&cut);
+    cut = run("$HEAPSONDE export --format html trace -o /dev/full");
+    ck_assert_int_eq(cut.status, 1);
+    ck_assert_str_eq(cut.errors, "heapsonde export: the page could not be written: No space left on device\n");
+    free_outcome(&cut);
 }
 END_TEST
 

@@ -250,6 +250,13 @@ START_TEST(test_completion)
     expect_completion("heapsonde export --format", HS_EXPORT_CHOICES HS_DUMP_OUTPUT_CHOICES " html");
     expect_completion("heapsonde help", names);
     expect_completion("heapsonde ctl 123", "list start stop dump status reset rate serve mark flush");
+    // Also in a folder without such names, and in one with them.
+    struct outcome process = run("$HEAPSONDE help --completion >completion && touch 1st && cat >try <<'END'\n"
+                                 ". ./completion\nCOMP_WORDS=(heapsonde attach $$)\nCOMP_CWORD=2\n_heapsonde\n"
+                                 "[[ \" ${COMPREPLY[*]} \" == *\" $$ \"* ]] && echo known\n"
+                                 "COMP_WORDS[2]=1s\n_heapsonde\necho \"${#COMPREPLY[@]}\"\nEND\nbash try");
+    ck_assert_str_eq(process.output, "known\n0\n");
+    free_outcome(&process);
     expect_completion("heapsonde", text("%s --help --version", names));
 }
 END_TEST

@@ -89,6 +89,15 @@ START_TEST(test_near_misses)
     expect_complaint(2, "reprot x", "'reprot'", "did you mean 'report'?");
     expect_complaint(2, "help exprot", "'exprot'", "did you mean 'export'?");
     expect_complaint(2, "frobnicate", "'frobnicate'", "'frobnicate'; 'heapsonde --help' lists them");
+    expect_complaint(2, "record -- true", "no command 'record'", "did you mean 'run'?");
+    expect_complaint(2, "flamegraph x", "'flamegraph'", "did you mean 'export --format flamegraph'?");
+    expect_complaint(2, "help version", "'version'", "did you mean '--version'?");
+    write_file(text("%s/old.dat", work), "x", 1);
+    expect_complaint(2, "old.dat", "'old.dat' is not a command", "'heapsonde report FILE'");
+    expect_complaint(2, "attach sensord", "'sensord' is not the number of a process", "pidof");
+    expect_complaint(255, "run --on root@board -- true", "unknown kind of connection",
+                     "did you mean ssh://root@board?");
+    expect_complaint(255, "run --on ssh:board -- true", "unknown kind of connection", "give ssh://USER@HOST");
     expect_complaint(2, "xx", "'xx'", "'xx'; 'heapsonde --help' lists them");
     expect_complaint(2, "run --ouput x -- true", "--ouput is not an option of this command", "did you mean --output?");
     expect_complaint(2, "report --fnction-regex=x y", "--fnction-regex=x", "did you mean --function-regex?");
@@ -105,7 +114,9 @@ START_TEST(test_failures)
     expect_complaint(1, "report noise", "noise", ":");
     expect_complaint(1, "report empty", "empty", ":");
     expect_complaint(1, "report --json noise", "noise", ":");
-    expect_complaint(1, "report .", ".", ":");
+    expect_complaint(1, "gather --listen 127.0.0.1:0 --key-file none", "the key none cannot be read", "makes one");
+    expect_complaint(1, "report .", "is a directory", "heapsonde server");
+    expect_complaint(1, "report $HEAPSONDE", "a program, not a trace", "heapsonde run");
     expect_complaint(1, "export --format collapsed noise -o out", "noise", ":");
     expect_complaint(2, "export --format collapsed noise -o noise", "noise", "-o");
     struct outcome outcome = run("ls out*");

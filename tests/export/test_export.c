@@ -101,6 +101,8 @@ END_TEST
 START_TEST(test_flamegraph)
 {
     shell("$HEAPSONDE export --format flamegraph --sysroot root golden.dat -o graph.svg && xmllint --noout graph.svg");
+    shell("$HEAPSONDE export --sysroot root golden.dat -o named.svg && cmp graph.svg named.svg");
+    shell("$HEAPSONDE export golden.dat -o named.svg --format csv && head -n 1 named.svg | grep -q ^time_ns,");
     // Without the script, which is a file of its own.
     expect_output("expected/graph.svg", "export --format flamegraph --sysroot root golden.dat | sed '/^<script>/,$d'");
     // Nothing from outside; nothing that a name could smuggle in.

@@ -87,15 +87,15 @@ static uint64_t round_time(unsigned round)
 
 // ---- what is planted -----------------------------------------------------------------------------------------------
 
-static void plant_growing(unsigned rounds, unsigned more)
+static void plant_growing(unsigned rounds, unsigned size)
 {
     for (unsigned i = 0; i < rounds; i++)
-        allocate(round_time(i) + 1, 1000 * more, PLANTED);
+        allocate(round_time(i) + 1, size, PLANTED);
 }
 
 static void plant_leak(unsigned more)
 {
-    plant_growing(ROUNDS, more);
+    plant_growing(ROUNDS, 1000 * more);
 }
 
 static void plant_entries(unsigned entries, unsigned more)
@@ -270,7 +270,9 @@ static void plant_it(enum plant plant, unsigned more)
         plant_churn(2 * more);
         plant_leak(more);
     } else if (plant == PLANT_LOADED) {
-        plant_growing(800, more);
+        plant_growing(800, 1000 * more);
+    } else if (plant == PLANT_SMALL_LEAK) {
+        plant_growing(ROUNDS, 40 * more);
     } else if (plant == PLANT_STACKS) {
         plant_stacks(more);
     } else if (plants[plant]) {

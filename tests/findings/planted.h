@@ -29,6 +29,7 @@ enum plant {
     PLANT_ATTACHED, // like PLANT_RESIDENT, with older blocks that are not known
     PLANTS,
     PLANT_LEAK_AND_CHURN = PLANTS, // two faults
+    PLANT_SMALL_LEAK,              // like PLANT_LEAK, of 40 bytes in each round
     PLANT_LOADED,                  // like PLANT_LEAK, for the first 800 rounds
     PLANT_STACKS                   // like PLANT_RESIDENT; the trace says where the stack of a thread is
 };

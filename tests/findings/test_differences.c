@@ -238,9 +238,17 @@ START_TEST(what_grows_is_ranked)
     ck_assert_double_eq_tol(json_number_value(json_object_get(site, "bytes_per_second")), 100000, 1);
     json_decref(said);
     free_outcome(&outcome);
+    planted__write(text("%s/small.dat", work), PLANT_SMALL_LEAK, 1);
+    outcome = run("$HEAPSONDE report --sysroot root --growth small.dat");
+    ck_assert_msg(strstr(outcome.output, "   1. 3.91 KiB per second; "), "%s", outcome.output);
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE report --sysroot root --findings small.dat");
+    ck_assert_str_eq(outcome.output, "Nothing large was found that looks wrong.\n\n"
+                                     "Not listed: 1 small one, of 39.1 KiB together.\n");
+    free_outcome(&outcome);
     planted__write(text("%s/cache.dat", work), PLANT_CACHE, 1);
     outcome = run("$HEAPSONDE report --sysroot root --growth cache.dat");
-    ck_assert_str_eq(outcome.output, "Nothing grows any more.\n");
+    ck_assert_str_eq(outcome.output, "Nothing grows from 3.00 s to 9.50 s.\n");
     free_outcome(&outcome);
     remove_work();
 }

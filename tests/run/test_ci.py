@@ -94,6 +94,16 @@ class Ci(Folder):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
         for done in (blocks(11, "--tolerance", "0", "--slack", "999"), blocks(13)):
             self.assert_one_line(done, 3, "by grows")
+        # The same for a trace that exists. Each case of JUnit has a name of its own.
+        self.command("run", "-q", "-o", "t.dat", "--", "./growing", "20")
+        self.command("baseline", "-o", "none", "--least", "1M", "t.dat")
+        done = self.command("report", "--baseline", "none", "--junit", "report.xml", "t.dat")
+        self.assertEqual((done.returncode, done.stderr.count("--baseline: ")), (3, 2), done.stderr)
+        suite = xml.parse(os.path.join(self.folder, "report.xml")).getroot()
+        self.assertEqual([case.get("name") for case in suite], ["baseline", "baseline (2)"])
+        self.assertEqual(self.command("report", "--baseline", "base", "--slack", "10K", "t.dat").returncode, 0)
+        self.assert_one_line(self.command("report", "--baseline", "none", "base"), 1, "heapsonde diff none base")
+        self.assert_one_line(self.command("report", "--slack", "1K", "t.dat"), 2, "without --baseline")
         self.assert_one_line(blocks(10, "--baseline", "nothing"), 1, "heapsonde baseline")
         for option, value in (("--tolerance", "5"), ("--slack", "1K")):
             self.assert_one_line(self.command("run", option, value, "--", "touch", "ran"), 2, "without --baseline")

@@ -225,7 +225,7 @@ START_TEST(errors_are_clear)
     put_file(bytes, length);
     expect_error("the file header is damaged (wrong checksum)");
     strcpy(path, folder);
-    expect_error("is a directory");
+    expect_error("is a directory; give a file, or use 'heapsonde server' for a folder");
     strcpy(path, "/dev/null");
     expect_error("not a regular file");
 }
