@@ -6,8 +6,9 @@
 
 #include "host/server/uri.h"
 
-#include <microhttpd.h>
 #include <stdbool.h>
+
+struct MHD_Connection;
 
 // Whether HOST[:PORT] names this machine itself.
 bool hs_caller__is_loopback(const char *host);

@@ -4,12 +4,12 @@
 #include "host/server/caller.h"
 #include "host/server/headers.h"
 #include "host/server/login.h"
+#include "host/server/microhttpd_library.h"
 #include "host/server/pack.h"
 #include "host/server/peer.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
@@ -85,7 +85,7 @@ struct upload {
 const char *hs_http_request__header(const struct hs_http_request *request, const char *name)
 {
     // A request that came over no connection has none.
-    return request->connection ? MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name) : NULL;
+    return request->connection ? hs_mhd->MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name) : NULL;
 }
 
 // ---- connections ----------------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ static void cancel_answer(struct cancel_token *cancel_token)
 
 static struct http_connection *connection_of(struct MHD_Connection *mhd)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info = hs_mhd->MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info ? info->socket_context : NULL;
 }
 
@@ -173,7 +173,7 @@ static void evict(struct hs_http_server *server, struct http_connection *connect
 
 static struct http_connection *accept_connection(struct hs_http_server *server, struct MHD_Connection *mhd)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *info = hs_mhd->MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct http_connection *connection = calloc(1, sizeof(*connection));
     struct cancel_token *cancel_token = calloc(1, sizeof(*cancel_token));
     if (!connection || !cancel_token || !info) {
@@ -210,7 +210,6 @@ static void come_or_go(void *context, struct MHD_Connection *mhd, void **socket_
 }
 
 // ---- connections that were closed -----------------------------------------------------------------------------------
-// ---------------------------------------------------------------------------------------------------
 
 enum { LOOK_AGAIN_NS = 50000000 };
 
@@ -254,7 +253,7 @@ static void *watch(void *context)
 // Whether the request is one that a page is for.
 static bool is_for(const struct hs_http_page *page, struct MHD_Connection *mhd)
 {
-    const char *accept = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+    const char *accept = hs_mhd->MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
     return !page->accept || (accept && strstr(accept, page->accept));
 }
 
@@ -263,9 +262,9 @@ static bool is_open(const struct hs_http_server *server, struct MHD_Connection *
                     const char *authority)
 {
     const char *values[HS_HTTP_VALUES];
-    const char *header = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
-    const char *site = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Site");
-    const char *mode = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Mode");
+    const char *header = hs_mhd->MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    const char *site = hs_mhd->MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Site");
+    const char *mode = hs_mhd->MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Mode");
     const char *host = authority ? authority : header;
     if (!server->token && host && !hs_caller__is_loopback(host))
         return false;
@@ -299,7 +298,7 @@ static enum MHD_Result count_host(void *context, enum MHD_ValueKind kind, const 
 static bool names_its_host(struct MHD_Connection *mhd, const char *version)
 {
     unsigned count = 0;
-    MHD_get_connection_values(mhd, MHD_HEADER_KIND, count_host, &count);
+    hs_mhd->MHD_get_connection_values(mhd, MHD_HEADER_KIND, count_host, &count);
     return count == 1 || (!count && strcmp(version, MHD_HTTP_VERSION_1_1));
 }
 
@@ -354,7 +353,7 @@ static struct MHD_Response *stream_response(struct hs_http_server *server, struc
     sending->cancel_token = connection ? hold(connection->cancel_token) : NULL;
     begin_sending(server, sending);
     struct MHD_Response *response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_PIECE, send_piece, sending, end_sending);
+        hs_mhd->MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_PIECE, send_piece, sending, end_sending);
     if (!response)
         end_sending(sending);
     return response;
@@ -363,8 +362,8 @@ static struct MHD_Response *stream_response(struct hs_http_server *server, struc
 static struct MHD_Response *body_response(struct hs_http_answer *answer)
 {
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(answer->length, answer->body ? answer->body : "",
-                                        answer->body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+        hs_mhd->MHD_create_response_from_buffer(answer->length, answer->body ? answer->body : "",
+                                                answer->body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
     if (!response)
         free(answer->body);
     return response;
@@ -373,14 +372,14 @@ static struct MHD_Response *body_response(struct hs_http_answer *answer)
 // After a HEAD the library would still send the chunk that ends a body, and the client take it for the next answer.
 static void end_with_headers(struct MHD_Response *response)
 {
-    MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+    hs_mhd->MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
 }
 
 static enum MHD_Result reply(struct hs_http_server *server, struct MHD_Connection *mhd, struct hs_http_answer *answer,
                              const char *method, const char *allow)
 {
     bool streams = answer->writer.write;
-    const char *encodings = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING);
+    const char *encodings = hs_mhd->MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING);
     if (hs_pack__answer(answer, hs_pack__is_accepted(encodings))) {
         free(answer->body);
         return MHD_NO;
@@ -392,9 +391,9 @@ static enum MHD_Result reply(struct hs_http_server *server, struct MHD_Connectio
         end_with_headers(response);
     hs_headers__add(response, answer);
     if (allow)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allow);
-    enum MHD_Result result = MHD_queue_response(mhd, answer->status, response);
-    MHD_destroy_response(response);
+        hs_mhd->MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allow);
+    enum MHD_Result result = hs_mhd->MHD_queue_response(mhd, answer->status, response);
+    hs_mhd->MHD_destroy_response(response);
     return result;
 }
 
@@ -422,9 +421,9 @@ static enum MHD_Result log_in(struct hs_http_server *server, struct MHD_Connecti
     char *cookie = hs_login__cookie(server->token, server->port);
     struct MHD_Response *response = cookie ? hs_headers__lead_to(path, cookie) : NULL;
     free(cookie);
-    enum MHD_Result result = response ? MHD_queue_response(mhd, MHD_HTTP_SEE_OTHER, response) : MHD_NO;
+    enum MHD_Result result = response ? hs_mhd->MHD_queue_response(mhd, MHD_HTTP_SEE_OTHER, response) : MHD_NO;
     if (response)
-        MHD_destroy_response(response);
+        hs_mhd->MHD_destroy_response(response);
     return result;
 }
 
@@ -634,7 +633,7 @@ static bool is_loopback(const union http_address *address)
 static void write_address(struct hs_http_server *server, const union http_address *address)
 {
     char host[64] = "";
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    const union MHD_DaemonInfo *info = hs_mhd->MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
     bool v6 = address->any.sa_family == AF_INET6;
     inet_ntop(address->any.sa_family, v6 ? (const void *)&address->v6.sin6_addr : &address->v4.sin_addr, host,
               sizeof(host));
@@ -654,6 +653,9 @@ int hs_http__start(struct hs_http_server **server, const struct hs_http_options 
         return hs_error__set(error, EACCES,
                              "%s can be reached from other machines; it needs a --token, or listen on 127.0.0.1",
                              options->listen);
+    const int result = hs_microhttpd_library__load(error);
+    if (result)
+        return result;
     struct hs_http_server *self = calloc(1, sizeof(*self));
     if (!self)
         return hs_error__set(error, ENOMEM, "out of memory");
@@ -673,12 +675,12 @@ int hs_http__start(struct hs_http_server **server, const struct hs_http_options 
     }
     unsigned flags = MHD_USE_POLL | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
                      (address.any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0u);
-    self->daemon = MHD_start_daemon(flags, 0, NULL, NULL, handle, self, MHD_OPTION_SOCK_ADDR, &address.any,
-                                    MHD_OPTION_CONNECTION_LIMIT, (unsigned)(MOST_CONNECTIONS + SPARE_CONNECTIONS),
-                                    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_SECONDS,
-                                    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-                                    MHD_OPTION_NOTIFY_COMPLETED, completed, self, MHD_OPTION_NOTIFY_CONNECTION,
-                                    come_or_go, self, MHD_OPTION_URI_LOG_CALLBACK, begin_request, self, MHD_OPTION_END);
+    self->daemon = hs_mhd->MHD_start_daemon(
+        flags, 0, NULL, NULL, handle, self, MHD_OPTION_SOCK_ADDR, &address.any, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)(MOST_CONNECTIONS + SPARE_CONNECTIONS), MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_SECONDS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, completed, self,
+        MHD_OPTION_NOTIFY_CONNECTION, come_or_go, self, MHD_OPTION_URI_LOG_CALLBACK, begin_request, self,
+        MHD_OPTION_END);
     if (!self->daemon) {
         int problem = errno ? errno : EIO;
         hs_http__stop(self);
@@ -715,7 +717,7 @@ void hs_http__stop(struct hs_http_server *server)
     if (server->watches)
         pthread_join(server->watcher, NULL);
     if (server->daemon)
-        MHD_stop_daemon(server->daemon);
+        hs_mhd->MHD_stop_daemon(server->daemon);
     pthread_cond_destroy(&server->asked);
     pthread_mutex_destroy(&server->lock);
     pthread_mutex_destroy(&server->serving);
