@@ -34,7 +34,7 @@ struct http_connection {
     struct http_connection *before, *behind;
     int fd;
     bool gets_answer; // has asked, and takes what is sent
-    bool evicted;     // in no ring any more; its thread will notice
+    bool evicted;     // no longer in a ring; its thread will notice
     bool is_own;      // of our user, or root's; looked at where there is no token
     struct cancel_token *cancel_token;
 };
