@@ -73,8 +73,8 @@ static inline void hs_event_shorten(const struct hs_event *event, struct hs_brie
     brief->kind = event->kind;
 }
 
-// As hs_events_decode, but for the events that are brief. `*wides` says how many are not; `wide` has room for `max`
-// + 1.
+// As hs_events_decode, but writes brief events to `events`, and others to `wide`, which has room for `max` + 1.
+// `*wides` is the number of the latter.
 size_t hs_events_decode_brief(const struct hs_codec_target *target, const uint8_t *payload, size_t length,
                               void *scratch, struct hs_brief_event *events, size_t max, struct hs_event *wide,
                               size_t *wides, int *damaged);

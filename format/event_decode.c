@@ -443,7 +443,7 @@ size_t hs_events_decode_brief(const struct hs_codec_target *target, const uint8_
     *wides = 0;
     *wide = (struct hs_event){0};
     for (uint64_t left = start(decoder, target, payload, length); left && delivered < max; left--) {
-        // What a brief event leaves is overwritten by the next, but for these.
+        // The next event overwrites all members of a brief event except these.
         struct hs_event *event = &wide[*wides];
         event->address = event->size = event->usable = 0;
         event->stack = 0;

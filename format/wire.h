@@ -121,8 +121,7 @@ bool hs_wire_pair__read(const uint8_t **at, const uint8_t *end, struct hs_wire_t
 
 // ---- secrets ----
 
-// Zeroes memory that nobody reads again: keys, when they are not needed any more, and directions, when a connection
-// ends.
+// Zeroes secrets that are no longer needed: keys, and the directions of a connection that has ended.
 void hs_wire__wipe(void *memory, size_t length);
 // The same for the 2 KiB of stack below the caller, where a function has just worked on a secret.
 void hs_wire__wipe_stack(void);

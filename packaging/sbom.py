@@ -30,6 +30,7 @@ PARTS = {
 STATIC_ALWAYS = ["iberty"]
 # What a command loads when it is needed, by the name that is in its file; it works without.
 LOADED = {
+    b"libmicrohttpd.so.12": ("libmicrohttpd", "LGPL-2.1-or-later", "libmicrohttpd-dev", "libmicrohttpd"),
     b"libcurl.so.4": ("curl", "curl", "libcurl4-gnutls-dev", "libcurl"),
     b"libmosquitto.so.1": ("libmosquitto", "EPL-2.0 OR BSD-3-Clause", "libmosquitto-dev", "libmosquitto"),
 }

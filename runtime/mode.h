@@ -28,7 +28,7 @@ enum { HS_RECORDING_UNSTARTED, HS_RECORDING_STARTING, HS_RECORDING_RUNNING, HS_R
 
 struct hs_recording {
     _Atomic uint32_t state;
-    uint32_t mode; // what hs_shared->mode is, but for a fork that wiped it or a toggle that is due
+    uint32_t mode; // as hs_shared->mode, unless a fork wiped that one or a toggle is due
 };
 
 extern struct hs_recording hs_recording;

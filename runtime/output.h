@@ -47,7 +47,7 @@ struct hs_live *hs_output__live(void);
 void hs_output__stop(uint64_t reason, int error);
 bool hs_output__stopped(void);
 
-// Closes the descriptor, which is in the program's table, for good: what a thread still appends is lost.
+// Closes the descriptor, which is in the program's table. What a thread still appends is lost.
 void hs_output__leave(void);
 
 // Drops the parent's file in a forked child: unmaps it, and closes the descriptor if it is ours.

@@ -42,7 +42,7 @@ char hs_process__attached[HS_ATTACH_INFO] __attribute__((used));
 
 static struct {
     struct hs_lock lock; // begin, materialize, exit, toggling
-    bool begun;          // a trace exists, or will as soon as something is to be written
+    bool begun;          // a trace exists, or will at the first event
     bool closed;
     uint32_t pid;
     _Atomic uint32_t toggle_pending;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A place is written by one thread at a time, with an odd sequence number meanwhile; who reads takes a copy and looks
-// whether the number is still the same. A signal handler that comes while its thread writes finds nothing.
+// One thread at a time writes an entry, and its sequence number is odd meanwhile. A reader takes a copy and checks that
+// the number has not changed. A signal handler that interrupts a write of its own thread finds nothing.
 #include "unwind/cfi_row_cache.h"
 
 #include "unwind/rule_cache.h"

@@ -15,7 +15,7 @@ struct hs_described {
 };
 
 #pragma GCC visibility push(hidden)
-// False: the state does not tell where the frame is, or who has called.
+// False: the state does not contain where the frame is, or the return address.
 bool hs_code_frame__describe(const struct hs_described *what, struct hs_code_frame *frame);
 
 // The state of a path that starts where `frame` is known.

@@ -21,8 +21,8 @@ enum {
     NEAR = 16384,        // states are not on the stack
     STATE_TYPE = 0x0106, // of a lua_State with references of 64 bits: two bytes that say what it is,
     STATE_CFRAME = 10,   // and the word that points to the frame
-    FAILURES_MAX = 256,  // one after the other: this process does not run LuaJIT,
-    RETRY = 4096,        // or not yet: each so many calls, it is looked for again
+    FAILURES_MAX = 256,  // in a row: this process does not run LuaJIT,
+    RETRY = 4096,        // or not yet: after this many calls, it is looked for again
 };
 
 static _Atomic uintptr_t last_state; // where to look first: most calls are of one thread of Lua

@@ -34,16 +34,16 @@ uint64_t hs_memory__unpacked(uint64_t packed, unsigned times);
 // The same for texts, which repeat themselves more: at least 16 MiB.
 uint64_t hs_memory__unpacked_text(uint64_t packed, unsigned times);
 
-// The number of blocks that may be live at once in a recording of so many bytes. Each takes at most HS_MEMORY_BLOCK
-// bytes: 96 in the map of live blocks while it doubles, 12 in the row.
+// The number of blocks that may be live at once in a recording of `packed` bytes. Each takes at most
+// HS_MEMORY_BLOCK bytes: 96 in the map of live blocks while it doubles, 12 in the row.
 #define HS_MEMORY_BLOCK 108
 uint64_t hs_memory__live_blocks(uint64_t packed);
 
 // Memory that a node of a trace's stacks takes at most, while it is imported. 40 were enough for 40 million.
 #define HS_MEMORY_NODE 64
 
-// The end of the message of a refusal: "--memory 1856M is enough" for a command that takes so many bytes in addition to
-// the memory that each command takes. 0, if that number is not known: "--memory SIZE allows more".
+// The end of the message of a refusal, such as "--memory 1856M is enough". `bytes` is the memory that the command needs
+// in addition to what every command takes; 0 if that is not known: "--memory SIZE allows more".
 struct hs_memory_advice {
     char text[48];
 };

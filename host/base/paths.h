@@ -85,9 +85,9 @@ int hs_paths__prune(struct hs_paths *paths, size_t most, size_t *left_out);
 // each of these; NULL: out of memory.
 uint8_t *hs_largest__choose(const uint64_t *sizes, size_t count, size_t most);
 
-// Visits all linked nodes but the root, parents first, without recursion. `leave`, which may be NULL, is called after
-// what is below a node was visited. HS_PATHS_SKIP, from `enter`, leaves out what is below the node. Any other nonzero
-// result ends the walk and is returned.
+// Visits all linked nodes except the root, parents first, without recursion. `leave`, which may be NULL, is called when
+// all nodes below a node were visited. HS_PATHS_SKIP, from `enter`, leaves out what is below the node. Any other
+// nonzero result ends the walk and is returned.
 enum { HS_PATHS_SKIP = 1 };
 typedef int (*hs_paths_visitor)(void *context, uint32_t node, unsigned depth);
 int hs_paths__walk(const struct hs_paths *paths, hs_paths_visitor enter, hs_paths_visitor leave, void *context);

@@ -18,7 +18,7 @@ struct hs_board_traces {
     size_t count, open;
     struct hs_wire_packet packet; // what has come of the next one
     size_t length;
-    int problem; // errno: a trace could not be written; nothing is written any more
+    int problem; // errno: a trace could not be written, and nothing is written after that
 };
 
 // Takes bytes from the pipe. False: they are no packets.

@@ -20,7 +20,8 @@
 //   done, and none is lost. Its thread carries out system calls between stops of its own; it can stop for a signal, for
 //   its group, or for a fork in a function that its dynamic linker calls. Then the child is let go, and not followed:
 //   what forks may wait for the child, which would wait for the end of this state. vfork and clone are no stops here
-//   for the same reason. SIGKILL ends any stop at any time; then all requests fail, and the end is told as any other.
+//   for the same reason. SIGKILL ends any stop at any time; then all requests fail, and the end is reported as any
+//   other.
 // - let go: it has ended, may trace others itself, or its child of this process has ended.
 typedef void hs_follow_listener(void *context, pid_t pid, const char *program, const char *why);
 struct hs_follow_wish {

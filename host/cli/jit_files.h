@@ -25,7 +25,7 @@ struct hs_jit_taken {
 // trace of a process that began earlier is left as it is.
 void hs_jit_files__take(const char *path, const struct timespec *run_began, struct hs_jit_taken *taken);
 
-// The same for the trace of a process that is not recorded any more, but may run on: `process` says where its files
+// The same for the trace of a process that is no longer recorded, but may still run: `process` says where its files
 // are and when it began.
 void hs_jit_files__take_of(const char *path, const struct hs_jit_process *process, struct hs_jit_taken *taken);
 

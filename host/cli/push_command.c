@@ -347,7 +347,7 @@ static int push_otlp(struct push *push, const char *url)
 
 // ---- the command ---------------------------------------------------------------------------------------------------
 
-// The dump that was opened, or one that is made of a trace: `made` is to be closed.
+// The dump that was opened, or one that is made of a trace. The caller closes `made`.
 static int take_dump(struct push *push, struct hs_opened *opened, struct hs_dump **made)
 {
     int failed;

@@ -226,7 +226,7 @@ static void say_broken(struct push_mqtt *push, const struct hs_sent_trace *trace
     push->failed |= !trace->replaced || !done;
 }
 
-// Whether nothing more is to be done for a trace now.
+// Whether a trace needs nothing more now.
 static bool is_over(struct push_mqtt *push, struct hs_sent_trace *trace)
 {
     const struct hs_outbox *outbox = &trace->outbox;

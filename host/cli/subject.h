@@ -51,8 +51,8 @@ int hs_open_dump(struct hs_dump **dump, const struct hs_arguments *arguments, co
 
 // Whether it is a folder of heap dumps of one process, or a file of several, which is one series.
 bool hs_is_series(const char *path);
-// The last of its dumps up to this time, such as 12s, 50% or peak; NULL: its last one. `path` is to be freed; `part` is
-// the instant in this file. 0, or a negative errno with the error set; -EINVAL: the time makes no sense.
+// The last of its dumps up to this time, such as 12s, 50% or peak; NULL: its last one. The caller frees `path`; `part`
+// is the instant in this file. 0, or a negative errno with the error set; -EINVAL: the time makes no sense.
 int hs_dump_of_series(const char *series, const char *at, char **path, uint64_t *part, struct hs_error *error);
 
 // What was asked for of a dump. Valid until it is closed.

@@ -144,7 +144,7 @@ void hs_top_asking__end(struct hs_top_asking *asking)
     asking->runs = false;
 }
 
-// A file that is being read has temporary files, which cancelling removes; a server needs no patience.
+// A file that is being read has temporary files, which cancelling removes; a server need not be waited for.
 bool hs_top_asking__give_up(struct hs_top_asking *asking)
 {
     struct timespec until;

@@ -44,7 +44,7 @@ struct top {
     unsigned asked_group;        // by it
     bool asks;                   // it has not been taken
     bool is_due;                 // the next one, also when paused
-    unsigned to_go_on;           // to the next trace, so many times
+    unsigned to_go_on;           // how many times to go on to the next trace
     struct hs_top_about about;
     struct hs_error error; // of the last question; empty: there was an answer
 };
@@ -298,7 +298,7 @@ static void take_command(struct top *top, int key)
 }
 
 // Milliseconds to wait for a key; -1: until there is one.
-static int patience(const struct top *top)
+static int time_to_wait(const struct top *top)
 {
     const uint64_t now = hs_clock__now();
     if (top->asks)
@@ -311,7 +311,7 @@ static int patience(const struct top *top)
 // Whether there was one.
 static bool take_key(struct top *top)
 {
-    timeout(patience(top));
+    timeout(time_to_wait(top));
     const int key = getch();
     if (key == ERR)
         return false;

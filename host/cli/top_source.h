@@ -15,7 +15,7 @@ struct hs_top_source {
     const struct hs_symbols_options *symbols;
     struct hs_rest *rest;           // NULL: a server answers
     struct hs_top_growing *growing; // NULL: the trace is always asked as a whole
-    pthread_mutex_t lock;           // held while `rest` is replaced, and by who gives up
+    pthread_mutex_t lock;           // held while `rest` is replaced, and by hs_top_source__give_up
     int gives_up;                   // hs_top_source__give_up was called; atomic
     char *host, *port, *token;
     char *trace; // the id of the one that is shown
@@ -45,8 +45,8 @@ int hs_top_source__ask(struct hs_top_source *source, const char *question, char 
 // The rows of a trace file that is being written (host/cli/top_growing.h). False: ask for them.
 bool hs_top_source__rows(struct hs_top_source *source, const char *by, struct hs_top_rows *rows);
 
-// May be called while another thread uses the source: opening a trace and answers from files end soon, with an error.
-// Nothing can be opened or asked any more.
+// Ends the source for all threads: opening a trace and answers from files end soon, with an error, and so does every
+// later call.
 void hs_top_source__give_up(struct hs_top_source *source);
 
 #endif

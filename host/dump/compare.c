@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define SHOWN_FRAMES 6
-#define ROUNDING     1000 // a part of so many
+#define ROUNDING     1000 // one part in this many
 
 struct compare_change {
     uint64_t before, after; // bytes

@@ -73,7 +73,7 @@ struct hs_dump_location {
     uint32_t first_line, line_count;
 };
 
-// Its frames are to be read with hs_dump__walk.
+// hs_dump__walk reads its frames.
 struct hs_dump_context {
     uint32_t first, depth; // frames[first]: the innermost; where the dump has callers: it is location `first`
     struct hs_dump_counts counts;

@@ -79,8 +79,7 @@ struct hs_export_format {
 extern const struct hs_export_format hs_export_formats[]; // a NULL name ends it
 const struct hs_export_format *hs_export_format__find(const char *name);
 
-// About how many bytes an export of so many blocks or samples has beyond what its stacks need, and those of so many
-// frames.
+// Estimated bytes of an export: of `rows` blocks or samples without their stacks, and of stacks with `frames` frames.
 uint64_t hs_export_format__bytes(const struct hs_export_format *format, uint64_t rows);
 uint64_t hs_export_format__stack_bytes(const struct hs_export_format *format, uint64_t frames);
 

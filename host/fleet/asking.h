@@ -26,7 +26,7 @@ int hs_fleet__count_devices(struct hs_database *database, const struct hs_fleet_
 // Writes the columns of a row into an open object.
 void hs_fleet_row__write(struct hs_json *json, const struct hs_fleet_question *question, char *const *field);
 
-// Writes frames, at most so many, innermost first, as an array: NULL is an empty one.
+// Writes at most `most` frames, innermost first, as an array; without a stack (NULL), an empty one.
 void hs_fleet_stack__write(struct hs_json *json, const char *key, const struct hs_fleet_stack *stack, size_t most);
 
 #endif

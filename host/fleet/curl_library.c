@@ -2,7 +2,6 @@
 #include "host/fleet/curl_library.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -20,9 +19,7 @@ static void load(void)
     if (!handle)
         return;
     loaded = true;
-#define LOAD(name) loaded &= (library.name = (__typeof__(name) *)dlsym(handle, #name)) != NULL;
-    HS_CURL_FUNCTIONS(LOAD)
-#undef LOAD
+    HS_CURL_FUNCTIONS(HS_LIBRARY_LOOK_UP)
     if (loaded)
         loaded = library.curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
 }
@@ -32,6 +29,6 @@ const struct hs_curl_library *hs_curl_library__get(struct hs_error *error)
     pthread_once(&once, load);
     if (loaded)
         return &library;
-    hs_error__set(error, ENOENT, "libcurl.so.4 is needed for this, but is not installed; Debian's package is libcurl4");
+    hs_library__is_missing(error, "libcurl.so.4", "libcurl4");
     return NULL;
 }

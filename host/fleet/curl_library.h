@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_HOST_FLEET_CURL_LIBRARY_H
 #define HEAPSONDE_HOST_FLEET_CURL_LIBRARY_H
 
-#include "host/base/error.h"
+#include "host/base/loaded_library.h"
 
 #define CURL_DISABLE_TYPECHECK // its macros name functions that are not linked
 #include <curl/curl.h>
@@ -30,9 +30,7 @@
     X(curl_url_set)
 
 struct hs_curl_library {
-#define HS_CURL_MEMBER(name) __typeof__(name) *name;
-    HS_CURL_FUNCTIONS(HS_CURL_MEMBER)
-#undef HS_CURL_MEMBER
+    HS_CURL_FUNCTIONS(HS_LIBRARY_MEMBER)
 };
 
 // Loads it at the first call; thread-safe. NULL: it is not there, and `error` says what to install.

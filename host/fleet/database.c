@@ -220,7 +220,7 @@ static void write_query(struct hs_database *database, bool named, char *query, s
                  named ? "&" : "", database->seconds, database->random, database->number);
 }
 
-// Nobody waits for the last statement any more. Servers do not notice that by themselves.
+// Ends the last statement, for which nobody waits now. Servers do not notice that by themselves.
 static void end_statement(struct hs_database *database)
 {
     char statement[128];

@@ -20,8 +20,8 @@ const char *hs_database__name(const struct hs_database *database);
 // The address without the password, for messages.
 const char *hs_database__address(const struct hs_database *database);
 
-// For all statements from now on: each ends soon after `*cancel` (which may be NULL) becomes not 0, and after so many
-// seconds; the server is told to end it, too. 0 seconds: as long as the server says something.
+// For all later statements: each ends after `seconds`, or soon after `*cancel` (which may be NULL) becomes nonzero. The
+// server is asked to end it, too. 0 seconds: no limit while the server sends something.
 void hs_database__limit(struct hs_database *database, const int *cancel, unsigned seconds);
 
 bool hs_database__is_cancelled(const struct hs_database *database);

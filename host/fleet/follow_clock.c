@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    BACK_MOST = 64, // a point that is older than so many before it is damage
+    BACK_MOST = 64, // a point that is older than this many before it is damage
     KEPT = 2        // their slope holds until the next one
 };
 

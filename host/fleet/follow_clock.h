@@ -17,7 +17,7 @@ struct hs_follow_clock {
 // 0 or -ENOMEM; *damaged counts points that are far out of order.
 int hs_follow_clock__add(struct hs_follow_clock *clock, const struct hs_clock_point *point, uint64_t *damaged);
 
-// Makes `map` for a recorded time. `forgets`: times only grow, and points that are not needed any more are forgotten.
+// Makes `map` for a recorded time. `forgets`: times only grow, and points that are no longer needed are dropped.
 // 0 or -ENOMEM.
 int hs_follow_clock__set(struct hs_follow_clock *clock, const struct hs_file_header *header, const char *rate,
                          uint64_t time, bool forgets);

@@ -85,7 +85,7 @@ static struct hs_live_site *add_site(struct hs_live_sites *sites, const struct h
     return added;
 }
 
-// Frees the sites that no process has any more.
+// Frees the sites that no process has now.
 static int sweep(struct hs_live_sites *sites)
 {
     size_t kept = 0;

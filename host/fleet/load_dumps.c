@@ -382,7 +382,7 @@ static int put_absents(struct hs_fleet_dump_files *files, uint64_t session, uint
     return some ? hs_sender__flush(files->sender, error) : 0;
 }
 
-// A stack that a dump does not have any more has nothing in use.
+// A stack that is no longer in a dump has nothing in use.
 static void put_states(struct hs_fleet_dump_files *files, uint64_t session, uint64_t instant)
 {
     struct dump_stack *stack = files->stacks.data;

@@ -177,7 +177,7 @@ static int ship(struct hs_shipper *shipper, struct shipped *trace, struct hs_err
         return failed;
     if (is_shortage(failed))
         return 0;
-    trace->refused = failed != 0; // its file cannot be read any more
+    trace->refused = failed != 0; // its file can no longer be read
     trace->is_whole = trace->ended && !failed;
     trace->has_losses |= loaded.damaged > 0;
     trace->is_cut = loaded.unread;
@@ -225,7 +225,7 @@ static int look_for_dumps(struct hs_shipper *shipper, struct shipped *trace, str
     return 0;
 }
 
-// A dump was removed meanwhile, such as by the quota: the next round does not find it any more.
+// A dump was removed meanwhile, such as by the quota: the next round no longer finds it.
 static void forget_dumps(struct hs_shipper *shipper)
 {
     for (size_t i = 0; i < shipper->shipped.count; i++) {

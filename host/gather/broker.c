@@ -84,7 +84,7 @@ struct hs_broker {
     bool connected, ready, told;
     uint64_t tried;
     unsigned waiting;
-    char why[300]; // the connection is to be given up
+    char why[300]; // why the connection has to be given up; empty: it need not
 };
 
 bool hs_broker__is_topic(const char *topic)

@@ -2,7 +2,6 @@
 #include "host/gather/mosquitto_library.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -16,9 +15,7 @@ static void load(void)
     if (!handle)
         return;
     loaded = true;
-#define LOAD(name) loaded &= (library.name = (__typeof__(name) *)dlsym(handle, #name)) != NULL;
-    HS_MOSQUITTO_FUNCTIONS(LOAD)
-#undef LOAD
+    HS_MOSQUITTO_FUNCTIONS(HS_LIBRARY_LOOK_UP)
     if (loaded)
         loaded = library.mosquitto_lib_init() == MOSQ_ERR_SUCCESS;
 }
@@ -28,7 +25,6 @@ const struct hs_mosquitto_library *hs_mosquitto_library__get(struct hs_error *er
     pthread_once(&once, load);
     if (loaded)
         return &library;
-    hs_error__set(error, ENOENT,
-                  "libmosquitto.so.1 is needed for this, but is not installed; Debian's package is libmosquitto1");
+    hs_library__is_missing(error, "libmosquitto.so.1", "libmosquitto1");
     return NULL;
 }

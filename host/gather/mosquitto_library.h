@@ -4,7 +4,7 @@
 #ifndef HEAPSONDE_HOST_GATHER_MOSQUITTO_LIBRARY_H
 #define HEAPSONDE_HOST_GATHER_MOSQUITTO_LIBRARY_H
 
-#include "host/base/error.h"
+#include "host/base/loaded_library.h"
 
 #include <mosquitto.h>
 
@@ -30,9 +30,7 @@
     X(mosquitto_message_callback_set)
 
 struct hs_mosquitto_library {
-#define HS_MOSQUITTO_MEMBER(name) __typeof__(name) *name;
-    HS_MOSQUITTO_FUNCTIONS(HS_MOSQUITTO_MEMBER)
-#undef HS_MOSQUITTO_MEMBER
+    HS_MOSQUITTO_FUNCTIONS(HS_LIBRARY_MEMBER)
 };
 
 // Loads it at the first call; thread-safe. NULL: it is not there, and `error` says what to install.

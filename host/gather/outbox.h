@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The device's side of a broker without the broker: one trace that is sent, from what gatherers answer. Every gatherer
-// that answers is heard: bytes are sent again for the one that has least, and the trace is done when all of them have
-// it.
+// What a device sends through a broker, for one trace: which bytes come next, according to the answers of gatherers. If
+// several gatherers answer, bytes are sent again for the one that has least, and the trace is done when all of them
+// have it. The connection is in broker.h.
 #ifndef HEAPSONDE_HOST_GATHER_OUTBOX_H
 #define HEAPSONDE_HOST_GATHER_OUTBOX_H
 
@@ -23,7 +23,7 @@ struct hs_outbox {
     int fd; // of a file with this trace
     uint8_t trace_id[HS_TRACE_ID_SIZE];
     uint64_t size; // may grow
-    bool ended;    // it does not grow any more
+    bool ended;    // it no longer grows
     uint8_t *pairs;
     size_t pairs_length;
     // To be read:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The gatherer's side of a broker without the broker: takes messages, writes traces, makes answers. A message only ever
-// appends the bytes that follow those that are there, so one that comes twice, late, or without those before it changes
-// nothing: the answer says what is there. All functions but hs_parcels__stored belong to one thread.
+// What a gatherer does with messages from a broker: takes them, writes traces and makes answers. The connection is in
+// broker.h. A message can only append the bytes that follow those of the file. One that comes twice, late, or without
+// those before it changes nothing, and the answer says how much the file has. All functions except hs_parcels__stored
+// belong to one thread.
 #ifndef HEAPSONDE_HOST_GATHER_PARCELS_H
 #define HEAPSONDE_HOST_GATHER_PARCELS_H
 
@@ -23,7 +24,7 @@ struct hs_parcels *hs_parcels__create(const struct hs_parcels_options *options);
 // Takes a message, which is deciphered in place.
 void hs_parcels__take(struct hs_parcels *parcels, const char *topic, uint8_t *bytes, size_t size, uint64_t now);
 
-// What is due: answers to ends that are on the disk, and traces of which nothing comes any more.
+// Does what is due: answers that a whole trace is on the disk, and closes traces that get no messages now.
 void hs_parcels__tick(struct hs_parcels *parcels, uint64_t now);
 
 // See hs_traces_options.stored. Claims with this bit are those of messages.

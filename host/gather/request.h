@@ -23,11 +23,11 @@ struct hs_gather_reply {
 struct hs_gather_request *hs_gather_request__create(const char *text);
 void hs_gather_request__release(struct hs_gather_request *request);
 
-// Of the one who asks: true when there is a reply, which may be taken once; false after this many ns.
+// For the thread that asks: true when there is a reply, which may be taken once; false after `ns` without one.
 bool hs_gather_request__wait(struct hs_gather_request *request, uint64_t ns, struct hs_gather_reply *reply);
 
-// Of the one who sends. The end may come once, and releases its reference.
-bool hs_gather_request__is_given_up(struct hs_gather_request *request); // nobody waits for the end any more
+// For the thread that sends. hs_gather_request__answer or __fail is called once and releases its reference.
+bool hs_gather_request__is_given_up(struct hs_gather_request *request); // nobody waits for the reply now
 const char *hs_gather_request__text(const struct hs_gather_request *request);
 void hs_gather_request__answer(struct hs_gather_request *request, uint32_t status, const uint8_t *text, size_t length);
 void hs_gather_request__fail(struct hs_gather_request *request, int problem);

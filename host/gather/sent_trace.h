@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // A trace file that is sent through a broker. A stream (docs/protocol.md, 1) grows at its end only, so it is sent while
-// it grows. A file that a process maps and changes in place is sent when the process does not have it any more.
+// it grows. A file that a process maps and changes in place is sent after the process has closed it.
 #ifndef HEAPSONDE_HOST_GATHER_SENT_TRACE_H
 #define HEAPSONDE_HOST_GATHER_SENT_TRACE_H
 
@@ -21,13 +21,13 @@ struct hs_sent_trace {
     uint64_t quiet_size, quiet_since;
 };
 
-// `device` and `labels` (A=B,C=D) are what the gatherer is told. 0, or a negative errno; -EBADMSG: it is no trace;
+// The gatherer gets `device` and `labels` (A=B,C=D). 0, or a negative errno; -EBADMSG: it is no trace;
 // -ENODATA: its header is not whole, so it may become one.
 int hs_sent_trace__open(struct hs_sent_trace **trace, const char *path, const char *device, const char *labels,
                         struct hs_error *error);
 void hs_sent_trace__close(struct hs_sent_trace *trace);
 
-// How much there is now, and whether it is all; or that it was replaced.
+// Updates `outbox.size`, `outbox.ended` and `replaced` from the file. `now` is in ns.
 void hs_sent_trace__look(struct hs_sent_trace *trace, uint64_t now);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Lines of text: "began ID DEVICE", "ended ID" and, of a sampled process, "dumps ID NUMBER OFFSET": so many dumps have
-// become files, and their part of the stream ends at this offset. ID is in hexadecimal. In DEVICE, every character but
-// letters, digits, dots, dashes, underscores and colons is written as %XX. A line that cannot be read is ignored: then
-// only the quotas do not know of it.
+// Lines of text: "began ID DEVICE", "ended ID" and, of a sampled process, "dumps ID NUMBER OFFSET": NUMBER
+// dumps have become files, and their part of the stream ends at OFFSET. ID is in hexadecimal. In DEVICE, every
+// character but letters, digits, dots, dashes, underscores and colons is written as %XX. A line that cannot be read is
+// ignored: then only the quotas do not know of it.
 #include "host/gather/trace_journal.h"
 
 #include <errno.h>

@@ -108,7 +108,7 @@ int hs_builder__expect(struct hs_builder *builder, uint32_t stacks, uint32_t str
 // Adds steps, in the order of their times.
 int hs_builder__visit(struct hs_builder *builder, struct hs_step *steps, size_t count);
 // All steps up to a recorded time have been added, and the next ones are at least 1 ns later: what has waited long
-// enough for others does not wait any more.
+// enough for others waits no longer.
 int hs_builder__expire(struct hs_builder *builder, uint64_t time);
 // Called when no more steps will follow.
 int hs_builder__settle(struct hs_builder *builder);

@@ -19,7 +19,7 @@ struct hs_decode_ahead {
         bool done;
     } slot[AHEAD];                       // by chunk % AHEAD
     struct hs_decoded *spare;            // to be used again
-    struct hs_trace_decoder *decoder[2]; // of who takes, of the thread
+    struct hs_trace_decoder *decoder[2]; // of the caller that takes chunks, of the thread
     bool threaded, stopping, full;       // full: the thread waits for room
     pthread_t thread;
     pthread_mutex_t mutex;

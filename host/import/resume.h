@@ -32,7 +32,7 @@ uint64_t hs_resume__time(const struct hs_resume *resume);
 const struct hs_consumed *hs_resume__consumed(const struct hs_resume *resume, size_t *count);
 
 // Restores an empty builder. `nodes`: of the store, as many as the builder expects. -ESTALE: the state is not of this
-// trace, or a node has another number now; the builder must not be used any more.
+// trace, or a node has another number now; do not use the builder after that.
 int hs_resume__restore(const struct hs_resume *resume, struct hs_builder *builder, const struct hs_node *nodes);
 
 #endif

@@ -6,7 +6,7 @@
 //
 // A region passes through three states:
 //   in memory   the builder's thread writes its rows
-//   retired     hs_row_ends__retire has taken out its live rows. Nobody writes the others any more; the thread that
+//   retired     hs_row_ends__retire has taken out its live rows. Nobody writes the others after that; the thread that
 //               writes blocks reads them.
 //   spilled     hs_row_ends__spill has written them to the file. The writing thread sets this state, and the builder's
 //               thread reads it after joining it (hs_write_behind__finish).

@@ -207,7 +207,7 @@ static bool take_out_of_memory(void *context, const char *name, const ElfW(Sym) 
     return !*found;
 }
 
-// A library that is an allocator has operators of its own. Those of a program call malloc, but for jemalloc's.
+// A library that is an allocator has operators of its own. The operators of a program call malloc, except jemalloc's.
 static bool has_own_operators(const struct finding *finding, size_t sets_before)
 {
     bool found = false;

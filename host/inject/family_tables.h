@@ -27,7 +27,7 @@ struct hs_family {
     const char *prefixes[3]; // only these; a first one of NULL: any
     const char *usable_size;
     const struct hs_family_function *functions; // a name of NULL ends them
-    size_t least;                               // so many functions have to be there
+    size_t least;                               // of these functions, how many have to be there
     // Where fewer than HS_FAMILY_MANY are there, so has to be another function, whose name begins with this. NULL:
     // none.
     const char *internal;

@@ -26,8 +26,8 @@ struct hs_inject_request {
     unsigned variable_count;
     struct hs_named_allocators named;
     bool force;         // also if filters of system calls cannot be read
-    bool begins_idle;   // the library is told to record nothing at first
-    const char *detach; // what is to be said before a process's number to end a recording; NULL: 'heapsonde detach'
+    bool begins_idle;   // the library records nothing at first
+    const char *detach; // for messages: the command that ends a recording, without the PID; NULL: 'heapsonde detach'
 };
 
 struct hs_inject_result {
@@ -50,7 +50,7 @@ int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_
 //
 // Its one thread is stopped all the time, at an event stop or at one of a system call. Signals that come are held back
 // by its mask, or delivered at the next stop; only SIGKILL ends it. What fails then, in whatever way, fails because of
-// that: the stop is over for good, so that no request of ptrace succeeds any more. A thread that is only stopped
+// that: the stop has ended, and no later request of ptrace succeeds. A thread that is only stopped
 // takes all of them.
 int hs_inject__start(const struct hs_inject_request *request, struct hs_inject_result *result, bool *executed,
                      struct hs_error *error);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNIT = 2, AHEAD = 4 }; // pc reads as so many bytes ahead
+enum { UNIT = 2, AHEAD = 4 }; // pc reads as AHEAD bytes after the instruction
 
 #define REACH (1 << 24)
 #define NOP   0xbf00u
@@ -344,7 +344,7 @@ struct sweep {
     size_t length, consumed;
     uint8_t *is_target;
     size_t last;          // of the targets
-    unsigned conditional; // so many instructions of an IT block are to come
+    unsigned conditional; // instructions of the IT block that follow
     bool is_found;
 };
 

@@ -28,10 +28,10 @@ bool hs_inject_waiting__stop(const struct hs_inject_target *target, struct hs_th
 
 // The state as /proc names it; 0: there is no such thread.
 char hs_inject_waiting__state(const struct hs_inject_target *target, pid_t tid);
-// A thread that ends cannot be seized any more.
+// Whether a thread is ending. Such a thread can no longer be seized.
 bool hs_inject_waiting__is_ending(const struct hs_inject_target *target, pid_t tid);
-// Whether the end of a child is told, which is left for the one who started it. `how`: WSTOPPED waits until that or a
-// stop is, WNOHANG does not wait.
+// Whether wait() would report the end of a child; the report is left for the code that started it. `how`: WSTOPPED
+// waits for the end or a stop, WNOHANG does not wait.
 bool hs_inject_waiting__has_ended(pid_t pid, int how);
 
 // ---- pauses between looks ------------------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ static int note_ends(struct event_log_writing *writing, struct hs_zone_event_sca
     return failed;
 }
 
-// Zones between two calls that drop the pages of codes: codes of rows that ended are not needed any more.
+// Zones between two calls that drop the pages of codes: codes of rows that ended are no longer needed.
 enum { DROP_ZONES = 64 };
 
 static int write_events(struct event_log_writing *writing)

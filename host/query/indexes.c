@@ -75,7 +75,7 @@ static uint64_t bytes_of(const struct hs_indexes *indexes)
     return bytes;
 }
 
-// Until there is room for another index. False: the indexes are to be stopped.
+// Waits until there is room for another index. False: making indexes was stopped.
 static bool begin(struct indexes_making *making)
 {
     pthread_mutex_lock(&all.lock);

@@ -36,8 +36,8 @@ struct hs_indexes_progress {
 };
 struct hs_indexes_progress hs_indexes__progress(const struct hs_indexes *indexes);
 
-// Limits for indexes of other stores: while these take more memory, or while so many are being made, no further index
-// is begun. Tests change it.
+// Limits for the indexes of all stores together. No further index is begun while those of other stores take more than
+// `bytes`, or while `at_once` are being made. Tests change them.
 struct hs_indexes_limits {
     uint64_t bytes;
     unsigned at_once;

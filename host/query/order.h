@@ -47,8 +47,8 @@ int hs_keyed_rows__page(const struct hs_keyed_row *sorted, uint64_t total, bool 
                         uint64_t limit, struct hs_rows *rows, struct hs_error *error);
 
 // The first `wanted` matching rows by key and row, or the last ones, in order; fewer if fewer match. Zones and blocks
-// that cannot contain any of them are skipped. Returns 0 or a negative errno with the error set; the rows are to be
-// freed.
+// that cannot contain any of them are skipped. Returns 0 or a negative errno with the error set. The caller frees
+// the rows.
 int hs_order__extreme(const struct hs_store *store, const struct hs_filter *filter, enum hs_row_key by, bool last,
                       size_t wanted, const struct hs_query_control *control, struct hs_keyed_row **rows, size_t *count,
                       struct hs_error *error);

@@ -180,7 +180,7 @@ static size_t stretch_of(const struct page_scan_walk *walk, size_t i)
     return walk->backwards ? walk->page->rank_counts->stretches - 1 - i : i;
 }
 
-// How many rows have to be looked at, but for those of the last stretch.
+// How many rows have to be read, without those of the last stretch.
 static uint64_t count_looks(const struct page_scan_walk *walk)
 {
     const struct hs_rank_counts *rank_counts = walk->page->rank_counts;

@@ -331,7 +331,7 @@ static int take_within(struct choosing *choosing, struct hs_bounds bounds, uint6
     return failed ? failed : take_ranks(choosing, first, end < *there ? end : *there, to, error);
 }
 
-// All within the bounds, sorted; *rows is to be freed.
+// All within the bounds, sorted. The caller frees *rows.
 static int sort_within(struct choosing *choosing, const struct rows_place *place, struct hs_keyed_row **rows,
                        struct hs_error *error)
 {

@@ -59,8 +59,8 @@ struct hs_report_options {
     bool inverted;        // of the tree
 };
 
-// Each returns 0 or -ENOMEM. With a digest, which has as many call sites as are to be shown, of the subject's totals
-// only the sum is needed; NULL: it is made, and kept.
+// Each returns 0 or -ENOMEM. A digest already has the call sites that are shown, so only the sum of the subject's
+// totals is needed. Without one (NULL), it is made, and kept with the store.
 int hs_report__text(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options,
                     const struct hs_digest *digest);
 int hs_report__tree(FILE *out, const struct hs_subject *subject, const struct hs_report_options *options);

@@ -73,7 +73,7 @@ static int start(struct diff_tree *tree)
 struct diff_tree_key {
     const struct diff_tree_node *node;
     const struct hs_frame_key *key;
-    const struct hs_frame *line; // NULL: lines are not told apart
+    const struct hs_frame *line; // NULL: lines do not count
 };
 
 // Builds of one program may be made in different folders.

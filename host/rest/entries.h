@@ -15,7 +15,7 @@ struct hs_entries_wanted {
     const char *declared; // of functions of one name, what hs_frame__declared says of the one that is meant; NULL: any
 };
 
-// Nodes as numbered in the tree of nodes. The array is to be freed. 0 or -ENOMEM.
+// Nodes as numbered in the tree of nodes. The caller frees the array. 0 or -ENOMEM.
 int hs_entries__find(const struct hs_frame_table *table, const struct hs_node_tree *nodes,
                      const struct hs_entries_wanted *wanted, struct hs_function_start **entries, size_t *count);
 

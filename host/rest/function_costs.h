@@ -19,7 +19,7 @@ struct hs_function_costs {
 };
 
 // What the stacks that are meant have in the nodes of a grown tree. The starts and the growth are as for the tree, but
-// of another cost; so `nodes` is there if it was there then. The array is to be freed. 0, -ENOMEM or -ECANCELED.
+// of another cost; so `nodes` is there if it was there then. The caller frees the array. 0, -ENOMEM or -ECANCELED.
 int hs_function_values__make(struct hs_function_values **values, const struct hs_function_tree *tree,
                              const struct hs_function_growth *growth, const struct hs_function_start *starts,
                              size_t count);

@@ -19,7 +19,7 @@ struct hs_paging {
 };
 
 struct hs_paging hs_paging__start(const struct hs_question *question, FILE *out, uint64_t total);
-// Whether another entry is to be written; `place` is then its index.
+// Whether to write another entry; `place` is then its index.
 bool hs_paging__next(struct hs_paging *paging, uint64_t *place);
 // Called after the list. Writes `next_skip` if the answer ended because it had become long.
 void hs_paging__end(const struct hs_paging *paging, struct hs_json *json);

@@ -82,7 +82,7 @@ const struct hs_http_page *hs_rest__pages(const struct hs_rest *rest);
 // Writes the answer to a question in the form of clients: "/data/last/totals?by=library". 0, or a negative errno with
 // the message for clients. -EINVAL: wrong question; -ENOENT: the object does not exist.
 int hs_rest__ask(struct hs_rest *rest, const char *address, FILE *out, struct hs_error *error);
-// Questions of hs_rest__ask in other threads end soon, with an error. Nothing can be asked any more.
+// Ends all questions of hs_rest__ask in other threads soon, with an error, and refuses later ones.
 void hs_rest__give_up(struct hs_rest *rest);
 
 // Writes the trace with this id as one HTML file: the page and what its views show at first, at most 5 MiB. `name` is

@@ -142,7 +142,7 @@ int hs_prepare__timeline_usage(struct hs_question *question)
 
 // ---- writing --------------------------------------------------------------------------------------------------------
 
-// The points, and one more at the end, where nothing changes any more.
+// The points, and one more at the end, after the last change.
 static size_t count_points(const struct timelines_work *work)
 {
     const struct hs_timeline *timeline = work->timeline;

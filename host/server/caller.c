@@ -2,6 +2,7 @@
 #include "host/server/caller.h"
 
 #include "host/server/login.h"
+#include "host/server/microhttpd_library.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 static const char *header_of(struct MHD_Connection *mhd, const char *name)
 {
-    return MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, name);
+    return hs_mhd->MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, name);
 }
 
 // Takes the same time wherever they differ.

@@ -6,11 +6,11 @@
 #include "host/server/headers.h"
 #include "host/server/listener.h"
 #include "host/server/login.h"
+#include "host/server/microhttpd_library.h"
 #include "host/server/pack.h"
 #include "host/server/peer.h"
 
 #include <errno.h>
-#include <microhttpd.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ struct http_connection {
     int fd;
     bool gets_answer; // has asked, and takes what is sent
     bool has_asked;   // at least once
-    bool evicted;     // in no ring any more; its thread will notice
+    bool evicted;     // no longer in a ring; its thread will notice
     bool is_own;      // of our user, or root's; looked at where there is no token
     struct cancel_token *cancel_token;
 };
@@ -88,7 +88,7 @@ struct upload {
 const char *hs_http_request__header(const struct hs_http_request *request, const char *name)
 {
     // A request that came over no connection has none.
-    return request->connection ? MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name) : NULL;
+    return request->connection ? hs_mhd->MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name) : NULL;
 }
 
 // ---- connections ----------------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ static void cancel_answer(struct cancel_token *cancel_token)
 
 static struct http_connection *connection_of(struct MHD_Connection *mhd)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info = hs_mhd->MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info ? info->socket_context : NULL;
 }
 
@@ -190,7 +190,7 @@ static void evict(struct hs_http_server *server, struct http_connection *connect
 
 static struct http_connection *accept_connection(struct hs_http_server *server, struct MHD_Connection *mhd)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *info = hs_mhd->MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct http_connection *connection = calloc(1, sizeof(*connection));
     struct cancel_token *cancel_token = calloc(1, sizeof(*cancel_token));
     if (!connection || !cancel_token || !info) {
@@ -273,7 +273,7 @@ static void *watch(void *context)
 // Whether the request is one that a page is for.
 static bool is_for(const struct hs_http_page *page, struct MHD_Connection *mhd)
 {
-    const char *accept = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+    const char *accept = hs_mhd->MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
     return !page->accept || (accept && strstr(accept, page->accept));
 }
 
@@ -282,9 +282,9 @@ static bool is_open(const struct hs_http_server *server, struct MHD_Connection *
                     const char *authority)
 {
     const char *values[HS_HTTP_VALUES];
-    const char *header = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
-    const char *site = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Site");
-    const char *mode = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Mode");
+    const char *header = hs_mhd->MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    const char *site = hs_mhd->MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Site");
+    const char *mode = hs_mhd->MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Sec-Fetch-Mode");
     const char *host = authority ? authority : header;
     if (!server->token && host && !hs_caller__is_loopback(host))
         return false;
@@ -318,7 +318,7 @@ static enum MHD_Result count_host(void *context, enum MHD_ValueKind kind, const 
 static bool names_its_host(struct MHD_Connection *mhd, const char *version)
 {
     unsigned count = 0;
-    MHD_get_connection_values(mhd, MHD_HEADER_KIND, count_host, &count);
+    hs_mhd->MHD_get_connection_values(mhd, MHD_HEADER_KIND, count_host, &count);
     return count == 1 || (!count && strcmp(version, MHD_HTTP_VERSION_1_1));
 }
 
@@ -373,7 +373,7 @@ static struct MHD_Response *stream_response(struct hs_http_server *server, struc
     sending->cancel_token = connection ? hold(connection->cancel_token) : NULL;
     begin_sending(server, sending);
     struct MHD_Response *response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_PIECE, send_piece, sending, end_sending);
+        hs_mhd->MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_PIECE, send_piece, sending, end_sending);
     if (!response)
         end_sending(sending);
     return response;
@@ -382,8 +382,8 @@ static struct MHD_Response *stream_response(struct hs_http_server *server, struc
 static struct MHD_Response *body_response(struct hs_http_answer *answer)
 {
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(answer->length, answer->body ? answer->body : "",
-                                        answer->body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+        hs_mhd->MHD_create_response_from_buffer(answer->length, answer->body ? answer->body : "",
+                                                answer->body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
     if (!response)
         free(answer->body);
     return response;
@@ -392,7 +392,7 @@ static struct MHD_Response *body_response(struct hs_http_answer *answer)
 // After a HEAD the library would still send the chunk that ends a body, and the client take it for the next answer.
 static void end_with_headers(struct MHD_Response *response)
 {
-    MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+    hs_mhd->MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
 }
 
 // Without memory for an answer.
@@ -400,12 +400,12 @@ static enum MHD_Result reply_busy(struct MHD_Connection *mhd)
 {
     static char reason[] = "there is no memory for this answer now; --memory SIZE allows more\n";
     struct hs_http_answer answer = {.status = MHD_HTTP_SERVICE_UNAVAILABLE, .type = "text/plain; charset=utf-8"};
-    struct MHD_Response *response = MHD_create_response_from_buffer(sizeof(reason) - 1, reason, MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response = hs_mhd->MHD_create_response_from_buffer(sizeof(reason) - 1, reason, MHD_RESPMEM_PERSISTENT);
     if (!response)
         return MHD_NO;
     hs_headers__add(response, &answer);
-    enum MHD_Result result = MHD_queue_response(mhd, answer.status, response);
-    MHD_destroy_response(response);
+    enum MHD_Result result = hs_mhd->MHD_queue_response(mhd, answer.status, response);
+    hs_mhd->MHD_destroy_response(response);
     return result;
 }
 
@@ -413,7 +413,7 @@ static enum MHD_Result reply(struct hs_http_server *server, struct MHD_Connectio
                              const char *method, const char *allow)
 {
     bool streams = answer->writer.write;
-    const char *encodings = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING);
+    const char *encodings = hs_mhd->MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING);
     if (hs_pack__answer(answer, hs_pack__is_accepted(encodings))) {
         free(answer->body);
         return reply_busy(mhd);
@@ -427,9 +427,9 @@ static enum MHD_Result reply(struct hs_http_server *server, struct MHD_Connectio
         end_with_headers(response);
     hs_headers__add(response, answer);
     if (allow)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allow);
-    enum MHD_Result result = MHD_queue_response(mhd, answer->status, response);
-    MHD_destroy_response(response);
+        hs_mhd->MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allow);
+    enum MHD_Result result = hs_mhd->MHD_queue_response(mhd, answer->status, response);
+    hs_mhd->MHD_destroy_response(response);
     return result;
 }
 
@@ -457,9 +457,9 @@ static enum MHD_Result log_in(struct hs_http_server *server, struct MHD_Connecti
     char *cookie = hs_login__cookie(server->token, hs_listener__port(server->listener));
     struct MHD_Response *response = cookie ? hs_headers__lead_to(path, cookie) : NULL;
     free(cookie);
-    enum MHD_Result result = response ? MHD_queue_response(mhd, MHD_HTTP_SEE_OTHER, response) : MHD_NO;
+    enum MHD_Result result = response ? hs_mhd->MHD_queue_response(mhd, MHD_HTTP_SEE_OTHER, response) : MHD_NO;
     if (response)
-        MHD_destroy_response(response);
+        hs_mhd->MHD_destroy_response(response);
     return result;
 }
 
@@ -670,7 +670,7 @@ static bool take_over(void *context, int fd, const struct sockaddr *client, sock
         close(fd);
         return false;
     }
-    return MHD_add_connection(server->daemon, fd, client, length) == MHD_YES;
+    return hs_mhd->MHD_add_connection(server->daemon, fd, client, length) == MHD_YES;
 }
 
 static int start_daemon(struct hs_http_server *server, const char *listen, struct hs_error *error)
@@ -680,7 +680,7 @@ static int start_daemon(struct hs_http_server *server, const char *listen, struc
     const unsigned all = room_for_connections();
     server->most = all < 2 * MOST_CONNECTIONS ? all / 2 : MOST_CONNECTIONS;
     // The library counts one until its thread is joined, some time after it has ended.
-    server->daemon = MHD_start_daemon(
+    server->daemon = hs_mhd->MHD_start_daemon(
         flags, 0, NULL, NULL, handle, server, MHD_OPTION_CONNECTION_LIMIT, 2 * all, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)TIMEOUT_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
         MHD_OPTION_NOTIFY_COMPLETED, completed, server, MHD_OPTION_NOTIFY_CONNECTION, come_or_go, server,
@@ -709,6 +709,8 @@ int hs_http__start(struct hs_http_server **server, const struct hs_http_options 
     self->token = guarded ? strdup(options->token) : NULL;
     int result = guarded && !self->token ? hs_error__set(error, ENOMEM, "out of memory")
                                          : hs_listener__open(&self->listener, options->listen, guarded, error);
+    if (!result)
+        result = hs_microhttpd_library__load(error);
     if (!result)
         result = start_daemon(self, options->listen, error);
     if (result) {
@@ -747,7 +749,7 @@ void hs_http__stop(struct hs_http_server *server)
     if (server->listener)
         hs_listener__stop(server->listener);
     if (server->daemon)
-        MHD_stop_daemon(server->daemon);
+        hs_mhd->MHD_stop_daemon(server->daemon);
     if (server->listener)
         hs_listener__close(server->listener);
     pthread_cond_destroy(&server->asked);

@@ -30,7 +30,7 @@ bool hs_answer_stream__start(struct hs_answer_stream *stream);
 // Waits for the next bytes and returns their number; 0: the end; -1: the writer failed.
 ssize_t hs_answer_stream__read(struct hs_answer_stream *stream, char *to, size_t most);
 
-// Tells the writer that nobody reads any more, so that it does not wait.
+// Tells the writer that nobody reads now, so that it does not wait.
 void hs_answer_stream__cancel(struct hs_answer_stream *stream);
 // Cancels the stream, waits for the writer and frees everything.
 void hs_answer_stream__destroy(struct hs_answer_stream *stream);

@@ -34,7 +34,7 @@ stdenv.mkDerivation {
   dontStrip = shimOnly;
   # They are loaded when they are needed, so that the linker notes no path for them.
   postFixup = lib.optionalString (!shimOnly) ''
-    patchelf --add-rpath ${lib.makeLibraryPath [ pkgs.curl pkgs.mosquitto ]} $out/bin/heapsonde
+    patchelf --add-rpath ${lib.makeLibraryPath [ pkgs.curl pkgs.libmicrohttpd pkgs.mosquitto ]} $out/bin/heapsonde
   '';
   meta = {
     description = "Memory profiler that needs no rebuild of the program";

@@ -47,7 +47,7 @@ static struct {
     bool nodes_full;
     bool is_explained; // the modules of all stacks with names are in the trace
     bool owes_whole;   // the last tick is not marked as whole, so an empty one has to follow if nothing changes
-    bool wrote;        // a part of the domain that is told
+    bool wrote;        // a part of the domain that is being written
     struct hs_aggregate_writer sums;
     struct hs_aggregate_head head;
     uint64_t tick;       // recorded time of the one in progress

@@ -20,18 +20,18 @@ struct hs_thread_stacks {
         uint32_t key;                  // a tid, or what stands for an address
     } wanted[HS_THREAD_STACKS_WANTED]; // one of samples for each thread, and the threads' own
     uint32_t wanted_count;
-    bool failed; // the list of mappings cannot be read: nothing is searched any more
+    bool failed; // the list of mappings cannot be read: the search has ended
 };
 
 // Notes an address on the stack that a sample of a thread was on, unless that stack is known or another one of the
 // thread is noted. False: there is no room before the next search.
 bool hs_thread_stacks__see(struct hs_thread_stacks *stacks, uint32_t tid, uint64_t address);
 
-// Notes an address on a thread's own stack, whatever else of the thread is noted: it is told only once.
+// Notes an address on a thread's own stack, also if another one of the thread is noted: the caller gives it only once.
 bool hs_thread_stacks__see_own(struct hs_thread_stacks *stacks, uint64_t address);
 
 // Searches what was noted in the list of mappings at `path` (/proc/self/maps), and calls `found` for each new stack. An
-// address that is in no mapping any more is forgotten. If the list cannot be opened now, what was noted is kept.
+// address that is no longer in a mapping is dropped. If the list cannot be opened now, what was noted is kept.
 void hs_thread_stacks__find(struct hs_thread_stacks *stacks, const char *path,
                             void (*found)(uint64_t start, uint64_t end));
 

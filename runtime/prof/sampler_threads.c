@@ -111,7 +111,7 @@ static void forget_stacks(struct hs_sampler_thread *thread)
     thread->sites = NULL;
 }
 
-// ---- who has ended --------------------------------------------------------------------------------------------------
+// ---- threads that have ended ----------------------------------------------------------------------------------------
 
 static void bury(struct hs_sampler_thread *thread)
 {

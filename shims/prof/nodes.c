@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The nodes that are not the profiler's: who reads them gets an answer that fits a program with one arena, whose
-// insides are unknown. What may be set is remembered, and read back.
+// The nodes that have nothing to do with the profiler. Reads get the answers of a program with one arena about which
+// nothing else is known. Values that may be set are remembered, and read back.
 #include "shims/prof/nodes.h"
 
 #include "runtime/lock.h"

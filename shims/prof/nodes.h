@@ -148,7 +148,7 @@ int hs_node__give(const struct hs_call *call, const void *value, size_t size);
 // Whether a call reads exactly so much, as one has to that makes something; if not, it is told that it got nothing.
 bool hs_node__has_room(const struct hs_call *call, size_t size);
 
-// Whether an arena of that number exists, with the two that stand for sets.
+// Whether an arena has this number; the two numbers that stand for sets of arenas count, too.
 bool hs_node__is_arena(const struct hs_call *call, size_t index);
 
 uint64_t hs_node__thread_arena(const struct hs_call *call);

@@ -34,7 +34,7 @@ static void *const default_hooks[] = {(void *)no_extent, (void *)decline, (void 
                                       (void *)decline,   (void *)decline, (void *)decline,
                                       (void *)decline,   (void *)decline, (void *)decline};
 
-// Plain words: who writes them from two threads at once gets one of the two.
+// Not synchronised: if two threads write a value at once, it is one of the two.
 struct arena {
     uintptr_t set[SETTINGS];
     atomic_bool destroyed;

@@ -125,6 +125,20 @@ START_TEST(test_failures)
 }
 END_TEST
 
+// A library that cannot be loaded is in the way of those commands only that need it.
+START_TEST(test_loaded_library)
+{
+    shell("mkdir '%s/libraries' '%s/served' && : > '%s/libraries/libmicrohttpd.so.12'", work, work, work);
+    struct outcome outcome = run("LD_LIBRARY_PATH=libraries $HEAPSONDE --version");
+    ck_assert_msg(!outcome.status, "%s", outcome.errors);
+    free_outcome(&outcome);
+    outcome = run("LD_LIBRARY_PATH=libraries $HEAPSONDE server --port 0 served");
+    ck_assert_int_eq(outcome.status, 1);
+    ck_assert_msg(strstr(outcome.errors, "Debian's package is libmicrohttpd12"), "%s", outcome.errors);
+    free_outcome(&outcome);
+}
+END_TEST
+
 START_TEST(test_no_command)
 {
     struct outcome outcome = run("$HEAPSONDE");
@@ -178,6 +192,7 @@ int main(void)
     tcase_add_test(tests, test_options_that_need_another);
     tcase_add_test(tests, test_failures);
     tcase_add_test(tests, test_near_misses);
+    tcase_add_test(tests, test_loaded_library);
     tcase_add_test(tests, test_no_command);
     tcase_add_test(tests, test_values);
     suite_add_tcase(suite, tests);

@@ -170,85 +170,115 @@ static void expect_sums(struct expectation *expectation, char **variables, bool 
     variables[count + 1] = text("HEAPSONDE_AGGREGATE_INTERVAL=%d", expectation->untold ? 3600 : 1);
 }
 
+// What the options of a line say.
+struct line_options {
+    struct expectation expectation;
+    char *variables[34];
+    int variable_count, frame_count;
+    int expected_status; // -1: any
+    bool killed, any_output, unprofiled_output, unprofiled_counts, undumpable;
+};
+
+static bool read_flag(struct line_options *to, const char *option)
+{
+    struct expectation *expectation = &to->expectation;
+    const struct {
+        const char *name;
+        bool *flag;
+    } flags[] = {{"no-counter", &expectation->no_counter},
+                 {"inexact", &expectation->inexact},
+                 {"peak", &expectation->peak},
+                 {"untold", &expectation->untold},
+                 {"drops", &expectation->drops_allowed},
+                 {"cut", &expectation->cut_allowed},
+                 {"untracked", &expectation->untracked},
+                 {"undumpable", &to->undumpable},
+                 {"unprofiled-output", &to->unprofiled_output},
+                 {"unprofiled-counts", &to->unprofiled_counts},
+                 {"any-output", &to->any_output},
+                 {"killed", &to->killed}};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (!strcmp(option, flags[i].name))
+            return *flags[i].flag = true;
+    }
+    return false;
+}
+
+static bool read_value(struct line_options *to, const char *option)
+{
+    struct expectation *expectation = &to->expectation;
+    if (begins(option, "cut@"))
+        expectation->cut_allowed = has_traits(option + 4);
+    else if (begins(option, "traces="))
+        expectation->traces = atol(option + 7);
+    else if (begins(option, "every="))
+        expectation->every = atol(option + 6);
+    else if (begins(option, "status="))
+        to->expected_status = atoi(option + 7);
+    else if (begins(option, "frames:") && to->frame_count < 7)
+        expectation->frames[to->frame_count++] = option + 7;
+    else if (begins(option, "guessed="))
+        expectation->guessed = strtoull(option + 8, NULL, 10);
+    else if (begins(option, "env:") && to->variable_count < 31)
+        to->variables[to->variable_count++] = text("%s", option + 4);
+    else
+        return false;
+    return true;
+}
+
+// Skips the test if something that the line needs is missing.
+static bool read_need(const char *option)
+{
+    if (begins(option, "needs:")) {
+        if (access(option + 6, F_OK) != 0)
+            skip("%s is not there", option + 6);
+        return true;
+    }
+    if (strcmp(option, "root") != 0)
+        return false;
+    if (geteuid() != 0)
+        skip("only root can do this");
+    return true;
+}
+
+static void read_line_options(const struct line *line, struct line_options *to)
+{
+    *to = (struct line_options){.expectation = {.traces = -1}, .expected_status = -1};
+    for (char **options = split(line->options); *options; options++) {
+        if (!read_flag(to, *options) && !read_value(to, *options) && !read_need(*options))
+            fail("cases.txt: %s: unknown option %s", line->name, *options);
+    }
+}
+
 static void run_line(struct line *line, enum how how)
 {
-    struct expectation expectation = {.traces = -1};
-    char **options = split(line->options), *variables[34] = {NULL};
-    bool compare_output = true, dump = true, compare_counts = true;
-    int variable_count = 0, frame_count = 0, expected_status = -1;
-    bool killed = false, profiled = how == PROFILED;
-    for (; *options; options++) {
-        const char *option = *options;
-        if (!strcmp(option, "no-counter"))
-            expectation.no_counter = true;
-        else if (!strcmp(option, "inexact"))
-            expectation.inexact = true;
-        else if (!strcmp(option, "peak"))
-            expectation.peak = true;
-        else if (!strcmp(option, "untold"))
-            expectation.untold = true;
-        else if (!strcmp(option, "drops"))
-            expectation.drops_allowed = true;
-        else if (!strcmp(option, "cut"))
-            expectation.cut_allowed = true;
-        else if (begins(option, "cut@"))
-            expectation.cut_allowed = has_traits(option + 4);
-        else if (!strcmp(option, "untracked"))
-            expectation.untracked = true;
-        else if (!strcmp(option, "undumpable"))
-            dump = false;
-        else if (!strcmp(option, "unprofiled-output"))
-            compare_output = compare_output && !profiled;
-        else if (!strcmp(option, "unprofiled-counts"))
-            compare_counts = false;
-        else if (!strcmp(option, "any-output"))
-            compare_output = false;
-        else if (begins(option, "traces="))
-            expectation.traces = atol(option + 7);
-        else if (begins(option, "every="))
-            expectation.every = atol(option + 6);
-        else if (begins(option, "status="))
-            expected_status = atoi(option + 7);
-        else if (!strcmp(option, "killed"))
-            killed = true;
-        else if (begins(option, "frames:") && frame_count < 7)
-            expectation.frames[frame_count++] = option + 7;
-        else if (begins(option, "guessed="))
-            expectation.guessed = strtoull(option + 8, NULL, 10);
-        else if (begins(option, "env:") && variable_count < 31)
-            variables[variable_count++] = text("%s", option + 4);
-        else if (begins(option, "needs:")) {
-            if (access(option + 6, F_OK) != 0)
-                skip("%s is not there", option + 6);
-        } else if (!strcmp(option, "root")) {
-            if (geteuid() != 0)
-                skip("only root can do this");
-        } else {
-            fail("cases.txt: %s: unknown option %s", line->name, option);
-        }
-    }
+    const bool profiled = how == PROFILED;
+    struct line_options options;
+    read_line_options(line, &options);
+    struct expectation *expectation = &options.expectation;
+    const bool compare_output = !options.any_output && !(profiled && options.unprofiled_output);
     if (line->prepare[0]) {
         struct result prepared = run(RUN_HOST, work, NULL, split(line->prepare));
         if (prepared.status != 0)
             fail("the preparation ends with %s:\n%s", status_text(prepared.status), prepared.output);
     }
     if (how == AGGREGATED)
-        expect_sums(&expectation, variables, killed);
+        expect_sums(expectation, options.variables, options.killed);
     char **command = split(line->command);
-    char **environment = profiled ? profiled_variables(variables, dump) : variables;
+    char **environment = profiled ? profiled_variables(options.variables, !options.undumpable) : options.variables;
     struct result bare = run(RUN_BARE, text("%s/bare", work), environment, command);
-    if (!ends_as_expected(bare.status, expected_status, killed))
+    if (!ends_as_expected(bare.status, options.expected_status, options.killed))
         fail("without the recorder already the program ends with %s:\n%.4000s", status_text(bare.status), bare.output);
     if (profiled) {
-        compare_counts = compare_counts && !expectation.no_counter && !expectation.inexact;
+        const bool compare_counts = !options.unprofiled_counts && !expectation->no_counter && !expectation->inexact;
         profiled_run(environment, command, &bare, compare_output, compare_counts);
         return;
     }
     const char *folder = text("%s/recorded", work);
     struct result recorded =
-        run(expectation.no_counter ? RUN_RECORDED_UNCOUNTED : RUN_RECORDED, folder, variables, command);
+        run(expectation->no_counter ? RUN_RECORDED_UNCOUNTED : RUN_RECORDED, folder, options.variables, command);
     compare_results(&bare, &recorded, compare_output);
-    compare_folder(folder, &expectation);
+    compare_folder(folder, expectation);
     if (begins(line->name, "real."))
         print_stack_shares(folder);
 }

@@ -25,8 +25,9 @@ PACKAGECONFIG[sodium] = "-DHEAPSONDE_WITH_SODIUM=ON,-DHEAPSONDE_WITH_SODIUM=OFF,
 do_install() {
     DESTDIR=${D} cmake --install ${B} --component host
 }
-# libcurl and libmosquitto are loaded when they are needed.
+# libmicrohttpd, libcurl and libmosquitto are loaded when they are needed.
 RDEPENDS:${PN}:append:class-target = " heapsonde-shims \
+    ${@bb.utils.contains('PACKAGECONFIG', 'server', 'libmicrohttpd', '', d)} \
     ${@bb.utils.contains('PACKAGECONFIG', 'curl', 'libcurl', '', d)} \
     ${@bb.utils.contains('PACKAGECONFIG', 'mosquitto', 'libmosquitto1', '', d)}"
 BBCLASSEXTEND = "native nativesdk"
