@@ -83,8 +83,9 @@ static inline bool hs_aggregate__is_on(void)
     return hs_config.aggregate;
 }
 
-// `memory` if it is not given.
+// `memory` if it is not given; less than the least counts as that.
 #define HS_MEMORY_DEFAULT (sizeof(void *) == 8 ? 8u << 20 : 3u << 20)
+#define HS_MEMORY_LEAST   (64u << 10)
 
 // Reads the environment into hs_config, unless the program has more rights than its caller. Called once, before any
 // thread records. `misread` (may be NULL) becomes the list of entries with unknown names under our own prefix, or with

@@ -36,7 +36,6 @@
 #endif
 
 enum { FIRST_SLOTS = 4, INFO_SIZE = 16384 };
-enum { MEMORY_LEAST = 64 << 10 };
 
 char hs_process__attached[HS_ATTACH_INFO] __attribute__((used));
 
@@ -210,8 +209,8 @@ static void share_memory(void)
 {
     if (!hs_config.memory)
         hs_config.memory = HS_MEMORY_DEFAULT;
-    if (hs_config.memory < MEMORY_LEAST)
-        hs_config.memory = MEMORY_LEAST;
+    if (hs_config.memory < HS_MEMORY_LEAST)
+        hs_config.memory = HS_MEMORY_LEAST;
     if (hs_config.memory > INT32_MAX)
         hs_config.memory = INT32_MAX;
     // Sums are kept by the number of a stack, and all nodes: a stack should have only one number.

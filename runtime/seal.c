@@ -13,6 +13,7 @@
 #include "runtime/output.h"
 #include "runtime/shared_word.h"
 #include "runtime/slot_source.h"
+#include "runtime/stream/slot_copies.h"
 #include "runtime/stream/stream.h"
 
 #include <stddef.h>
@@ -119,20 +120,14 @@ static void flush_culled(void)
     hs_meta_begin(&seal.culled, seal.squeezed, HS_SLOT_RECORDS_SIZE);
 }
 
-// The stream may have a copy of a slot of which everything is culled: a chunk with nothing takes its place.
-static void replace_copy(const struct hs_slot_header *header)
-{
-    if (hs_stream__is_open())
-        hs_output__append(&(struct hs_chunk_header){.kind = HS_CHUNK_META, .sequence = header->sequence}, "");
-}
-
 static void seal_held(bool all)
 {
     for (struct hs_slot *slot; (slot = hs_cull__release(all, seal.squeezed));) {
-        const struct hs_slot_header *header = hs_slot__header(slot);
-        if (!seal_events(&hs_sealers[0], header, seal.squeezed))
-            replace_copy(header);
-        hs_slots__give_back(slot);
+        const uint64_t lost = hs_stream__lost();
+        if (seal_events(&hs_sealers[0], hs_slot__header(slot), seal.squeezed) && hs_stream__lost() == lost)
+            hs_slots__give_back(slot);
+        else
+            hs_stream__withdraw_slot(slot); // a copy would have what was culled
     }
 }
 

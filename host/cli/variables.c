@@ -60,8 +60,8 @@ const struct hs_variable hs_variables[] = {
            "memory for the recorder's tables, beside the buffers of threads: an eighth for stacks (a stack that was "
            "removed is written to the trace again when it occurs again), an eighth for modules (functions of modules "
            "without room get no names; the report counts these modules), the rest for culling (blocks without room "
-           "stay in the trace); at least 65536, default 8 MiB, with pointers of 32 bits 3 MiB; also limits the "
-           "sampler (docs/malloc_conf.md)"),
+           "stay in the trace); less than 65536 counts as 65536; default (also 0) 8 MiB, with pointers of 32 bits "
+           "3 MiB; also limits the sampler (docs/malloc_conf.md)"),
     BETWEEN("MAX_DEPTH", HS_LIMITS_OF_MAX_DEPTH, "N",
             "keep at most this many frames of a stack, the innermost; default 4096"),
     SWITCH("CULL_TEMPORARY_ALLOCATIONS", "keep only sums of short-lived blocks"),

@@ -15,7 +15,8 @@ uint32_t hs_pool__allocate(struct hs_pool *pool, size_t size)
     }
     index = pool->count + 1;
     uint32_t segment = index >> HS_POOL_SEGMENT_BITS;
-    if (segment >= HS_POOL_SEGMENTS || (hs_config.memory && (uint64_t)index * size > hs_config.memory / 8))
+    bool bounded = hs_config.memory && !pool->unbounded;
+    if (segment >= HS_POOL_SEGMENTS || (bounded && (uint64_t)index * size > hs_config.memory / 8))
         return 0;
     if (!pool->segments[segment])
         pool->segments[segment] = hs_memory__map(size << HS_POOL_SEGMENT_BITS);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Records of one size that never move; each has an index from 1. Pages are touched only as far as they are used. The
-// caller locks. With HEAPSONDE_MEMORY a pool takes at most an eighth of it.
+// caller locks. With HEAPSONDE_MEMORY a pool takes at most an eighth of it, unless it is `unbounded`.
 #ifndef HEAPSONDE_RUNTIME_PROF_POOL_H
 #define HEAPSONDE_RUNTIME_PROF_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ enum { HS_POOL_SEGMENT_BITS = 14, HS_POOL_SEGMENTS = 16384 };
 struct hs_pool {
     uint32_t count; // indices 1..count were used
     uint32_t free;
+    bool unbounded;
     char *segments[HS_POOL_SEGMENTS];
 };
 

@@ -224,6 +224,9 @@ HS_COLD void hs_sampler__start(void)
     hs_sampler.pid = (uint32_t)hs_system_getpid();
     hs_clock__start();
     hs_prof_options__begin();
+    threads.pool.unbounded = true; // a thread without a record is not sampled
+    if (hs_config.memory && hs_config.memory < HS_MEMORY_LEAST)
+        hs_config.memory = HS_MEMORY_LEAST;
     // Nodes are kept, and counts by number: a stack should have only one.
     hs_stacks__set_window(hs_config.memory ? (size_t)(hs_config.memory / 4) : SIZE_MAX);
     hs_sampler.sample_bytes = hs_prof_options.sample_bytes;

@@ -8,7 +8,9 @@
 #include "runtime/config.h"
 #include "runtime/cull.h"
 #include "runtime/journal.h"
+#include "runtime/shared_word.h"
 #include "runtime/stacks.h"
+#include "runtime/stream/stream.h"
 #include "runtime/stream/stream_internal.h"
 #include "runtime/threads.h"
 
@@ -20,6 +22,14 @@ enum { FIRST_RECORD = (HS_SLOT_RECORDS_OFFSET - HS_CHUNK_HEADER_SIZE) / sizeof(w
 enum { LONGEST_RECORD = 96 };
 
 static word copy[PAYLOAD_WORDS]; // under the stream's lock
+
+// By slot: its last copy. Written by the sender, `sequence` under the stream's lock.
+static struct copied {
+    uint32_t sequence; // its low half; 0: none
+    uint32_t words;    // of records, if what is new is copied now and then
+} copied[HS_SLOTS_LIMIT];
+static uint32_t copied_slots;   // how many of them may be filled
+static uint32_t copied_process; // whose slots they were: a forked child begins anew
 
 // In the order in which a reader has to read what is being written. Returns the length without the part of the records
 // that was never written.
@@ -47,6 +57,24 @@ static bool is_whole(const struct hs_slot *slot)
            now->sequence == then.sequence;
 }
 
+static bool is_copied(uint32_t index, uint32_t sequence)
+{
+    return copied_process == hs_stream.process && copied[index].sequence == sequence;
+}
+
+// Under the stream's lock.
+static void note_copy(const struct hs_slot *slot)
+{
+    const uint32_t index = hs_slots__index(slot), sequence = (uint32_t)hs_slot__header(slot)->sequence;
+    if (copied_process != hs_stream.process) {
+        __builtin_memset(copied, 0, copied_slots * sizeof *copied);
+        copied_process = hs_stream.process;
+    }
+    if (copied[index].sequence != sequence)
+        copied[index] = (struct copied){sequence, 0};
+    copied_slots = index < copied_slots ? copied_slots : index + 1;
+}
+
 // Under the stream's lock. False: no room now.
 static bool put_copy(const struct hs_slot *slot)
 {
@@ -60,6 +88,7 @@ static bool put_copy(const struct hs_slot *slot)
     uint8_t header[HS_CHUNK_HEADER_SIZE];
     hs_chunk_seal(&chunk, NULL, header);
     hs_stream__put_chunk(header, copy, length);
+    note_copy(slot);
     return true;
 }
 
@@ -78,6 +107,33 @@ bool hs_stream__copy_slot(const struct hs_slot *slot)
     bool done = put_copy(slot);
     hs_stream__unlock();
     return done;
+}
+
+uint64_t hs_stream__lost(void)
+{
+    return hs_shared_word__load(&hs_stream.dropped[HS_STREAM_DROPPED_EVENTS]);
+}
+
+// Under the lock, so that no copy is made meanwhile. Returns whether there is one.
+static bool give_back(struct hs_slot *slot)
+{
+    const uint32_t sequence = (uint32_t)hs_slot__header(slot)->sequence;
+    bool locked = hs_stream__lock();
+    hs_slots__give_back(slot);
+    bool replace = is_copied(hs_slots__index(slot), sequence);
+    if (locked)
+        hs_stream__unlock();
+    return replace;
+}
+
+void hs_stream__withdraw_slot(struct hs_slot *slot)
+{
+    struct hs_chunk_header empty = {.kind = HS_CHUNK_META, .sequence = hs_slot__header(slot)->sequence};
+    uint8_t header[HS_CHUNK_HEADER_SIZE];
+    if (!give_back(slot))
+        return;
+    hs_chunk_seal(&empty, "", header);
+    hs_stream__append(header, "", 0, 0);
 }
 
 bool hs_stream_source__finish(uint32_t *progress)
@@ -101,15 +157,8 @@ enum { RECORDS_END = HS_SLOT_RECORDS_SIZE / 8, LOOKED_AHEAD = 16, MANY_WORDS = 6
 // Used only by the sender.
 static struct {
     uint64_t due_ns;
-    uint32_t head;  // of the ring
-    uint32_t slots; // how many of `copied` may be filled
+    uint32_t head; // of the ring
 } show;
-
-// By slot: what the last copy of it had. Used only by the sender.
-static struct copied {
-    uint32_t sequence; // its low half; 0: none
-    uint32_t words;    // of records
-} copied[HS_SLOTS_LIMIT];
 
 // How many words of records there are, if there are at least as many as were copied. Memory that was not written is not
 // touched.
@@ -124,7 +173,7 @@ static uint32_t count_words(const struct hs_slot *slot, uint32_t before)
 
 static uint32_t words_copied(uint32_t index, uint32_t sequence)
 {
-    return copied[index].sequence == sequence ? copied[index].words : 0;
+    return is_copied(index, sequence) ? copied[index].words : 0;
 }
 
 // Whether a slot has this use and something that was not copied.
@@ -160,9 +209,7 @@ static uint64_t copy_new(uint32_t use)
 {
     uint64_t bytes = 0;
     struct copied now;
-    uint32_t total = hs_slots__total();
-    show.slots = total > show.slots ? total : show.slots;
-    for (uint32_t i = 0; i < total; i++) {
+    for (uint32_t i = 0; i < hs_slots__total(); i++) {
         if (!has_new(i, use, &now))
             continue;
         if (!hs_stream__copy_slot(hs_slots__at(i)))
@@ -198,6 +245,5 @@ void hs_stream_source__show(uint64_t now_ns)
 
 void hs_stream_source__sender_begins(void)
 {
-    __builtin_memset(copied, 0, show.slots * sizeof *copied);
     __builtin_memset(&show, 0, sizeof show);
 }

@@ -5,13 +5,18 @@
 #include "trace_reader.h"
 
 #include "runtime/clock.h"
+#include "runtime/cull.h"
 #include "runtime/enter.h"
 #include "runtime/journal.h"
 #include "runtime/record.h"
+#include "runtime/stream/slot_copies.h"
+#include "runtime/stream/stream_internal.h"
 #include "runtime/vdso.h"
+#include "runtime/writer.h"
 #include "tests/suite.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -42,10 +47,10 @@ static void set_time(uint64_t now)
     fake_now = hs_clock.start + now;
 }
 
-static void __attribute__((noinline)) setup(void)
+static void __attribute__((noinline)) record_to(const char *output)
 {
     close(mkstemp(path));
-    setenv("HEAPSONDE_OUTPUT", path, 1);
+    setenv("HEAPSONDE_OUTPUT", output, 1);
     setenv("HEAPSONDE_WRITER", "inline", 1);
     ck_assert_uint_eq(hs_process__wake(), HS_MODE_ALLOC | HS_MODE_FREE);
     hs_clock.source = HS_CLOCK_MONOTONIC;
@@ -54,6 +59,11 @@ static void __attribute__((noinline)) setup(void)
     set_time(1);
     HS_CAPTURE_CALLER(&caller);
     expected = calloc(EVENTS_MOST, sizeof *expected);
+}
+
+static void setup(void)
+{
+    record_to(path);
 }
 
 static void teardown(void)
@@ -324,6 +334,64 @@ START_TEST(pause_keeps_frees)
 }
 END_TEST
 
+// ---- a stream that loses events ------------------------------------------------------------------------------------
+
+// To a pipe that is full.
+static void setup_stream(void)
+{
+    char output[32];
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(fcntl(ends[1], F_SETFL, O_NONBLOCK), 0);
+    while (write(ends[1], ends, 1) == 1)
+        continue;
+    snprintf(output, sizeof output, "fd:%d", ends[1]);
+    setenv("HEAPSONDE_CULL_TEMPORARY_ALLOCATIONS", "1", 1);
+    setenv("HEAPSONDE_STREAM_BUFFER", "262144", 1);
+    record_to(output);
+}
+
+// What would be sent.
+static void write_stream(void)
+{
+    FILE *file = fopen(path, "wb");
+    const uint8_t *data;
+    uint32_t length, head = hs_stream_ring__head(&hs_stream.ring);
+    ck_assert_uint_le(head, hs_stream.ring.size);
+    length = hs_stream_ring__peek(&hs_stream.ring, 0, &data);
+    ck_assert_uint_eq(length, head);
+    fwrite(data, 1, head, file);
+    fwrite(hs_stream.kept + hs_stream.kept_begin, 1, hs_stream.kept_end - hs_stream.kept_begin, file);
+    fclose(file);
+}
+
+// Each block of a buffer that was flushed before it got lost counts as lost or as culled, not in the copy.
+START_TEST(a_lost_buffer_leaves_no_copy)
+{
+    struct trace trace;
+    uint64_t now = 1;
+    allocate(HS_EVENT_MALLOC, 0x2000, 100, 4096, ++now);
+    const struct hs_slot *slot = hs_thread_self->slot;
+    while (!hs_cull__held()) {
+        allocate(HS_EVENT_MALLOC, 0x1000, 100, 4096, ++now);
+        release(0x1000, ++now, false);
+    }
+    while (hs_stream__copy_slot(slot))
+        continue;
+    ck_assert(hs_writer__sync());
+    write_stream();
+    ck_assert(trace_read(path, &trace));
+    ck_assert_uint_eq(trace.damaged, 0);
+    ck_assert_uint_eq(trace.count, 0);
+    ck_assert_uint_gt(trace.culled, 100);
+    ck_assert_uint_eq(hs_stream.dropped[HS_STREAM_DROPPED_META], 0);
+    // One or two events are in the next buffer.
+    ck_assert_uint_lt(2 * trace.culled + hs_stream__lost(), count);
+    ck_assert_uint_ge(2 * trace.culled + hs_stream__lost() + 2, count);
+    trace_free(&trace);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("record");
@@ -336,5 +404,9 @@ int main(void)
     tcase_add_test(records, only_refusals_in_a_row_mean_abandoned);
     tcase_add_test(records, pause_keeps_frees);
     suite_add_tcase(suite, records);
+    TCase *stream = tcase_create("stream");
+    tcase_add_checked_fixture(stream, setup_stream, teardown);
+    tcase_add_test(stream, a_lost_buffer_leaves_no_copy);
+    suite_add_tcase(suite, stream);
     return run_suite(suite);
 }

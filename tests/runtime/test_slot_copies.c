@@ -10,6 +10,7 @@
 #include "runtime/slots.h"
 #include "runtime/stacks.h"
 #include "runtime/stream/slot_copies.h"
+#include "runtime/stream/stream.h"
 #include "runtime/stream/stream_internal.h"
 #include "runtime/threads.h"
 #include "tests/suite.h"
@@ -30,6 +31,7 @@ static uint32_t last_length;
 static const struct hs_slot *parted;
 static struct hs_slot *journal_slot;
 static bool culls;
+static uint64_t replaced; // the number of the slot whose copy was
 
 // ---- in place of the rest of the recorder ---------------------------------------------------------------------------
 
@@ -57,6 +59,17 @@ void hs_stream__put_chunk(const void *header, const void *payload, uint32_t leng
     copied_bytes += length;
     atomic_fetch_add(&hs_stream.ring.head, (uint32_t)hs_chunk_size(length));
     atomic_store(&hs_stream.ring.tail, atomic_load(&hs_stream.ring.head)); // the host has it
+}
+
+bool hs_stream__append(const void *header, const void *payload, uint32_t length, uint32_t events)
+{
+    struct hs_chunk_header chunk;
+    (void)payload;
+    ck_assert_int_eq(hs_chunk_read(header, &chunk), 0);
+    ck_assert_uint_eq(chunk.kind, HS_CHUNK_META);
+    ck_assert_uint_eq(length + events, 0);
+    replaced = chunk.sequence;
+    return true;
 }
 
 void hs_stacks__flush(uint32_t tid)
@@ -272,6 +285,23 @@ START_TEST(other_modes)
 }
 END_TEST
 
+// Given back without a chunk.
+START_TEST(only_copies_are_replaced)
+{
+    struct hs_slot *slot = take(HS_SLOT_EVENTS), *other = take(HS_SLOT_EVENTS);
+    uint64_t sequence = hs_slot__header(slot)->sequence;
+    ck_assert(hs_stream__copy_slot(slot));
+    hs_stream__withdraw_slot(other);
+    ck_assert_uint_eq(replaced, 0);
+    hs_stream__withdraw_slot(slot);
+    ck_assert_uint_eq(replaced, sequence);
+    replaced = 0;
+    ck_assert_ptr_eq(take(HS_SLOT_EVENTS), slot); // the one that was given back last
+    hs_stream__withdraw_slot(slot);
+    ck_assert_uint_eq(replaced, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("slot copies");
@@ -287,6 +317,7 @@ int main(void)
     tcase_add_test(tests, explained_first);
     tcase_add_test(tests, no_room);
     tcase_add_test(tests, other_modes);
+    tcase_add_test(tests, only_copies_are_replaced);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

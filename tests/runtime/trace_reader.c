@@ -33,6 +33,7 @@ static void add_meta(struct trace *trace, const uint8_t *data, size_t length)
         trace->toggles += record.tag == HS_META_TOGGLE;
         trace->clock_points += record.tag == HS_META_CLOCK;
         trace->infos += record.tag == HS_META_INFO;
+        trace->culled += record.tag == HS_META_CULLED ? record.count : 0;
         if (record.tag == HS_META_NODE && record.id < NODES_MOST) {
             trace->nodes[record.id] = (struct trace_node){record.parent, record.pc};
             trace->node_count++;

@@ -23,6 +23,7 @@ struct trace {
     size_t sealed; // how many of them are in sealed chunks
     struct trace_node *nodes;
     uint32_t node_count;
+    uint64_t culled; // blocks
     unsigned marks, threads, toggles, clock_points, infos;
     unsigned damaged; // chunks or slots that make no sense
     uint64_t file_size;
