@@ -400,7 +400,8 @@ static enum MHD_Result reply_busy(struct MHD_Connection *mhd)
 {
     static char reason[] = "there is no memory for this answer now; --memory SIZE allows more\n";
     struct hs_http_answer answer = {.status = MHD_HTTP_SERVICE_UNAVAILABLE, .type = "text/plain; charset=utf-8"};
-    struct MHD_Response *response = hs_mhd->MHD_create_response_from_buffer(sizeof(reason) - 1, reason, MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response =
+        hs_mhd->MHD_create_response_from_buffer(sizeof(reason) - 1, reason, MHD_RESPMEM_PERSISTENT);
     if (!response)
         return MHD_NO;
     hs_headers__add(response, &answer);
