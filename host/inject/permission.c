@@ -6,6 +6,7 @@
 #include "host/inject/modules.h"
 #include "host/inject/permission.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -46,15 +47,29 @@ static int say_ended(pid_t pid, struct hs_error *error)
     return hs_error__set(error, ESRCH, "process %d has ended", (int)pid);
 }
 
-static int check_tracer(pid_t pid, struct hs_error *error)
+int hs_permission__check_thread(pid_t pid, pid_t tid, struct hs_error *error)
 {
     char tracer[32];
-    if (!hs_inject_target__status(pid, "TracerPid", tracer, sizeof tracer))
+    if (!hs_inject_target__status(tid, "TracerPid", tracer, sizeof tracer) || !atoi(tracer))
+        return 0;
+    return hs_error__set(error, EBUSY, "process %d is traced by process %s already (a debugger, strace); end that",
+                         (int)pid, tracer);
+}
+
+// Some trace one thread only.
+static int check_tracer(pid_t pid, struct hs_error *error)
+{
+    char path[64];
+    int failed = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *folder = opendir(path);
+    if (!folder)
         return hs_error__set(error, ESRCH, "there is no process %d", (int)pid);
-    if (atoi(tracer))
-        return hs_error__set(error, EBUSY, "process %d is traced by process %s already (a debugger, strace); end that",
-                             (int)pid, tracer);
-    return 0;
+    for (struct dirent *entry; !failed && (entry = readdir(folder));)
+        if (atoi(entry->d_name) > 0)
+            failed = hs_permission__check_thread(pid, (pid_t)atoi(entry->d_name), error);
+    closedir(folder);
+    return failed;
 }
 
 static int check_state(pid_t pid, struct hs_error *error)

@@ -2,6 +2,7 @@
 #include "host/inject/stop.h"
 
 #include "host/base/clock.h"
+#include "host/inject/permission.h"
 #include "host/inject/thread.h"
 #include "host/inject/waiting.h"
 
@@ -14,7 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { LOOK_PAUSE_NS = 50 * 1000, WAITING_LOOKS = 24, WAITING_SECONDS = 30 };
+enum { LOOK_PAUSE_NS = 50 * 1000, WAITING_LOOKS = 24, WAITING_SECONDS = 30, MOST_TRIES = 100 };
 
 // ---- all threads ---------------------------------------------------------------------------------------------------
 
@@ -45,6 +46,18 @@ static int seize(struct hs_inject_target *target, pid_t tid)
     return 0;
 }
 
+// Of a thread that could not be seized. 0: because it ends.
+static int explain(const struct hs_inject_target *target, pid_t tid, int failed, struct hs_error *error)
+{
+    if (failed == -ENOMEM)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    if (hs_inject_waiting__is_ending(target, tid))
+        return 0;
+    int traced = hs_permission__check_thread(target->pid, tid, error);
+    return traced ? traced
+                  : hs_error__set(error, -failed, "thread %d cannot be stopped: %s", (int)tid, strerror(-failed));
+}
+
 // Returns the number of threads that were seized now.
 static int seize_all(struct hs_inject_target *target, struct hs_error *error)
 {
@@ -59,11 +72,10 @@ static int seize_all(struct hs_inject_target *target, struct hs_error *error)
         pid_t tid = (pid_t)atoi(entry->d_name);
         if (tid <= 0 || is_seized(target, tid, listed++))
             continue;
-        int result = seize(target, tid);
-        if (!result) {
-            added++;
-        } else if (!hs_inject_waiting__is_ending(target, tid)) {
-            added = hs_error__set(error, -result, "thread %d cannot be stopped: %s", (int)tid, strerror(-result));
+        int failed = seize(target, tid);
+        added += !failed;
+        if (failed && (failed = explain(target, tid, failed, error))) {
+            added = failed;
             break;
         }
     }
@@ -137,6 +149,14 @@ static int outwait(struct hs_inject_target *target, struct hs_error *error)
                          (int)target->threads[0].tid);
 }
 
+// Those that have been seized are stopped afterwards; of threads of which one waited in the kernel, at least one is.
+static int stop_seized(struct hs_inject_target *target, bool *waited, struct hs_error *error)
+{
+    interrupt_all(target);
+    *waited = is_one_waiting(target);
+    return *waited ? outwait(target, error) : 0;
+}
+
 int hs_inject_stop__all(struct hs_inject_target *target, struct hs_error *error)
 {
     int added, failed = 0;
@@ -147,9 +167,7 @@ int hs_inject_stop__all(struct hs_inject_target *target, struct hs_error *error)
     for (bool is_first = true; !failed && (added = seize_all(target, error)) > 0;) {
         if (is_first)
             target->stopped_since = hs_clock__now();
-        interrupt_all(target);
-        is_first = is_one_waiting(target);
-        failed = is_first ? outwait(target, error) : 0;
+        failed = stop_seized(target, &is_first, error);
     }
     if (failed || added < 0)
         return failed ? failed : added;
@@ -208,23 +226,23 @@ static pid_t choose_thread(const struct hs_inject_target *target)
 
 int hs_inject_stop__one(struct hs_inject_target *target, struct hs_error *error)
 {
+    bool waited, is_unfit = false;
     if (target->is_starting)
         return 0;
-    for (int tries = 0; tries < 100; tries++) {
+    for (int tries = 0; tries < MOST_TRIES; tries++) {
         pid_t tid = choose_thread(target);
-        int result = seize(target, tid);
-        if (result == -EPERM && !hs_inject_waiting__is_ending(target, tid))
-            return hs_error__set(error, EPERM, "process %d may not be traced: %s", (int)target->pid, strerror(EPERM));
-        bool is_stopped =
-            !result && !ptrace(PTRACE_INTERRUPT, tid, 0, 0) && hs_inject_waiting__stop(target, &target->threads[0]);
-        if (is_stopped && !hs_inject_thread__is_unfit(target->arch, tid))
+        int failed = seize(target, tid);
+        failed = failed ? explain(target, tid, failed, error) : stop_seized(target, &waited, error);
+        if (failed)
+            return failed;
+        is_unfit = target->thread_count && hs_inject_thread__is_unfit(target->arch, tid);
+        if (target->thread_count && !is_unfit)
             return 0;
-        if (is_stopped)
-            hs_inject_target__let_go(target);
-        else if (!result)
-            hs_inject_target__drop_thread(target, 0);
+        hs_inject_target__let_go(target);
     }
-    return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
+    return is_unfit ? hs_error__set(error, EBUSY, "no thread of process %d is where it may be interrupted; try again",
+                                    (int)target->pid)
+                    : hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
 }
 
 // ---- where it is ---------------------------------------------------------------------------------------------------
