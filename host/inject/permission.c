@@ -9,11 +9,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -103,7 +105,52 @@ static int check_yama(pid_t pid, struct hs_error *error)
     return 0;
 }
 
-// Of the user, of yama, of a program that is not dumpable, of a security module: the kernel does not say which.
+// Then its files here are root's.
+static bool is_undumpable(pid_t pid)
+{
+    char path[64], users[64] = "";
+    struct stat status;
+    unsigned user = 0;
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    return hs_inject_target__status(pid, "Uid", users, sizeof users) && sscanf(users, "%*u %u", &user) == 1 &&
+           !stat(path, &status) && status.st_uid != user;
+}
+
+// Only the first one has all users.
+static bool is_in_user_namespace(void)
+{
+    unsigned count = 0;
+    FILE *file = fopen("/proc/self/uid_map", "re");
+    if (!file)
+        return false;
+    bool is_inside = fscanf(file, "%*u %*u %u", &count) != 1 || count != UINT_MAX;
+    fclose(file);
+    return is_inside;
+}
+
+// The kernel does not say what forbids it.
+static int explain_refusal(pid_t pid, int problem, struct hs_error *error)
+{
+    if (is_undumpable(pid))
+        return hs_error__set(error, problem,
+                             "process %d is not dumpable (prctl PR_SET_DUMPABLE, a set-uid program, or one that may "
+                             "not be read): only root may attach to it",
+                             (int)pid);
+    if (yama_scope() == 1)
+        return hs_error__set(error, problem,
+                             "/proc/sys/kernel/yama/ptrace_scope is 1: only a process that has started a program may "
+                             "attach to it; run this as root, or write 0 to that file");
+    if (is_in_user_namespace())
+        return hs_error__set(error, problem,
+                             "the kernel forbids it (%s): this command is in a user namespace, where its rights end; "
+                             "run this outside of the container",
+                             strerror(problem));
+    return hs_error__set(error, problem,
+                         "the kernel forbids it (%s): the program has other rights than you, or a security module "
+                         "forbids it; run this as root",
+                         strerror(problem));
+}
+
 static int check_access(pid_t pid, struct hs_error *error)
 {
     char path[64], users[64] = "", own[16];
@@ -123,14 +170,7 @@ static int check_access(pid_t pid, struct hs_error *error)
                              "process %d belongs to user %s: run this as that user or as root (in a container, with "
                              "the capability CAP_SYS_PTRACE)",
                              (int)pid, users);
-    if (yama_scope() == 1)
-        return hs_error__set(error, problem,
-                             "/proc/sys/kernel/yama/ptrace_scope is 1: only a process that has started a program may "
-                             "attach to it; run this as root, or write 0 to that file");
-    return hs_error__set(error, problem,
-                         "the kernel forbids it (%s): the program has made itself undumpable or has other rights than "
-                         "you, or a security module forbids it; run this as root",
-                         strerror(problem));
+    return explain_refusal(pid, problem, error);
 }
 
 static int check_seccomp(pid_t pid, struct hs_error *error)
