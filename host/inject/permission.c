@@ -49,13 +49,20 @@ static int say_ended(pid_t pid, struct hs_error *error)
     return hs_error__set(error, ESRCH, "process %d has ended", (int)pid);
 }
 
+pid_t hs_permission__tracer_of(pid_t tid)
+{
+    char tracer[32] = "";
+    hs_inject_target__status(tid, "TracerPid", tracer, sizeof tracer);
+    return (pid_t)atoi(tracer);
+}
+
 int hs_permission__check_thread(pid_t pid, pid_t tid, struct hs_error *error)
 {
-    char tracer[32];
-    if (!hs_inject_target__status(tid, "TracerPid", tracer, sizeof tracer) || !atoi(tracer))
-        return 0;
-    return hs_error__set(error, EBUSY, "process %d is traced by process %s already (a debugger, strace); end that",
-                         (int)pid, tracer);
+    pid_t tracer = hs_permission__tracer_of(tid);
+    return tracer ? hs_error__set(error, EBUSY,
+                                  "process %d is traced by process %d already (a debugger, strace); end that", (int)pid,
+                                  (int)tracer)
+                  : 0;
 }
 
 // Some trace one thread only.

@@ -13,6 +13,9 @@ bool hs_permission__has_capability(unsigned number);
 // Whether this process may attach to another one. 0, or a negative errno and the setting that forbids it.
 int hs_permission__check(pid_t pid, struct hs_error *error);
 
+// The process that traces a thread; 0: there is none.
+pid_t hs_permission__tracer_of(pid_t tid);
+
 // Whether nobody traces a thread of that process.
 int hs_permission__check_thread(pid_t pid, pid_t tid, struct hs_error *error);
 

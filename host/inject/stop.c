@@ -14,6 +14,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { LOOK_PAUSE_NS = 50 * 1000, WAITING_LOOKS = 24, WAITING_SECONDS = 30, MOST_TRIES = 100 };
 
@@ -53,6 +54,8 @@ static int explain(const struct hs_inject_target *target, pid_t tid, int failed,
         return hs_error__set(error, ENOMEM, "out of memory");
     if (hs_inject_waiting__is_ending(target, tid))
         return 0;
+    if (hs_permission__tracer_of(tid) == getpid()) // it was another thread of the program that was here before
+        return hs_error__set(error, ESRCH, "process %d has executed another program", (int)target->pid);
     int traced = hs_permission__check_thread(target->pid, tid, error);
     return traced ? traced
                   : hs_error__set(error, -failed, "thread %d cannot be stopped: %s", (int)tid, strerror(-failed));
@@ -101,12 +104,6 @@ static bool will_stop(const struct hs_inject_target *target, pid_t tid)
     return false;
 }
 
-static void let_thread_go(struct hs_inject_target *target, size_t index)
-{
-    ptrace(PTRACE_DETACH, target->threads[index].tid, 0, 0);
-    hs_inject_target__drop_thread(target, index);
-}
-
 // Waits for the last one first: most others have stopped then, and need no wait each.
 static void interrupt_all(struct hs_inject_target *target)
 {
@@ -133,7 +130,7 @@ static int outwait(struct hs_inject_target *target, struct hs_error *error)
     const uint64_t begun = hs_clock__now();
     for (size_t i = target->thread_count; i-- > 0;)
         if (target->threads[i].is_stopped)
-            let_thread_go(target, i);
+            hs_inject_target__let_thread_go(target, i);
     while (is_one_waiting(target) && hs_clock__now() - begun < WAITING_SECONDS * 1000000000ull)
         for (size_t i = target->thread_count; i-- > 0;) {
             if (!will_stop(target, target->threads[i].tid))
@@ -141,7 +138,7 @@ static int outwait(struct hs_inject_target *target, struct hs_error *error)
             if (!hs_inject_waiting__stop(target, &target->threads[i]))
                 hs_inject_target__drop_thread(target, i);
             else if (target->thread_count > 1)
-                let_thread_go(target, i);
+                hs_inject_target__let_thread_go(target, i);
         }
     if (!is_one_waiting(target))
         return 0;

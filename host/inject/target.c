@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/target.h"
 
+#include "host/inject/waiting.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // ---- files of /proc ------------------------------------------------------------------------------------------------
@@ -234,15 +237,32 @@ void hs_inject_target__hurry(bool on)
     sched_setscheduler(0, on ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER, &priority);
 }
 
+// One that does not take it any more is being killed, by the end of the process or by an execve. Both wait until whoever
+// traces a thread has been told of its end. That of the first thread is told only after that of all others; none waits
+// for it.
+static void let_thread_go(const struct hs_inject_target *target, pid_t tid)
+{
+    int status;
+    if (ptrace(PTRACE_DETACH, tid, 0, 0) && tid != target->pid)
+        while (hs_inject_waiting__next_of_thread(tid, &status) && WIFSTOPPED(status))
+            ptrace(PTRACE_DETACH, tid, 0, 0);
+}
+
 void hs_inject_target__let_go(struct hs_inject_target *target)
 {
     if (target->is_starting)
         return;
     for (size_t i = 0; i < target->thread_count; i++)
         if (target->threads[i].is_stopped)
-            ptrace(PTRACE_DETACH, target->threads[i].tid, 0, 0);
+            let_thread_go(target, target->threads[i].tid);
     target->thread_count = 0;
     hs_inject_target__hurry(false);
+}
+
+void hs_inject_target__let_thread_go(struct hs_inject_target *target, size_t index)
+{
+    let_thread_go(target, target->threads[index].tid);
+    hs_inject_target__drop_thread(target, index);
 }
 
 void hs_inject_target__drop_thread(struct hs_inject_target *target, size_t index)

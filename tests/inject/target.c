@@ -12,6 +12,7 @@
 //   made      makes code, writes what it is called to /tmp/perf-PID.map, and allocates a block of 5000 bytes through it
 //   wait      a new thread waits for a child of vfork; answers the thread's number
 //   go        has that child end
+//   execute   executes the same program in its place
 //   leave     ends by exit()
 #include <errno.h>
 #include <linux/filter.h>
@@ -175,10 +176,11 @@ static long start_waiting(void)
     return waiting;
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
     char line[64];
     pthread_t busy;
+    (void)count;
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     setvbuf(stdin, NULL, _IONBF, 0);
     for (int i = 0; i < OLD; i++)
@@ -210,6 +212,8 @@ int main(void)
             answer = start_waiting();
         } else if (!strcmp(line, "go\n")) {
             answer = write(to_child[1], "g", 1);
+        } else if (!strcmp(line, "execute\n")) {
+            execv("/proc/self/exe", arguments);
         } else if (!strcmp(line, "leave\n")) {
             exit(3);
         }

@@ -30,7 +30,7 @@ PIDFD_OPEN = 434
 # System calls, and the register of openat's path.
 PPOLL, OPENAT, PATH_AT = (73, 56, 1) if platform.machine() == 'aarch64' else (271, 257, 13)
 TRACEME, DETACH, SYSCALL, SETOPTIONS, GETREGSET, SEIZE, INTERRUPT = 0, 17, 24, 0x4200, 0x4204, 0x4206, 0x4207
-CLONE_NEWNS, CLONE_NEWUSER, MS_BIND, MS_REC, MS_PRIVATE, NOBODY = 0x20000, 0x10000000, 1 << 12, 1 << 14, 1 << 18, 65534
+WALL, CLONE_NEWNS, CLONE_NEWUSER, MS_BIND, MS_REC, MS_PRIVATE, NOBODY = 0x40000000, 0x20000, 0x10000000, 1 << 12, 1 << 14, 1 << 18, 65534
 TRACESYSGOOD, EXITKILL, NT_PRSTATUS = 1, 1 << 20, 1
 CAP_SETUID, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_SYS_ADMIN = 7, 18, 19, 21
 # The register of a system call's number; pwrite64, ptrace.
@@ -508,6 +508,29 @@ def ends_meanwhile(target):
         assert os.WEXITSTATUS(calls.status) == 1 and f'process {process.pid} has ended' in said, (file, said)
 
 
+def executes(target):
+    """A process that executes another program at any time of an attach goes on with that, and the command says so."""
+    for number in range(1, 1000, 9 * STRIDE):
+        target.ask('busy')
+        asked = False
+        with open(os.path.join(target.folder, 'errors'), 'w+', encoding='utf-8') as errors:
+            calls = Calls(('attach', '-q', str(target.pid), '-o', os.path.join(target.folder, 'x.dat')), errors=errors.fileno())
+            for call in calls:
+                number -= call in CALLS_THAT_CHANGE
+                if not number and not asked:
+                    target.process.stdin.write('execute\n')
+                    asked = True
+            errors.seek(0)
+            said = errors.read()
+        if not asked:
+            break
+        assert target.answer() == 'ready'
+        assert not said if os.WEXITSTATUS(calls.status) == 0 else 'has executed another program' in said or 'has ended' in said, said
+    assert not asked and os.WEXITSTATUS(calls.status) == 0, said
+    target.detach()
+    target.leave()
+
+
 def refused(target):
     """With a sentence, and nothing is touched."""
     before = target.state()
@@ -522,10 +545,16 @@ def refused(target):
     assert target.state() == before, (before, target.state())
     message = target.run('attach', str(target.pid), '-o', '/proc/self/nothing/t.dat', expected=1)
     assert 'folder' in message, message
+    target.attach()
+    target.ask('busy')
+    thread = max(int(thread) for thread in target.threads() if thread != str(target.pid))
     libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.ptrace(SEIZE, target.pid, 0, 0) == 0
-    assert 'is traced by' in target.run('attach', str(target.pid), expected=1)
+    for traced in (thread, target.pid):
+        assert libc.ptrace(SEIZE, traced, 0, 0) == 0
+        for words in ('attach', 'doctor', 'detach'):
+            assert f'is traced by process {os.getpid()} already' in target.run(words, str(target.pid), expected=1)
     target.process.kill()
+    os.waitpid(thread, WALL)
 
 
 @contextlib.contextmanager
@@ -604,6 +633,9 @@ def forbidden(target):
     read. With it, such processes are recorded."""
     os.chmod(target.folder, 0o777)
     is_refused(target, 'belongs to user 0', without_privilege)
+    target.attach()
+    assert 'belongs to user 0' in target.run('detach', str(target.pid), expected=1, enter=without_privilege)
+    target.detach()
     with another(target, user=NOBODY) as other:
         is_recorded(other, without_privilege)
         scopes = {1: under_yama(1, other.pid, target.folder), 2: under_yama(2), 3: under_yama(3, user=0)}
@@ -661,7 +693,7 @@ def filtered(target):
     target.leave()
 
 
-CASES = {case.__name__: case for case in (counts, attached_often, exits, busy, killed, killed_at_each_call, stopped, stopped_meanwhile, waits, at_once, filtered, forbidden, chrooted,
+CASES = {case.__name__: case for case in (counts, attached_often, exits, busy, killed, killed_at_each_call, stopped, stopped_meanwhile, waits, at_once, filtered, forbidden, chrooted, executes,
                                            for_a_time, ends_untold, ends_meanwhile, names, names_at_end, refused)}
 
 

@@ -6,6 +6,7 @@
 #include "tests/suite.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,13 +115,81 @@ START_TEST(no_memory_is_no_end)
 }
 END_TEST
 
+static bool is_there(void)
+{
+    char byte;
+    return read(to_child[0], &byte, 1) == 1;
+}
+
 START_TEST(one_that_is_traced)
 {
     char expected[64];
+    int ready[2];
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t tracer = fork();
+    if (!tracer) {
+        bool traces = !ptrace(PTRACE_SEIZE, child, 0, 0);
+        while (write(ready[1], traces ? "y" : "n", 1) == 1)
+            pause();
+    }
+    char answer;
+    ck_assert_int_eq(read(ready[0], &answer, 1), 1);
+    snprintf(expected, sizeof expected, "process %d is traced by process %d already", (int)child, (int)tracer);
+    if (answer == 'y') { // yama may forbid it
+        ck_assert_int_eq(stops[_i](&target, &error), -EBUSY);
+        ck_assert_ptr_nonnull(strstr(error.message, expected));
+    }
+    kill(tracer, SIGKILL);
+    waitpid(tracer, NULL, 0);
+}
+END_TEST
+
+// The thread that was seized has become another one by an execve.
+START_TEST(one_that_is_traced_here)
+{
     ck_assert_int_eq(ptrace(PTRACE_SEIZE, child, 0, 0), 0);
-    snprintf(expected, sizeof expected, "process %d is traced by process %d already", (int)child, (int)getpid());
-    ck_assert_int_eq(stops[_i](&target, &error), -EBUSY);
-    ck_assert_ptr_nonnull(strstr(error.message, expected));
+    ck_assert_int_eq(stops[_i](&target, &error), -ESRCH);
+    ck_assert_ptr_nonnull(strstr(error.message, "has executed another program"));
+}
+END_TEST
+
+// ---- the end -------------------------------------------------------------------------------------------------------
+
+static void *tell(void *unused)
+{
+    for (ssize_t told = write(to_child[1], "t", 1); told == 1;)
+        pause();
+    return unused;
+}
+
+static void begin_with_threads(void)
+{
+    pthread_t thread;
+    ck_assert_int_eq(pipe(to_child), 0);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    while (!child)
+        if (pthread_create(&thread, NULL, tell, NULL) || pthread_join(thread, NULL))
+            _exit(1);
+    ck_assert(is_there());
+    ck_assert_int_eq(hs_inject_target__open(&target, child, &error), 0);
+}
+
+// Nobody waits in vain for a thread that was killed while it was stopped.
+START_TEST(killed_while_stopped)
+{
+    int status;
+    ck_assert_int_eq(hs_inject_stop__all(&target, &error), 0);
+    ck_assert_uint_eq(target.thread_count, 2);
+    kill(child, SIGKILL);
+    if (_i)
+        hs_inject_target__let_go(&target);
+    else
+        while (target.thread_count)
+            hs_inject_target__let_thread_go(&target, 0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status));
+    hs_inject_target__close(&target);
 }
 END_TEST
 
@@ -147,6 +216,11 @@ int main(void)
     tcase_add_loop_test(cases, one_that_goes_on, 0, 2);
     tcase_add_loop_test(cases, no_memory_is_no_end, 0, 2);
     tcase_add_loop_test(cases, one_that_is_traced, 0, 2);
+    tcase_add_loop_test(cases, one_that_is_traced_here, 0, 2);
     suite_add_tcase(suite, cases);
+    TCase *ends = tcase_create("ends");
+    tcase_add_checked_fixture(ends, begin_with_threads, NULL);
+    tcase_add_loop_test(ends, killed_while_stopped, 0, 2);
+    suite_add_tcase(suite, ends);
     return run_suite(suite);
 }
