@@ -168,7 +168,7 @@ static int check_access(pid_t pid, struct hs_error *error)
         return 0;
     }
     int problem = errno;
-    if (hs_inject__has_ended(pid) || !hs_inject_target__status(pid, "Uid", users, sizeof users))
+    if (problem == ESRCH || hs_inject__has_ended(pid) || !hs_inject_target__status(pid, "Uid", users, sizeof users))
         return say_ended(pid, error);
     snprintf(own, sizeof own, "%u", (unsigned)getuid());
     users[strcspn(users, "\t")] = 0;

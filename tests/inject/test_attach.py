@@ -529,6 +529,15 @@ def executes(target):
     assert not asked and os.WEXITSTATUS(calls.status) == 0, said
     target.detach()
     target.leave()
+    library = os.path.join(target.folder, 'library')
+    os.mkfifo(library)  # that its dynamic linker waits for
+    starting = subprocess.Popen(target.process.args, env={**os.environ, 'LD_PRELOAD': library})
+    try:
+        for words in ('doctor', 'attach'):
+            assert 'has just begun to load its program' in target.run(words, str(starting.pid), expected=1)
+    finally:
+        starting.kill()
+        starting.wait()
 
 
 def refused(target):
