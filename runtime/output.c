@@ -47,7 +47,7 @@ static struct {
     uint8_t *header;  // HS_FILE_HEADER_SIZE bytes
     uint8_t *parents; // that of the trace of the process that forked this one, until this one has its own
     uint32_t block_count;
-    struct hs_lock lock; // guards `end`, the blocks and the table of slots
+    struct hs_lock lock;          // guards `end`, the blocks and the table of slots
     _Atomic uint32_t end_of_file; // GOES_ON, or why nothing is appended any more
 } output = {.fd = -1};
 

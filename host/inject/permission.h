@@ -19,7 +19,8 @@ pid_t hs_permission__tracer_of(pid_t tid);
 // Whether nobody traces a thread of that process.
 int hs_permission__check_thread(pid_t pid, pid_t tid, struct hs_error *error);
 
-// The same as hs_permission__check, and opens the target. Other commands that attach to it or detach from it wait until it is closed.
+// The same as hs_permission__check, and opens the target. Other commands that attach to it or detach from it wait until
+// it is closed.
 int hs_permission__take(struct hs_inject_target *target, pid_t pid, struct hs_error *error);
 
 #endif

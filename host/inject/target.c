@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/target.h"
 
-#include "host/inject/waiting.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -237,15 +235,16 @@ void hs_inject_target__hurry(bool on)
     sched_setscheduler(0, on ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER, &priority);
 }
 
-// One that does not take it any more is being killed, by the end of the process or by an execve. Both wait until whoever
-// traces a thread has been told of its end. That of the first thread is told only after that of all others; none waits
-// for it.
+// One that does not take it any more is being killed, by the end of the process or by an execve. Both wait until
+// whoever traces a thread has been told of its end. That of the first thread is told only after that of all others;
+// none waits for it.
 static void let_thread_go(const struct hs_inject_target *target, pid_t tid)
 {
     int status;
     if (ptrace(PTRACE_DETACH, tid, 0, 0) && tid != target->pid)
-        while (hs_inject_waiting__next_of_thread(tid, &status) && WIFSTOPPED(status))
-            ptrace(PTRACE_DETACH, tid, 0, 0);
+        for (pid_t told; (told = waitpid(tid, &status, __WALL)) > 0 ? WIFSTOPPED(status) : errno == EINTR;)
+            if (told > 0)
+                ptrace(PTRACE_DETACH, tid, 0, 0);
 }
 
 void hs_inject_target__let_go(struct hs_inject_target *target)

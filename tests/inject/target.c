@@ -6,7 +6,8 @@
 //   busy      starts a thread that allocates until the end
 //   held      answers what glibc's allocator holds, then allocates and frees a block
 //   old       frees the blocks that it allocated at its start; answers how many
-//   filter N  from then on system calls go through a filter (seccomp) that lets all pass (0), ends it for pwritev (1), or
+//   filter N  from then on system calls go through a filter (seccomp) that lets all pass (0), ends it for pwritev (1),
+//   or
 //             forbids that (2)
 //   hide      makes itself undumpable
 //   made      makes code, writes what it is called to /tmp/perf-PID.map, and allocates a block of 5000 bytes through it
