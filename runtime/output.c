@@ -27,6 +27,7 @@
 
 // The program's own descriptors are small numbers; ours stays out of their way.
 enum { HIGH_DESCRIPTOR = 900, BLOCKS_LIMIT = 1024, MOST_NAMES = 10000 };
+enum { GOES_ON, STOPPED, LEFT };
 
 struct output_block {
     uint8_t *memory;
@@ -46,8 +47,8 @@ static struct {
     uint8_t *header;  // HS_FILE_HEADER_SIZE bytes
     uint8_t *parents; // that of the trace of the process that forked this one, until this one has its own
     uint32_t block_count;
-    struct hs_lock lock; // guards `end`, the blocks and the table of slots
-    _Atomic bool stopped;
+    struct hs_lock lock;          // guards `end`, the blocks and the table of slots
+    _Atomic uint32_t end_of_file; // GOES_ON, or why nothing is appended any more
 } output = {.fd = -1};
 
 // Apart from the rest, which is not zero at first: of zeros only what is used takes memory.
@@ -76,7 +77,12 @@ const char *hs_output__path(void)
 
 bool hs_output__stopped(void)
 {
-    return atomic_load_explicit(&output.stopped, memory_order_relaxed);
+    return atomic_load_explicit(&output.end_of_file, memory_order_relaxed) != GOES_ON;
+}
+
+bool hs_output__is_left(void)
+{
+    return atomic_load_explicit(&output.end_of_file, memory_order_relaxed) == LEFT;
 }
 
 static void set_live(uint64_t *word, uint64_t value)
@@ -86,7 +92,8 @@ static void set_live(uint64_t *word, uint64_t value)
 
 void hs_output__stop(uint64_t reason, int error)
 {
-    if (atomic_exchange(&output.stopped, true))
+    uint32_t before = GOES_ON;
+    if (!atomic_compare_exchange_strong(&output.end_of_file, &before, STOPPED))
         return;
     struct hs_live *live = hs_output__live();
     set_live(&live->stop_errno, (uint64_t)error);
@@ -571,7 +578,7 @@ void hs_output__share_descriptor(int fd)
 
 void hs_output__leave(void)
 {
-    atomic_store(&output.stopped, true);
+    atomic_store(&output.end_of_file, LEFT);
     place.path[0] = 0; // it is not opened again
     close_descriptor();
 }
@@ -591,6 +598,6 @@ void hs_output__abandon(void)
     output.fd = -1;
     output.open = output.has_file = output.private_table = output.mapped = false;
     output.lock = (struct hs_lock){0};
-    atomic_store(&output.stopped, false);
+    atomic_store(&output.end_of_file, GOES_ON);
     early_live = (struct hs_live){0};
 }

@@ -459,7 +459,7 @@ void hs_process__detach(void)
     hs_process__exit();
     hs_process__be_single_threaded();
     if (is_recorder())
-        hs_output__leave();
+        hs_writer__leave();
     hs_threads__disown();
     hs_recording__give_up();
 }

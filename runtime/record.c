@@ -105,7 +105,8 @@ static bool make_room(struct hs_thread *thread, uint64_t now)
     if (hs_thread__next_slot(thread, now))
         return true;
     bool stopped = hs_output__stopped();
-    count(&hs_output__live()->dropped[stopped ? HS_DROP_STOPPED : HS_DROP_BUFFER]);
+    if (!hs_output__is_left())
+        count(&hs_output__live()->dropped[stopped ? HS_DROP_STOPPED : HS_DROP_BUFFER]);
     if (stopped)
         hs_recording__give_up();
     return false;

@@ -87,6 +87,8 @@ static void wake_helper(void)
 // `crowded`: a thread found no free slot.
 static void seal_submitted(uint32_t crowded)
 {
+    if (hs_output__is_left())
+        return;
     struct hs_slot *batch = hs_slots__collect();
     if (!batch && !crowded)
         return;
@@ -305,6 +307,14 @@ void hs_writer__close(uint64_t state)
 {
     atomic_store(&writer.close_state, (uint32_t)state);
     order(ORDER_CLOSE);
+}
+
+void hs_writer__leave(void)
+{
+    bool locked = hs_lock__acquire(&writer.role, (uint32_t)hs_system_gettid());
+    hs_output__leave();
+    if (locked)
+        hs_lock__release(&writer.role);
 }
 
 static void end_thread(void)

@@ -34,6 +34,9 @@ void hs_writer__ask_for_aggregate(void);
 // Seals what was submitted, and marks the trace closed. Further events still go into live slots.
 void hs_writer__close(uint64_t state);
 
+// Leaves the output, when no thread seals: slots that are submitted later stay as they are.
+void hs_writer__leave(void);
+
 // Ends the thread, if there is one, and starts none later, so that the program has only its own threads. Recording
 // continues inline.
 void hs_writer__become_inline(void);

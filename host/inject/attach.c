@@ -362,6 +362,8 @@ static int stop_outside(struct attaching *attaching)
         if (check == HS_REGION_GOOD)
             return 0;
         hs_inject_target__let_go(target);
+        if (hs_inject_target__is_gone(target))
+            return hs_error__set(attaching->error, ESRCH, "process %d has ended", (int)target->pid);
         wait_a_moment();
     }
     if (check == HS_REGION_UNFIT)
@@ -503,6 +505,25 @@ static int attach(struct attaching *attaching)
     return failed ? take_back(attaching, failed) : 0;
 }
 
+// Whether the dynamic linker has loaded all, and initialised nothing but the C library. musl's calls the function only
+// then; that of glibc says in its list of modules how far it is.
+static bool has_loaded(struct attaching *attaching)
+{
+    uint64_t list = hs_inject_modules__find_any(&attaching->modules, "_r_debug");
+    struct r_debug debug;
+    return !list || (!hs_inject_target__read(&attaching->target, list, &debug, sizeof debug) &&
+                     debug.r_state == RT_CONSISTENT && debug.r_map);
+}
+
+// What is missing in a process that executes a program just now comes with its libraries.
+static int explain_start(struct attaching *attaching, int failed)
+{
+    if (failed != -ENOTSUP || hs_inject_modules__is_static(&attaching->modules) || has_loaded(attaching))
+        return failed;
+    return hs_error__set(attaching->error, EAGAIN, "process %d has just begun to load its program; try again",
+                         (int)attaching->target.pid);
+}
+
 static struct attaching *create(const struct hs_inject_request *request, struct hs_inject_result *result,
                                 struct hs_error *error)
 {
@@ -533,7 +554,7 @@ int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_
     if (!failed)
         failed = hs_seccomp__check(&attaching->target, request->samples, request->force, error);
     if (!failed)
-        failed = attach(attaching);
+        failed = explain_start(attaching, attach(attaching));
     if (failed && hs_inject_target__is_gone(&attaching->target))
         failed =
             hs_error__set(error, ESRCH, "process %d has ended, or has executed another program", (int)request->pid);
@@ -563,16 +584,6 @@ int hs_inject__start(const struct hs_inject_request *request, struct hs_inject_r
 // ---- programs of traced processes ----------------------------------------------------------------------------------
 
 enum { MOST_STATES = 8 };
-
-// Whether the dynamic linker has loaded all, and initialised nothing but the C library. musl's calls the function only
-// then; that of glibc says in its list of modules how far it is.
-static bool has_loaded(struct attaching *attaching)
-{
-    uint64_t list = hs_inject_modules__find_any(&attaching->modules, "_r_debug");
-    struct r_debug debug;
-    return !list || (!hs_inject_target__read(&attaching->target, list, &debug, sizeof debug) &&
-                     debug.r_state == RT_CONSISTENT && debug.r_map);
-}
 
 // Debuggers stop the dynamic linker there, too.
 static int load_libraries(struct attaching *attaching)
@@ -656,7 +667,7 @@ int hs_inject__examine(pid_t pid, bool samples, struct hs_error *error)
     if (!failed)
         failed = hs_seccomp__check(&attaching->target, samples, false, error);
     if (!failed)
-        failed = look_at_target(attaching, &malloc_at);
+        failed = explain_start(attaching, look_at_target(attaching, &malloc_at));
     release(attaching);
     return failed;
 }

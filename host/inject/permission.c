@@ -6,13 +6,16 @@
 #include "host/inject/modules.h"
 #include "host/inject/permission.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,15 +49,36 @@ static int say_ended(pid_t pid, struct hs_error *error)
     return hs_error__set(error, ESRCH, "process %d has ended", (int)pid);
 }
 
+pid_t hs_permission__tracer_of(pid_t tid)
+{
+    char tracer[32] = "";
+    hs_inject_target__status(tid, "TracerPid", tracer, sizeof tracer);
+    return (pid_t)atoi(tracer);
+}
+
+int hs_permission__check_thread(pid_t pid, pid_t tid, struct hs_error *error)
+{
+    pid_t tracer = hs_permission__tracer_of(tid);
+    return tracer ? hs_error__set(error, EBUSY,
+                                  "process %d is traced by process %d already (a debugger, strace); end that", (int)pid,
+                                  (int)tracer)
+                  : 0;
+}
+
+// Some trace one thread only.
 static int check_tracer(pid_t pid, struct hs_error *error)
 {
-    char tracer[32];
-    if (!hs_inject_target__status(pid, "TracerPid", tracer, sizeof tracer))
+    char path[64];
+    int failed = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *folder = opendir(path);
+    if (!folder)
         return hs_error__set(error, ESRCH, "there is no process %d", (int)pid);
-    if (atoi(tracer))
-        return hs_error__set(error, EBUSY, "process %d is traced by process %s already (a debugger, strace); end that",
-                             (int)pid, tracer);
-    return 0;
+    for (struct dirent *entry; !failed && (entry = readdir(folder));)
+        if (atoi(entry->d_name) > 0)
+            failed = hs_permission__check_thread(pid, (pid_t)atoi(entry->d_name), error);
+    closedir(folder);
+    return failed;
 }
 
 static int check_state(pid_t pid, struct hs_error *error)
@@ -88,7 +112,52 @@ static int check_yama(pid_t pid, struct hs_error *error)
     return 0;
 }
 
-// Of the user, of yama, of a program that is not dumpable, of a security module: the kernel does not say which.
+// Then its files here are root's.
+static bool is_undumpable(pid_t pid)
+{
+    char path[64], users[64] = "";
+    struct stat status;
+    unsigned user = 0;
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    return hs_inject_target__status(pid, "Uid", users, sizeof users) && sscanf(users, "%*u %u", &user) == 1 &&
+           !stat(path, &status) && status.st_uid != user;
+}
+
+// Only the first one has all users.
+static bool is_in_user_namespace(void)
+{
+    unsigned count = 0;
+    FILE *file = fopen("/proc/self/uid_map", "re");
+    if (!file)
+        return false;
+    bool is_inside = fscanf(file, "%*u %*u %u", &count) != 1 || count != UINT_MAX;
+    fclose(file);
+    return is_inside;
+}
+
+// The kernel does not say what forbids it.
+static int explain_refusal(pid_t pid, int problem, struct hs_error *error)
+{
+    if (is_undumpable(pid))
+        return hs_error__set(error, problem,
+                             "process %d is not dumpable (prctl PR_SET_DUMPABLE, a set-uid program, or one that may "
+                             "not be read): only root may attach to it",
+                             (int)pid);
+    if (yama_scope() == 1)
+        return hs_error__set(error, problem,
+                             "/proc/sys/kernel/yama/ptrace_scope is 1: only a process that has started a program may "
+                             "attach to it; run this as root, or write 0 to that file");
+    if (is_in_user_namespace())
+        return hs_error__set(error, problem,
+                             "the kernel forbids it (%s): this command is in a user namespace, where its rights end; "
+                             "run this outside of the container",
+                             strerror(problem));
+    return hs_error__set(error, problem,
+                         "the kernel forbids it (%s): the program has other rights than you, or a security module "
+                         "forbids it; run this as root",
+                         strerror(problem));
+}
+
 static int check_access(pid_t pid, struct hs_error *error)
 {
     char path[64], users[64] = "", own[16];
@@ -99,7 +168,7 @@ static int check_access(pid_t pid, struct hs_error *error)
         return 0;
     }
     int problem = errno;
-    if (hs_inject__has_ended(pid) || !hs_inject_target__status(pid, "Uid", users, sizeof users))
+    if (problem == ESRCH || hs_inject__has_ended(pid) || !hs_inject_target__status(pid, "Uid", users, sizeof users))
         return say_ended(pid, error);
     snprintf(own, sizeof own, "%u", (unsigned)getuid());
     users[strcspn(users, "\t")] = 0;
@@ -108,14 +177,7 @@ static int check_access(pid_t pid, struct hs_error *error)
                              "process %d belongs to user %s: run this as that user or as root (in a container, with "
                              "the capability CAP_SYS_PTRACE)",
                              (int)pid, users);
-    if (yama_scope() == 1)
-        return hs_error__set(error, problem,
-                             "/proc/sys/kernel/yama/ptrace_scope is 1: only a process that has started a program may "
-                             "attach to it; run this as root, or write 0 to that file");
-    return hs_error__set(error, problem,
-                         "the kernel forbids it (%s): the program has made itself undumpable or has other rights than "
-                         "you, or a security module forbids it; run this as root",
-                         strerror(problem));
+    return explain_refusal(pid, problem, error);
 }
 
 static int check_seccomp(pid_t pid, struct hs_error *error)

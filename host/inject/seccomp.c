@@ -278,17 +278,15 @@ static int ask_filter(const struct hs_inject_target *target, unsigned index, uin
     return 1;
 }
 
-static int ask_all(struct hs_inject_target *target, uint32_t *answers, struct hs_error *error)
+// Of all filters of the stopped thread.
+static int ask_all(struct hs_inject_target *target, uint32_t *answers)
 {
-    int result = hs_inject_stop__one(target, error);
-    if (result)
-        return result;
+    int result = 0;
     for (unsigned index = 0; index < MOST_FILTERS; index++) {
         result = ask_filter(target, index, answers);
         if (result <= 0)
             break;
     }
-    hs_inject_target__let_go(target);
     return result < 0 ? result : 0;
 }
 
@@ -319,9 +317,11 @@ int hs_seccomp__check(struct hs_inject_target *target, bool samples, bool force,
         return 0;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         answers[i] = SECCOMP_RET_ALLOW;
-    int failed = ask_all(target, answers, error);
-    if (failed == -ESRCH)
+    int failed = hs_inject_stop__one(target, error);
+    if (failed)
         return failed;
+    failed = ask_all(target, answers);
+    hs_inject_target__let_go(target);
     if (failed && !force)
         return hs_error__set(error, -failed,
                              "process %d has a filter of system calls (seccomp) that cannot be read (%s): run this as "

@@ -2,6 +2,7 @@
 #include "host/inject/stop.h"
 
 #include "host/base/clock.h"
+#include "host/inject/permission.h"
 #include "host/inject/thread.h"
 #include "host/inject/waiting.h"
 
@@ -13,8 +14,9 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { LOOK_PAUSE_NS = 50 * 1000, WAITING_LOOKS = 24, WAITING_SECONDS = 30 };
+enum { LOOK_PAUSE_NS = 50 * 1000, WAITING_LOOKS = 24, WAITING_SECONDS = 30, MOST_TRIES = 100 };
 
 // ---- all threads ---------------------------------------------------------------------------------------------------
 
@@ -45,6 +47,20 @@ static int seize(struct hs_inject_target *target, pid_t tid)
     return 0;
 }
 
+// Of a thread that could not be seized. 0: because it ends.
+static int explain(const struct hs_inject_target *target, pid_t tid, int failed, struct hs_error *error)
+{
+    if (failed == -ENOMEM)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    if (hs_inject_waiting__is_ending(target, tid))
+        return 0;
+    if (hs_permission__tracer_of(tid) == getpid()) // it was another thread of the program that was here before
+        return hs_error__set(error, ESRCH, "process %d has executed another program", (int)target->pid);
+    int traced = hs_permission__check_thread(target->pid, tid, error);
+    return traced ? traced
+                  : hs_error__set(error, -failed, "thread %d cannot be stopped: %s", (int)tid, strerror(-failed));
+}
+
 // Returns the number of threads that were seized now.
 static int seize_all(struct hs_inject_target *target, struct hs_error *error)
 {
@@ -59,11 +75,10 @@ static int seize_all(struct hs_inject_target *target, struct hs_error *error)
         pid_t tid = (pid_t)atoi(entry->d_name);
         if (tid <= 0 || is_seized(target, tid, listed++))
             continue;
-        int result = seize(target, tid);
-        if (!result) {
-            added++;
-        } else if (!hs_inject_waiting__is_ending(target, tid)) {
-            added = hs_error__set(error, -result, "thread %d cannot be stopped: %s", (int)tid, strerror(-result));
+        int failed = seize(target, tid);
+        added += !failed;
+        if (failed && (failed = explain(target, tid, failed, error))) {
+            added = failed;
             break;
         }
     }
@@ -87,12 +102,6 @@ static bool will_stop(const struct hs_inject_target *target, pid_t tid)
         nanosleep(&pause, NULL);
     }
     return false;
-}
-
-static void let_thread_go(struct hs_inject_target *target, size_t index)
-{
-    ptrace(PTRACE_DETACH, target->threads[index].tid, 0, 0);
-    hs_inject_target__drop_thread(target, index);
 }
 
 // Waits for the last one first: most others have stopped then, and need no wait each.
@@ -121,7 +130,7 @@ static int outwait(struct hs_inject_target *target, struct hs_error *error)
     const uint64_t begun = hs_clock__now();
     for (size_t i = target->thread_count; i-- > 0;)
         if (target->threads[i].is_stopped)
-            let_thread_go(target, i);
+            hs_inject_target__let_thread_go(target, i);
     while (is_one_waiting(target) && hs_clock__now() - begun < WAITING_SECONDS * 1000000000ull)
         for (size_t i = target->thread_count; i-- > 0;) {
             if (!will_stop(target, target->threads[i].tid))
@@ -129,12 +138,20 @@ static int outwait(struct hs_inject_target *target, struct hs_error *error)
             if (!hs_inject_waiting__stop(target, &target->threads[i]))
                 hs_inject_target__drop_thread(target, i);
             else if (target->thread_count > 1)
-                let_thread_go(target, i);
+                hs_inject_target__let_thread_go(target, i);
         }
     if (!is_one_waiting(target))
         return 0;
     return hs_error__set(error, EBUSY, "thread %d waits in the kernel and cannot be stopped; try again later",
                          (int)target->threads[0].tid);
+}
+
+// Those that have been seized are stopped afterwards; of threads of which one waited in the kernel, at least one is.
+static int stop_seized(struct hs_inject_target *target, bool *waited, struct hs_error *error)
+{
+    interrupt_all(target);
+    *waited = is_one_waiting(target);
+    return *waited ? outwait(target, error) : 0;
 }
 
 int hs_inject_stop__all(struct hs_inject_target *target, struct hs_error *error)
@@ -147,9 +164,7 @@ int hs_inject_stop__all(struct hs_inject_target *target, struct hs_error *error)
     for (bool is_first = true; !failed && (added = seize_all(target, error)) > 0;) {
         if (is_first)
             target->stopped_since = hs_clock__now();
-        interrupt_all(target);
-        is_first = is_one_waiting(target);
-        failed = is_first ? outwait(target, error) : 0;
+        failed = stop_seized(target, &is_first, error);
     }
     if (failed || added < 0)
         return failed ? failed : added;
@@ -208,23 +223,23 @@ static pid_t choose_thread(const struct hs_inject_target *target)
 
 int hs_inject_stop__one(struct hs_inject_target *target, struct hs_error *error)
 {
+    bool waited, is_unfit = false;
     if (target->is_starting)
         return 0;
-    for (int tries = 0; tries < 100; tries++) {
+    for (int tries = 0; tries < MOST_TRIES; tries++) {
         pid_t tid = choose_thread(target);
-        int result = seize(target, tid);
-        if (result == -EPERM && !hs_inject_waiting__is_ending(target, tid))
-            return hs_error__set(error, EPERM, "process %d may not be traced: %s", (int)target->pid, strerror(EPERM));
-        bool is_stopped =
-            !result && !ptrace(PTRACE_INTERRUPT, tid, 0, 0) && hs_inject_waiting__stop(target, &target->threads[0]);
-        if (is_stopped && !hs_inject_thread__is_unfit(target->arch, tid))
+        int failed = seize(target, tid);
+        failed = failed ? explain(target, tid, failed, error) : stop_seized(target, &waited, error);
+        if (failed)
+            return failed;
+        is_unfit = target->thread_count && hs_inject_thread__is_unfit(target->arch, tid);
+        if (target->thread_count && !is_unfit)
             return 0;
-        if (is_stopped)
-            hs_inject_target__let_go(target);
-        else if (!result)
-            hs_inject_target__drop_thread(target, 0);
+        hs_inject_target__let_go(target);
     }
-    return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
+    return is_unfit ? hs_error__set(error, EBUSY, "no thread of process %d is where it may be interrupted; try again",
+                                    (int)target->pid)
+                    : hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
 }
 
 // ---- where it is ---------------------------------------------------------------------------------------------------

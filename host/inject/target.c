@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // ---- files of /proc ------------------------------------------------------------------------------------------------
@@ -234,15 +235,33 @@ void hs_inject_target__hurry(bool on)
     sched_setscheduler(0, on ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER, &priority);
 }
 
+// One that does not take it any more is being killed, by the end of the process or by an execve. Both wait until
+// whoever traces a thread has been told of its end. That of the first thread is told only after that of all others;
+// none waits for it.
+static void let_thread_go(const struct hs_inject_target *target, pid_t tid)
+{
+    int status;
+    if (ptrace(PTRACE_DETACH, tid, 0, 0) && tid != target->pid)
+        for (pid_t told; (told = waitpid(tid, &status, __WALL)) > 0 ? WIFSTOPPED(status) : errno == EINTR;)
+            if (told > 0)
+                ptrace(PTRACE_DETACH, tid, 0, 0);
+}
+
 void hs_inject_target__let_go(struct hs_inject_target *target)
 {
     if (target->is_starting)
         return;
     for (size_t i = 0; i < target->thread_count; i++)
         if (target->threads[i].is_stopped)
-            ptrace(PTRACE_DETACH, target->threads[i].tid, 0, 0);
+            let_thread_go(target, target->threads[i].tid);
     target->thread_count = 0;
     hs_inject_target__hurry(false);
+}
+
+void hs_inject_target__let_thread_go(struct hs_inject_target *target, size_t index)
+{
+    let_thread_go(target, target->threads[index].tid);
+    hs_inject_target__drop_thread(target, index);
 }
 
 void hs_inject_target__drop_thread(struct hs_inject_target *target, size_t index)

@@ -62,6 +62,7 @@ int hs_inject_target__not_written(const struct hs_inject_target *target, int fai
 
 // Detaches from its stopped threads, which go on.
 void hs_inject_target__let_go(struct hs_inject_target *target);
+void hs_inject_target__let_thread_go(struct hs_inject_target *target, size_t index);
 // Takes a thread out of the list of those that are traced.
 void hs_inject_target__drop_thread(struct hs_inject_target *target, size_t index);
 // Other threads of this machine wait while all of the target do. Where it is not allowed, it takes longer.

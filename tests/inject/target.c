@@ -6,11 +6,16 @@
 //   busy      starts a thread that allocates until the end
 //   held      answers what glibc's allocator holds, then allocates and frees a block
 //   old       frees the blocks that it allocated at its start; answers how many
-//   filter N  from then on system calls go through a filter (seccomp) that lets all pass (0), or all but pwritev (1)
+//   filter N  from then on system calls go through a filter (seccomp) that lets all pass (0), ends it for pwritev (1),
+//   or
+//             forbids that (2)
+//   hide      makes itself undumpable
 //   made      makes code, writes what it is called to /tmp/perf-PID.map, and allocates a block of 5000 bytes through it
 //   wait      a new thread waits for a child of vfork; answers the thread's number
 //   go        has that child end
+//   execute   executes the same program in its place
 //   leave     ends by exit()
+#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <malloc.h>
@@ -96,12 +101,13 @@ static void work_in_threads(long rounds)
         pthread_join(threads[i], NULL);
 }
 
-static long filter(bool forbids)
+static long filter(int kind)
 {
+    static const unsigned answers[] = {SECCOMP_RET_ALLOW, SECCOMP_RET_KILL, SECCOMP_RET_ERRNO | EPERM};
     struct sock_filter steps[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pwritev, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, forbids ? SECCOMP_RET_KILL : SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, answers[kind]),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     const struct sock_fprog program = {sizeof steps / sizeof *steps, steps};
@@ -171,10 +177,11 @@ static long start_waiting(void)
     return waiting;
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
     char line[64];
     pthread_t busy;
+    (void)count;
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     setvbuf(stdin, NULL, _IONBF, 0);
     for (int i = 0; i < OLD; i++)
@@ -197,13 +204,17 @@ int main(void)
         } else if (!strcmp(line, "held\n")) {
             answer = held();
         } else if (!strncmp(line, "filter ", 7)) {
-            answer = filter(line[7] == '1');
+            answer = filter(atoi(line + 7));
+        } else if (!strcmp(line, "hide\n")) {
+            answer = prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
         } else if (!strcmp(line, "made\n")) {
             answer = make();
         } else if (!strcmp(line, "wait\n")) {
             answer = start_waiting();
         } else if (!strcmp(line, "go\n")) {
             answer = write(to_child[1], "g", 1);
+        } else if (!strcmp(line, "execute\n")) {
+            execv("/proc/self/exe", arguments);
         } else if (!strcmp(line, "leave\n")) {
             exit(3);
         }

@@ -30,8 +30,9 @@ PIDFD_OPEN = 434
 # System calls, and the register of openat's path.
 PPOLL, OPENAT, PATH_AT = (73, 56, 1) if platform.machine() == 'aarch64' else (271, 257, 13)
 TRACEME, DETACH, SYSCALL, SETOPTIONS, GETREGSET, SEIZE, INTERRUPT = 0, 17, 24, 0x4200, 0x4204, 0x4206, 0x4207
-CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 1 << 14, 1 << 18
-TRACESYSGOOD, EXITKILL, NT_PRSTATUS, CAP_SYS_ADMIN = 1, 1 << 20, 1, 21
+WALL, CLONE_NEWNS, CLONE_NEWUSER, MS_BIND, MS_REC, MS_PRIVATE, NOBODY = 0x40000000, 0x20000, 0x10000000, 1 << 12, 1 << 14, 1 << 18, 65534
+TRACESYSGOOD, EXITKILL, NT_PRSTATUS = 1, 1 << 20, 1
+CAP_SETUID, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_SYS_ADMIN = 7, 18, 19, 21
 # The register of a system call's number; pwrite64, ptrace.
 NUMBER_AT, CALLS_THAT_CHANGE = {'aarch64': (8, (68, 117)), 'armv7l': (7, (181, 26)), 'mips64': (2, (5017, 5099))}.get(platform.machine(), (15, (18, 101)))
 
@@ -41,29 +42,34 @@ def program_of(words):
     return [COMMAND, *words]
 
 
-def hide_tmp():
-    """This process has a /tmp of its own from now on. False: the kernel forbids it."""
+def hide(folder):
+    """This process has an empty folder of its own there from now on. False: the kernel forbids it."""
     libc = ctypes.CDLL(None)
     return libc.unshare(CLONE_NEWNS) == 0 and libc.mount(b'none', b'/', None, MS_REC | MS_PRIVATE, None) == 0 and \
-        libc.mount(b'none', b'/tmp', b'tmpfs', 0, None) == 0
+        libc.mount(b'none', folder.encode(), b'tmpfs', 0, None) == 0
 
 
-def may_hide_tmp():
+def hide_tmp():
+    return hide('/tmp')
+
+
+def is_possible(change):
+    """Whether the kernel lets a process do that."""
     pid = os.fork()
     if pid == 0:
-        os._exit(0 if hide_tmp() else 1)
+        os._exit(0 if change() else 1)
     return os.waitpid(pid, 0)[1] == 0
 
 
 class Target:
     """A process that answers."""
 
-    def __init__(self, program, folder, with_own_tmp=False, user=None):
+    def __init__(self, program, folder, with_own_tmp=False, user=None, enter=None):
         self.folder = folder
-        self.hides_tmp = with_own_tmp and may_hide_tmp() and not any(os.path.realpath(path).startswith('/tmp/') for path in (program, folder))
+        self.hides_tmp = with_own_tmp and is_possible(hide_tmp) and not any(os.path.realpath(path).startswith('/tmp/') for path in (program, folder))
         self.started = time.clock_gettime(time.CLOCK_BOOTTIME) - 1 / os.sysconf('SC_CLK_TCK')
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
-                                        preexec_fn=hide_tmp if self.hides_tmp else None, user=user)
+                                        preexec_fn=hide_tmp if self.hides_tmp else enter, user=user, group=user)
         self.pid = self.process.pid
         with contextlib.suppress(OSError):  # of an earlier process with this number
             os.remove(f'/tmp/perf-{self.pid}.map')
@@ -76,10 +82,10 @@ class Target:
         self.process.stdin.write(words + '\n')
         return int(self.answer())
 
-    def run(self, *words, expected=0):
+    def run(self, *words, expected=0, enter=None):
         done = subprocess.run(program_of(words), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, check=False,
-                              cwd=self.folder)
-        assert done.returncode == expected, (words, done.returncode, done.stderr)
+                              cwd=self.folder, preexec_fn=enter)
+        assert done.returncode == expected, (words, done.returncode, done.stderr, done.stdout)
         return done.stderr + done.stdout
 
     def attach(self, name='t.dat', *options):
@@ -502,6 +508,38 @@ def ends_meanwhile(target):
         assert os.WEXITSTATUS(calls.status) == 1 and f'process {process.pid} has ended' in said, (file, said)
 
 
+def executes(target):
+    """A process that executes another program at any time of an attach goes on with that, and the command says so."""
+    for number in range(1, 1000, 9 * STRIDE):
+        target.ask('busy')
+        asked = False
+        with open(os.path.join(target.folder, 'errors'), 'w+', encoding='utf-8') as errors:
+            calls = Calls(('attach', '-q', str(target.pid), '-o', os.path.join(target.folder, 'x.dat')), errors=errors.fileno())
+            for call in calls:
+                number -= call in CALLS_THAT_CHANGE
+                if not number and not asked:
+                    target.process.stdin.write('execute\n')
+                    asked = True
+            errors.seek(0)
+            said = errors.read()
+        if not asked:
+            break
+        assert target.answer() == 'ready'
+        assert not said if os.WEXITSTATUS(calls.status) == 0 else 'has executed another program' in said or 'has ended' in said, said
+    assert not asked and os.WEXITSTATUS(calls.status) == 0, said
+    target.detach()
+    target.leave()
+    library = os.path.join(target.folder, 'library')
+    os.mkfifo(library)  # that its dynamic linker waits for
+    starting = subprocess.Popen(target.process.args, env={**os.environ, 'LD_PRELOAD': library})
+    try:
+        for words in ('doctor', 'attach'):
+            assert 'has just begun to load its program' in target.run(words, str(starting.pid), expected=1)
+    finally:
+        starting.kill()
+        starting.wait()
+
+
 def refused(target):
     """With a sentence, and nothing is touched."""
     before = target.state()
@@ -516,29 +554,155 @@ def refused(target):
     assert target.state() == before, (before, target.state())
     message = target.run('attach', str(target.pid), '-o', '/proc/self/nothing/t.dat', expected=1)
     assert 'folder' in message, message
+    target.attach()
+    target.ask('busy')
+    thread = max(int(thread) for thread in target.threads() if thread != str(target.pid))
     libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.ptrace(SEIZE, target.pid, 0, 0) == 0
-    assert 'is traced by' in target.run('attach', str(target.pid), expected=1)
+    for traced in (thread, target.pid):
+        assert libc.ptrace(SEIZE, traced, 0, 0) == 0
+        for words in ('attach', 'doctor', 'detach'):
+            assert f'is traced by process {os.getpid()} already' in target.run(words, str(target.pid), expected=1)
     target.process.kill()
+    os.waitpid(thread, WALL)
+
+
+@contextlib.contextmanager
+def another(target, **how):
+    """A process of the same program."""
+    with open(f'/proc/{target.pid}/cmdline', encoding='utf-8') as file:
+        other = Target(file.read().split('\0')[0], target.folder, **how)
+    try:
+        yield other
+    finally:
+        other.process.kill()
+        other.process.wait()
+
+
+def is_refused(target, sentence, enter=None):
+    """doctor says so beforehand, and nothing is touched."""
+    def all_of_it():
+        with open(f'/proc/{target.pid}/maps', encoding='utf-8') as maps:
+            return maps.read(), target.state()
+    before = all_of_it()
+    for words in (('doctor', str(target.pid)), ('attach', str(target.pid), '-o', os.path.join(target.folder, 'refused.dat'))):
+        message = target.run(*words, expected=1, enter=enter)
+        assert sentence in message, (words, message)
+    assert all_of_it() == before
+    assert not os.path.exists(os.path.join(target.folder, 'refused.dat'))
+
+
+def is_recorded(target, enter=None):
+    assert 'can be recorded' in target.run('doctor', str(target.pid), enter=enter)
+    trace = os.path.join(target.folder, f'{target.pid}.dat')
+    target.run('attach', str(target.pid), '-o', trace, enter=enter)
+    allocated = target.ask('work 20')
+    target.run('detach', str(target.pid), enter=enter)
+    assert report(trace)['allocations'] == allocated
+
+
+def without_privilege():
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+    return True
+
+
+def in_user_namespace():
+    return ctypes.CDLL(None).unshare(CLONE_NEWUSER) == 0
+
+
+def in_user_namespace_without_privilege():
+    return without_privilege() and in_user_namespace()
+
+
+def under_yama(scope, pid=0, folder=None, user=NOBODY):
+    """What a kernel with yama says. Yama itself refuses nothing here: what it would refuse is a file of the process that cannot
+    be opened."""
+    def enter():
+        done = hide('/proc/sys/kernel')
+        if done:
+            os.mkdir('/proc/sys/kernel/yama')
+            with open('/proc/sys/kernel/yama/ptrace_scope', 'w', encoding='ascii') as file:
+                file.write(f'{scope}\n')
+        if done and folder:
+            closed = os.path.join(folder, 'closed')
+            with open(closed, 'w', encoding='ascii'):
+                pass
+            os.chown(closed, NOBODY, NOBODY)
+            os.chmod(closed, 0)
+            done = ctypes.CDLL(None).mount(closed.encode(), f'/proc/{pid}/mem'.encode(), None, MS_BIND, None) == 0
+        if user:
+            without_privilege()
+        return done
+    return enter
+
+
+def forbidden(target):
+    """Without privilege: of another user, of an undumpable program, of yama, of another user namespace, of filters that cannot be
+    read. With it, such processes are recorded."""
+    os.chmod(target.folder, 0o777)
+    is_refused(target, 'belongs to user 0', without_privilege)
+    target.attach()
+    assert 'belongs to user 0' in target.run('detach', str(target.pid), expected=1, enter=without_privilege)
+    target.detach()
+    with another(target, user=NOBODY) as other:
+        is_recorded(other, without_privilege)
+        scopes = {1: under_yama(1, other.pid, target.folder), 2: under_yama(2), 3: under_yama(3, user=0)}
+        for scope, enter in scopes.items():
+            if is_possible(enter):
+                is_refused(other, f'/proc/sys/kernel/yama/ptrace_scope is {scope}: ', enter)
+        if is_possible(in_user_namespace_without_privilege):
+            is_refused(other, 'is in a user namespace', in_user_namespace_without_privilege)
+        assert other.ask('hide') == 0
+        is_refused(other, 'is not dumpable', without_privilege)
+        is_recorded(other)
+        assert other.ask('filter 0') == 0
+        is_recorded(other)
+    with another(target, user=NOBODY) as other:
+        assert other.ask('filter 0') == 0
+        is_refused(other, 'CAP_SYS_ADMIN', without_privilege)
+    if is_possible(in_user_namespace):
+        with another(target, user=NOBODY, enter=in_user_namespace) as other:
+            is_recorded(other)
+            is_recorded(other, without_privilege)
+
+
+def chrooted(target):
+    """A program that sees no file but its own is recorded."""
+    os.chmod(target.folder, 0o777)
+    folder = os.path.join(target.folder, 'root')
+    os.mkdir(folder)
+    shutil.copy(target.process.args[0], os.path.join(folder, 'program'))
+    other = Target('/program', target.folder, enter=lambda: os.chroot(folder) or os.chdir('/'))
+    try:
+        assert 'can be recorded' in target.run('doctor', str(other.pid))
+        target.run('attach', str(other.pid), '-o', '/t.dat')
+        allocated = other.ask('work 20')
+        other.detach()
+        assert report(os.path.join(folder, 't.dat'))['allocations'] == allocated
+        is_refused(other, 'belongs to user 0', without_privilege)
+        other.leave()
+    finally:
+        other.process.kill()
+        other.process.wait()
 
 
 def filtered(target):
-    """Filters are read beforehand: what would end the process is refused, what lets all pass is not."""
+    """Filters are read beforehand: what would end the process or forbids too much is refused, what lets all pass is not."""
     before = target.text()
     target.ask('filter 0')
     trace = target.attach()
     allocated = target.ask('work 5')
     target.detach()
     assert report(trace)['allocations'] == allocated
-    target.ask('filter 1')
-    message = target.run('attach', str(target.pid), expected=1)
-    assert 'would end it for pwritev' in message or 'cannot be read' in message, message
-    assert target.run('doctor', str(target.pid), expected=1)
+    for kind, sentence in ((2, 'forbids pwritev'), (1, 'would end it for pwritev')):
+        assert target.ask(f'filter {kind}') == 0
+        is_refused(target, sentence)
     assert target.text() == before
     target.leave()
 
 
-CASES = {case.__name__: case for case in (counts, attached_often, exits, busy, killed, killed_at_each_call, stopped, stopped_meanwhile, waits, at_once, filtered,
+CASES = {case.__name__: case for case in (counts, attached_often, exits, busy, killed, killed_at_each_call, stopped, stopped_meanwhile, waits, at_once, filtered, forbidden, chrooted, executes,
                                            for_a_time, ends_untold, ends_meanwhile, names, names_at_end, refused)}
 
 
@@ -615,8 +779,18 @@ def is_allowed(target):
     return True
 
 
+def is_privileged():
+    """Whether this process may do what the cases need in which others may not, and these others find the programs."""
+    rights = int(value_of('CapEff'), 16)
+    return all(rights & 1 << number for number in (CAP_SETUID, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_SYS_ADMIN)) and \
+        is_possible(lambda: without_privilege() and all(os.access(file, os.R_OK) for file in (COMMAND, os.environ['HEAPSONDE_LIBRARY'])))
+
+
 def carry_out(case, program):
     """Returns an exit status."""
+    if case in ('forbidden', 'chrooted') and not is_privileged():
+        print('only as root')
+        return SKIPPED
     with_own_tmp = case == 'names_at_end'
     with tempfile.TemporaryDirectory(prefix='heapsonde-attach-', dir='/var/tmp' if with_own_tmp else None) as folder:
         target = Target(program, folder, with_own_tmp)

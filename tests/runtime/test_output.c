@@ -551,6 +551,47 @@ START_TEST(threads_record_at_once)
 }
 END_TEST
 
+// A thread that is in a hook when the recording ends.
+static pthread_barrier_t full, ended;
+static unsigned recorded;
+
+static void *record_at_the_end(void *unused)
+{
+    do
+        record(1);
+    while (++recorded && hs_thread_self->at < hs_thread_self->limit);
+    struct hs_thread *thread = hs_record__enter(HS_MODE_ALLOC);
+    struct hs_registers caller;
+    HS_CAPTURE_CALLER(&caller);
+    pthread_barrier_wait(&full);
+    pthread_barrier_wait(&ended);
+    hs_record__allocation(thread, &caller, HS_RECORD_MALLOC, 0x1000, 0, 1000);
+    hs_record__leave(thread);
+    return unused;
+}
+
+// What it recorded before stays in the trace, and what is later, with or without a place for it, is not lost.
+START_TEST(thread_outlives_the_recording)
+{
+    pthread_t thread;
+    start();
+    ck_assert_int_eq(pthread_barrier_init(&full, NULL, 2) | pthread_barrier_init(&ended, NULL, 2), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, record_at_the_end, NULL), 0);
+    pthread_barrier_wait(&full);
+    hs_process__detach();
+    while (_i && hs_slots__take(HS_SLOT_EVENTS, THREADS, 0))
+        continue;
+    pthread_barrier_wait(&ended);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    struct trace trace = expect_readable(path);
+    ck_assert_uint_eq(trace.header.live.state, HS_STATE_CLOSED);
+    ck_assert_uint_eq(trace.count, recorded + !_i);
+    for (int i = 0; i < HS_DROP_COUNT; i++)
+        ck_assert_uint_eq(trace.header.live.dropped[i], 0);
+    trace_free(&trace);
+}
+END_TEST
+
 START_TEST(failed_exec_takes_its_mark_back)
 {
     start();
@@ -655,6 +696,7 @@ int main(void)
     tcase_add_test(files, forked_child_knows_no_key);
     tcase_add_test(files, forked_child_has_a_trace_of_its_own);
     tcase_add_test(files, threads_record_at_once);
+    tcase_add_loop_test(files, thread_outlives_the_recording, 0, 2);
     tcase_add_test(files, failed_exec_takes_its_mark_back);
     tcase_add_loop_test(files, killed_forked_child_loses_nothing, 0, 2);
     tcase_add_test(files, idle_forked_child_leaves_no_file);

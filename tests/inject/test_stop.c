@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Threads that cannot be stopped, with a clock that the test sets.
+#include "host/inject/stop.h"
+#include "host/inject/waiting.h"
+#include "tests/suite.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NEVER = 1000, SKIPPED = 77 };
+
+typedef int (*stop_function)(struct hs_inject_target *target, struct hs_error *error);
+
+static const stop_function stops[] = {hs_inject_stop__one, hs_inject_stop__all};
+static struct hs_inject_target target;
+static struct hs_error error;
+static pid_t child;
+static int to_child[2];
+static bool no_memory;
+static int looks, goes_on_after; // looks at the clock, between which a second passes; after so many, the child goes on
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+void *__real_realloc(void *block, size_t size);
+void *__wrap_realloc(void *block, size_t size);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    if (clock != CLOCK_MONOTONIC)
+        return __real_clock_gettime(clock, now);
+    if (looks < goes_on_after && ++looks == goes_on_after && write(to_child[1], "g", 1) != 1)
+        return -1;
+    *now = (struct timespec){.tv_sec = looks};
+    return 0;
+}
+
+void *__wrap_realloc(void *block, size_t size)
+{
+    return no_memory ? NULL : __real_realloc(block, size);
+}
+
+// The one that it waits for shares its memory.
+static void wait_in_kernel(void)
+{
+    char byte;
+    pid_t other = vfork();
+    if (!other) {
+        while (read(to_child[0], &byte, 1) < 0)
+            continue;
+        _exit(0);
+    }
+    waitpid(other, NULL, 0);
+    for (;;)
+        pause();
+}
+
+static void begin(void)
+{
+    ck_assert_int_eq(pipe(to_child), 0);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (!child) {
+        close(to_child[1]);
+        wait_in_kernel();
+    }
+    close(to_child[0]);
+    ck_assert_int_eq(hs_inject_target__open(&target, child, &error), 0);
+    while (hs_inject_waiting__state(&target, child) != 'D')
+        usleep(1000);
+}
+
+// The process that it waits for reads the end of the pipe.
+static void end(void)
+{
+    kill(child, SIGKILL);
+    close(to_child[1]);
+    hs_inject_target__close(&target);
+    while (waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
+        continue;
+}
+
+START_TEST(one_that_waits_in_the_kernel)
+{
+    goes_on_after = NEVER;
+    ck_assert_int_eq(stops[_i](&target, &error), -EBUSY);
+    ck_assert_ptr_nonnull(strstr(error.message, "waits in the kernel and cannot be stopped; try again later"));
+    ck_assert_int_lt(looks, NEVER);
+}
+END_TEST
+
+START_TEST(one_that_goes_on)
+{
+    goes_on_after = 10;
+    ck_assert_int_eq(stops[_i](&target, &error), 0);
+    ck_assert_int_eq(looks, goes_on_after);
+    ck_assert_uint_eq(target.thread_count, 1);
+    ck_assert(target.threads[0].is_stopped);
+}
+END_TEST
+
+START_TEST(no_memory_is_no_end)
+{
+    no_memory = true;
+    ck_assert_int_eq(stops[_i](&target, &error), -ENOMEM);
+    ck_assert_str_eq(error.message, "out of memory");
+}
+END_TEST
+
+static bool is_there(void)
+{
+    char byte;
+    return read(to_child[0], &byte, 1) == 1;
+}
+
+START_TEST(one_that_is_traced)
+{
+    char expected[64];
+    int ready[2];
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t tracer = fork();
+    if (!tracer) {
+        bool traces = !ptrace(PTRACE_SEIZE, child, 0, 0);
+        while (write(ready[1], traces ? "y" : "n", 1) == 1)
+            pause();
+    }
+    char answer;
+    ck_assert_int_eq(read(ready[0], &answer, 1), 1);
+    snprintf(expected, sizeof expected, "process %d is traced by process %d already", (int)child, (int)tracer);
+    if (answer == 'y') { // yama may forbid it
+        ck_assert_int_eq(stops[_i](&target, &error), -EBUSY);
+        ck_assert_ptr_nonnull(strstr(error.message, expected));
+    }
+    kill(tracer, SIGKILL);
+    waitpid(tracer, NULL, 0);
+}
+END_TEST
+
+// The thread that was seized has become another one by an execve.
+START_TEST(one_that_is_traced_here)
+{
+    ck_assert_int_eq(ptrace(PTRACE_SEIZE, child, 0, 0), 0);
+    ck_assert_int_eq(stops[_i](&target, &error), -ESRCH);
+    ck_assert_ptr_nonnull(strstr(error.message, "has executed another program"));
+}
+END_TEST
+
+// ---- the end -------------------------------------------------------------------------------------------------------
+
+static void *tell(void *unused)
+{
+    for (ssize_t told = write(to_child[1], "t", 1); told == 1;)
+        pause();
+    return unused;
+}
+
+static void begin_with_threads(void)
+{
+    pthread_t thread;
+    ck_assert_int_eq(pipe(to_child), 0);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    while (!child)
+        if (pthread_create(&thread, NULL, tell, NULL) || pthread_join(thread, NULL))
+            _exit(1);
+    ck_assert(is_there());
+    ck_assert_int_eq(hs_inject_target__open(&target, child, &error), 0);
+}
+
+// Nobody waits in vain for a thread that was killed while it was stopped.
+START_TEST(killed_while_stopped)
+{
+    int status;
+    ck_assert_int_eq(hs_inject_stop__all(&target, &error), 0);
+    ck_assert_uint_eq(target.thread_count, 2);
+    kill(child, SIGKILL);
+    if (_i)
+        hs_inject_target__let_go(&target);
+    else
+        while (target.thread_count)
+            hs_inject_target__let_thread_go(&target, 0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status));
+    hs_inject_target__close(&target);
+}
+END_TEST
+
+// In a container it may not be.
+static bool is_allowed(void)
+{
+    pid_t other = fork();
+    while (!other)
+        pause();
+    bool allowed = !ptrace(PTRACE_SEIZE, other, 0, 0);
+    kill(other, SIGKILL);
+    waitpid(other, NULL, __WALL);
+    return allowed;
+}
+
+int main(void)
+{
+    if (!is_allowed())
+        return SKIPPED;
+    Suite *suite = suite_create("stop");
+    TCase *cases = tcase_create("stop");
+    tcase_add_checked_fixture(cases, begin, end);
+    tcase_add_loop_test(cases, one_that_waits_in_the_kernel, 0, 2);
+    tcase_add_loop_test(cases, one_that_goes_on, 0, 2);
+    tcase_add_loop_test(cases, no_memory_is_no_end, 0, 2);
+    tcase_add_loop_test(cases, one_that_is_traced, 0, 2);
+    tcase_add_loop_test(cases, one_that_is_traced_here, 0, 2);
+    suite_add_tcase(suite, cases);
+    TCase *ends = tcase_create("ends");
+    tcase_add_checked_fixture(ends, begin_with_threads, NULL);
+    tcase_add_loop_test(ends, killed_while_stopped, 0, 2);
+    suite_add_tcase(suite, ends);
+    return run_suite(suite);
+}
