@@ -47,8 +47,8 @@ struct hs_live *hs_output__live(void);
 void hs_output__stop(uint64_t reason, int error);
 bool hs_output__stopped(void);
 
-// Closes the descriptor, which is in the program's table. What threads hold in slots stays in the file; what they record
-// from now on is later than the end of the recording.
+// Closes the descriptor, which is in the program's table. What threads hold in slots stays in the file; what they
+// record from now on is later than the end of the recording.
 void hs_output__leave(void);
 bool hs_output__is_left(void);
 

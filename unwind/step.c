@@ -224,7 +224,7 @@ static HS_COLD int step_to(struct hs_walk *walk, const struct hs_registers *call
     return HS_STEP_MORE;
 }
 
-// What needs no system call comes first. Machine code that is known has no frame pointer: what looks like an end is none.
+// What needs no system call comes first. Known frames have no frame pointer: what looks like a start there is none.
 static HS_COLD int step_without_rule(struct hs_walk *walk, uint32_t rule)
 {
     const bool in_chain = rule == HS_RULE_FRAME_POINTER_CHAIN;

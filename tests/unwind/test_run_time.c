@@ -60,8 +60,8 @@ START_TEST(a_frame_that_was_replaced)
 }
 END_TEST
 
-// Such as a coroutine: what is in the frame pointer does not lead on, though it may look like frames. The function in it
-// is behind no call, as one may be that the compiler places.
+// Such as a coroutine: what is in the frame pointer does not lead on, though it may look like frames. The function in
+// it must not be directly behind a call.
 START_TEST(a_stack_that_starts_at_a_function)
 {
     const struct list {
