@@ -187,23 +187,29 @@ static HS_COLD uintptr_t next_in_chain(const struct hs_walk *walk, uint32_t rule
     return rule & HS_RULE_BASE_IS_FP && step_plainly(&next, rule) == HS_STEP_MORE ? next.pc : 0;
 }
 
-// Each process of Erlang has a stack of its own. It starts with a return address that is behind no call, and without a
-// frame pointer.
-static HS_COLD bool starts_process(const struct hs_walk *walk)
+static HS_COLD bool is_anonymous(uintptr_t pc)
 {
     struct hs_module module;
-    return HS_KNOWN_FRAMES && !walk->fp && hs_module_find(walk->pc, &module) && module.anonymous;
+    return hs_module_find(pc, &module) && module.anonymous;
+}
+
+// Each process of Erlang has a stack of its own. It starts with a return address that is behind no call, and without a
+// frame pointer. `from`: the code that would return there, which is made at run time, too.
+static HS_COLD bool starts_process(const struct hs_walk *walk, uintptr_t from)
+{
+    return HS_KNOWN_FRAMES && !walk->fp && is_anonymous(walk->pc) && is_anonymous(from);
 }
 
 // No table vouches for this frame: everything is checked before it is believed.
 static HS_COLD int step_by_guess(struct hs_walk *walk, uint32_t rule)
 {
+    const uintptr_t from = walk->pc;
     bool by_fp = rule & HS_RULE_BASE_IS_FP, down = by_fp && walk->fp < walk->sp;
     // A zero is not accepted as the end: most words that are no return address are zeros.
     if ((down ? step_down(walk, rule) : step_plainly(walk, rule)) != HS_STEP_MORE)
         return HS_END_NO_RULE;
     if (!down && !hs_call_site__in_chain(walk->pc, next_in_chain(walk, rule), true))
-        return starts_process(walk) ? HS_END_ROOT : HS_END_NO_RULE;
+        return starts_process(walk, from) ? HS_END_ROOT : HS_END_NO_RULE;
     walk->guessed = true;
     return HS_STEP_MORE;
 }
@@ -218,7 +224,7 @@ static HS_COLD int step_to(struct hs_walk *walk, const struct hs_registers *call
     return HS_STEP_MORE;
 }
 
-// What needs no system call comes first.
+// What needs no system call comes first. Known frames have no frame pointer: what looks like a start there is none.
 static HS_COLD int step_without_rule(struct hs_walk *walk, uint32_t rule)
 {
     const bool in_chain = rule == HS_RULE_FRAME_POINTER_CHAIN;
@@ -227,7 +233,7 @@ static HS_COLD int step_without_rule(struct hs_walk *walk, uint32_t rule)
     if (in_chain && hs_pypy_frame__at(&walk->memory, sp, &caller))
         return step_to(walk, &caller);
     int result = step_by_guess(walk, rule);
-    if (result == HS_END_NO_RULE && in_chain &&
+    if (result != HS_STEP_MORE && in_chain &&
         (hs_pypy_frame__near(&walk->memory, sp, &caller) || hs_luajit_frame__find(&walk->memory, sp, &caller)))
         return step_to(walk, &caller);
     return result;

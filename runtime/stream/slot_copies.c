@@ -216,7 +216,8 @@ static uint64_t copy_new(uint32_t use)
             break;
         if (now.words >= MANY_WORDS)
             hs_threads__part_from(hs_slots__at(i));
-        copied[i] = now;
+        if (is_copied(i, now.sequence))
+            copied[i].words = now.words;
         bytes += HS_SLOT_RECORDS_OFFSET + 8 * (uint64_t)now.words + LONGEST_RECORD;
     }
     return bytes;

@@ -30,6 +30,7 @@ static uint8_t last[HS_SLOT_SIZE]; // the payload of the last copy
 static uint32_t last_length;
 static const struct hs_slot *parted;
 static struct hs_slot *journal_slot;
+static struct hs_slot *returned; // by its thread while the sender waits for the lock
 static bool culls;
 static uint64_t replaced; // the number of the slot whose copy was
 
@@ -38,8 +39,14 @@ static uint64_t replaced; // the number of the slot whose copy was
 struct hs_config hs_config;
 struct hs_stream hs_stream;
 
+static void take_again(struct hs_slot *slot);
+
 bool hs_stream__lock(void)
 {
+    struct hs_slot *slot = returned;
+    returned = NULL;
+    if (slot)
+        take_again(slot);
     return true;
 }
 
@@ -120,6 +127,13 @@ static struct hs_slot *take(uint32_t use)
 static void add_record(struct hs_slot *slot, uint32_t at)
 {
     hs_slot__records(slot)[at] = HS_RECORD_FREE | 0x1000ull << HS_RECORD_ADDRESS_POS;
+}
+
+static void take_again(struct hs_slot *slot)
+{
+    hs_slots__give_back(slot);
+    ck_assert_ptr_eq(take(HS_SLOT_EVENTS), slot);
+    add_record(slot, 0);
 }
 
 // The sender is awake ten times a second. Returns how many copies it makes in this time.
@@ -302,6 +316,21 @@ START_TEST(only_copies_are_replaced)
 }
 END_TEST
 
+// What is known of a copy is about the use of the slot that it has.
+START_TEST(taken_again_before_it_is_copied)
+{
+    struct hs_slot *slot = take(HS_SLOT_EVENTS);
+    uint64_t before = hs_slot__header(slot)->sequence;
+    add_record(slot, 0);
+    returned = slot;
+    ck_assert_uint_eq(wait_for(6), 1);
+    uint64_t sequence = hs_slot__header(slot)->sequence;
+    ck_assert_uint_ne(sequence, before);
+    hs_stream__withdraw_slot(slot);
+    ck_assert_uint_eq(replaced, sequence);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("slot copies");
@@ -318,6 +347,7 @@ int main(void)
     tcase_add_test(tests, no_room);
     tcase_add_test(tests, other_modes);
     tcase_add_test(tests, only_copies_are_replaced);
+    tcase_add_test(tests, taken_again_before_it_is_copied);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -69,15 +69,15 @@ FUNCTION frame_luajit_left
         ret
         .size   frame_luajit_left, . - frame_luajit_left
 
-// void frame_pypy(void (*callback)(void), intptr_t kind, size_t pushed): machine code as PyPy makes it on AMD64, to be
-// copied. It keeps an entry of `kind` in its frame, and pushes `pushed` bytes before it calls.
+// void frame_pypy(void (*callback)(void), intptr_t kind, size_t pushed, const void *object): machine code as PyPy makes
+// it on AMD64, to be copied. It keeps an entry of `kind` in its frame, and pushes `pushed` bytes before it calls.
 FUNCTION frame_pypy
         sub     $184, %rsp
         mov     %rbp, 96(%rsp)
         mov     %rbx, 104(%rsp)
         mov     %rsp, 160(%rsp)
         mov     %rsi, 168(%rsp)
-        mov     $3, %ebp
+        mov     %rcx, %rbp
         mov     %rdx, %rbx
         sub     %rbx, %rsp
         call    *%rdi

@@ -60,13 +60,14 @@ START_TEST(a_frame_that_was_replaced)
 }
 END_TEST
 
-// Such as a coroutine: what is in the frame pointer does not lead on, though it may look like frames.
+// Such as a coroutine: what is in the frame pointer does not lead on, though it may look like frames. The function in
+// it must not be directly behind a call.
 START_TEST(a_stack_that_starts_at_a_function)
 {
     const struct list {
         const struct list *next;
         void (*function)(void);
-    } list[3] = {{list + 1, take_inner}, {list + 2, take_inner}, {list, take_inner}};
+    } list[3] = {{list + 1, frame_planted_at}, {list + 2, frame_planted_at}, {list, frame_planted_at}};
     uint8_t *far = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const void *const fps[] = {list, list + 1, (void *)8, (const char *)list + 1, far};
     ck_assert_ptr_ne(far, MAP_FAILED);
@@ -191,27 +192,30 @@ START_TEST(machine_code_of_others)
 }
 END_TEST
 
-// Its frame can only be left by the frame pointer.
-NOINLINE static void call_pypy(uintptr_t code, intptr_t kind, size_t pushed)
+enum { COMPILED = 3, OTHER = 4 };
+
+// Its frame can only be left by the frame pointer. The machine code has `object` in it.
+NOINLINE static void call_pypy(uintptr_t code, intptr_t kind, size_t pushed, const void *object)
 {
     char *room = __builtin_alloca(pushed + 1);
     OPAQUE(room);
     outer.depth = hs_backtrace_reason(outer.pcs, 256, &outer.info);
-    ((void (*)(void (*)(void), intptr_t, size_t))code)(take_inner, kind, pushed);
+    ((void (*)(void (*)(void), intptr_t, size_t, const void *))code)(take_inner, kind, pushed, object);
     OPAQUE(room);
 }
 
 START_TEST(machine_code_of_pypy)
 {
-    enum { COMPILED = 3, OTHER = 4, FAR = 272 };
+    enum { FAR = 272 };
     const size_t pushed[] = {0, 16, 256};
     uintptr_t code = make_code(frame_pypy, (size_t)(frame_pypy_end - frame_pypy));
+    const void *const start[] = {NULL, (void *)code}, *const number = (void *)3;
     for (size_t i = 0; i < 6; i++) {
-        call_pypy(code, COMPILED, pushed[i % 3]);
+        call_pypy(code, COMPILED, pushed[i % 3], i < 3 ? number : start);
         check_goes_on();
         ck_assert_int_eq(inner.info.guessed, 1);
         ck_assert_int_eq(inner.depth, outer.depth + 2);
-        call_pypy(code, i % 2 ? OTHER : COMPILED, i % 2 ? pushed[i % 3] : FAR);
+        call_pypy(code, i % 2 ? OTHER : COMPILED, i % 2 ? pushed[i % 3] : FAR, number);
         ck_assert_int_eq(inner.info.end, HS_BACKTRACE_NO_RULE);
         ck_assert_int_eq(inner.depth, 2);
     }
@@ -244,6 +248,19 @@ START_TEST(stack_of_an_erlang_process)
 }
 END_TEST
 
+// Only machine code that was made at run time returns to the start of a process.
+START_TEST(code_of_a_file_starts_no_process)
+{
+    const uintptr_t code = make_code(frame_process, (size_t)(frame_process_end - frame_process));
+    const void *const start[] = {NULL, (void *)code};
+    for (int i = 0; i < 4; i++) {
+        call_pypy((uintptr_t)frame_pypy, OTHER, 16, start);
+        ck_assert_int_eq(inner.info.end, HS_BACKTRACE_NO_RULE);
+        ck_assert_int_eq(inner.depth, 2);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("run_time");
@@ -256,6 +273,7 @@ int main(void)
     tcase_add_test(cases, machine_code_of_others);
     tcase_add_test(cases, machine_code_of_pypy);
     tcase_add_test(cases, stack_of_an_erlang_process);
+    tcase_add_test(cases, code_of_a_file_starts_no_process);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }
