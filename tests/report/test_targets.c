@@ -405,7 +405,8 @@ static void check_texts(const struct program *program)
                                  "guessed       7 times a stack held a frame that was probable, not proven",
                                  "still runs or was killed",
                                  "1 of 1  /opt/lib/libmissing.so",
-                                 "wanted: root/opt/lib/libmissing.so or root/usr/lib/debug/.build-id/ab/cdef.debug",
+                                 "wanted: root/opt/lib/libmissing.so or root/usr/lib/debug/.build-id/ab/cdef.debug, or below "
+                                 "DIR with --debug-dir DIR",
                                  "sample.cpp:",
                                  "[inlined]",
                                  NULL};
