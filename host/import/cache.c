@@ -107,10 +107,9 @@ static bool remove_unused(int folder_fd, const char *folder, const char *name)
 {
     char gone[PATH_MAX];
     int fd = openat(folder_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    bool removed =
-        fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) &&
-        snprintf(gone, sizeof gone, "%s/%.100s.gone-%d", folder, name, (int)getpid()) < (int)sizeof gone &&
-        !renameat(folder_fd, name, folder_fd, hs_path__name(gone));
+    bool removed = fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) &&
+                   snprintf(gone, sizeof gone, "%s/%.100s.gone-%d", folder, name, (int)getpid()) < (int)sizeof gone &&
+                   !renameat(folder_fd, name, folder_fd, hs_path__name(gone));
     if (removed)
         hs_store__remove(gone);
     if (fd >= 0)

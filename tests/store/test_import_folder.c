@@ -222,7 +222,8 @@ START_TEST(the_cache_keeps_what_was_used_last)
     hs_store__close(open_cached(trace[0]));
     // There is room for the three. The fourth is smaller than any of them.
     snprintf(path, sizeof path, "%s/sizes", folder);
-    run_shell("find '%s/heapsonde' -type f -printf '%%b\\n' | awk '{ n += 512 * $1 } END { print n }' >'%s'", folder, path);
+    run_shell("find '%s/heapsonde' -type f -printf '%%b\\n' | awk '{ n += 512 * $1 } END { print n }' >'%s'", folder,
+              path);
     FILE *file = fopen(path, "r");
     ck_assert_ptr_nonnull(file);
     ck_assert_int_eq(fscanf(file, "%" SCNu64, &bytes), 1);
