@@ -23,6 +23,9 @@
             "sends it to the server")                                                                                  \
     COMMAND("BOARD_PATIENCE", "SECONDS",                                                                               \
             "with run --on, how long the machine may not answer before its connection counts as cut; default 15")      \
+    COMMAND("CACHE_SIZE", "BYTES",                                                                                     \
+            "how large the folder of stores in the user's cache becomes before stores that were not used for the "     \
+            "longest time are removed; default 2 GiB")                                                                 \
     COMMAND("ANNOUNCE_PORT", "N", "the port where gather listens for announcements of devices")                        \
     NO_EFFECT("BACKTRACE_CACHE_SIZE")                                                                                  \
     NO_EFFECT("BACKTRACE_CACHE_SIZE_LEVEL_1")                                                                          \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/cli/doctor_on.h"
 
+#include <elf.h>
 #include <string.h>
 
 void hs_board_scene__look(struct hs_board_scene *scene, const char *address, const char *program, const char *folder)
@@ -27,6 +28,36 @@ static void look_at_connection(const struct hs_doctor_scene *all, struct hs_doct
         hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s", scene->connection.message);
 }
 
+static bool begins_with_one_of(const char *text, const char *words)
+{
+    for (size_t length; *words; words += length + strspn(words + length, " ")) {
+        length = strcspn(words, " ");
+        if (!strncmp(text, words, length))
+            return true;
+    }
+    return false;
+}
+
+// A kernel names its machine or, to 32-bit programs, the 32-bit form of that.
+static bool is_foreign(const struct hs_board *board)
+{
+    static const struct {
+        uint16_t machine;
+        const char *names; // as they begin
+    } kinds[] = {{EM_X86_64, "x86_64 i386 i486 i586 i686"},
+                 {EM_AARCH64, "aarch64 arm"},
+                 {EM_ARM, "arm aarch64"},
+                 {EM_MIPS, "mips"}};
+    bool is_known = false;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        const bool is_here = begins_with_one_of(board->machine, kinds[i].names);
+        if (is_here && kinds[i].machine == board->probe.machine)
+            return false;
+        is_known = is_known || is_here;
+    }
+    return is_known;
+}
+
 static void look_at_program(const struct hs_doctor_scene *all, struct hs_doctor_finding *finding)
 {
     const struct hs_board_scene *scene = all->board;
@@ -37,7 +68,11 @@ static void look_at_program(const struct hs_doctor_scene *all, struct hs_doctor_
         hs_doctor__say(finding, HS_DOCTOR_UNASKED, "no program was named");
     else if (!scene->is_recordable)
         hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s", scene->program.message);
-    else
+    else if (is_foreign(&scene->board)) {
+        hs_doctor__say(finding, HS_DOCTOR_LIMITED, "%s is for %s, but the machine is %s", scene->board.program,
+                       scene->board.abi->what, scene->board.machine);
+        hs_doctor__advise(finding, "name a program for that machine; this one runs there only in an emulator");
+    } else
         hs_doctor__say(finding, HS_DOCTOR_WORKS, "%s, for %s, %s", scene->board.program, scene->board.abi->what,
                        probe->interpreter);
 }

@@ -4,6 +4,7 @@
 // a complete store or none.
 #include "host/base/memory.h"
 #include "host/base/path.h"
+#include "host/import/cache.h"
 #include "host/import/left_over.h"
 #include "host/import/most_live.h"
 #include "host/import/resume.h"
@@ -30,6 +31,7 @@
 
 struct import_open_place {
     char directory[PATH_MAX];
+    bool is_cached;
 };
 
 // The properties that a store must have.
@@ -81,21 +83,9 @@ static bool inside(const char *parent, const struct hs_trace *trace, struct impo
 
 static bool in_cache(const struct hs_trace *trace, struct import_open_place *place)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char parent[PATH_MAX];
-    int length = -1;
-    if (cache && *cache == '/')
-        length = snprintf(parent, sizeof parent, "%s/heapsonde", cache);
-    else if (home && *home == '/')
-        length = snprintf(parent, sizeof parent, "%s/.cache/heapsonde", home);
-    if (length < 0 || length >= (int)sizeof parent)
-        return false;
-    char *last = strrchr(parent, '/');
-    *last = 0;
-    mkdir(parent, 0700);
-    *last = '/';
-    mkdir(parent, 0700);
-    return inside(parent, trace, place);
+    place->is_cached = true;
+    return hs_cache__folder(parent, sizeof parent) && inside(parent, trace, place);
 }
 
 // ---- making --------------------------------------------------------------------------------------------------------
@@ -204,6 +194,30 @@ static int import_rest_to(const struct hs_trace *trace, const struct hs_import_o
     return failed;
 }
 
+// A file system that has no room for the store. What has no room in one place has none in another place of it.
+struct import_open_full {
+    dev_t device;
+    int failed; // 0: none was full
+};
+
+static bool is_about_room(int failed)
+{
+    return failed == -ENOSPC || failed == -EDQUOT || failed == -EFBIG;
+}
+
+static void note_full(struct import_open_full *full, const char *directory, int failed)
+{
+    struct stat status;
+    if (is_about_room(failed) && !stat(directory, &status))
+        *full = (struct import_open_full){status.st_dev, failed};
+}
+
+static int refuse_full(const struct import_open_full *full, const char *directory)
+{
+    struct stat status;
+    return full->failed && !stat(directory, &status) && status.st_dev == full->device ? full->failed : 0;
+}
+
 // A cancelled import may be repeated later.
 static void remove_unless_partial(const char *built, int failed)
 {
@@ -215,16 +229,17 @@ static void remove_unless_partial(const char *built, int failed)
 
 // Imports into `place` and opens it. -EACCES, -EROFS and the like mean: try the next place.
 static int make(const struct hs_trace *trace, const struct hs_import_options *options,
-                const struct import_open_place *place, const struct wanted *wanted, struct hs_store **store,
-                struct hs_error *error)
+                const struct import_open_place *place, const struct wanted *wanted, struct import_open_full *full,
+                struct hs_store **store, struct hs_error *error)
 {
     char built[PATH_MAX];
     if (snprintf(built, sizeof built, "%s" HS_MAKING_SUFFIX, place->directory) >= (int)sizeof built)
         return -ENAMETOOLONG;
     struct hs_left_over left;
     hs_left_over__take(&left, place->directory, options && options->force ? NULL : trace);
-    int failed = mkdtemp(built) ? 0 : -errno;
+    int failed = mkdtemp(built) ? refuse_full(full, built) : -errno;
     if (failed) {
+        rmdir(built);
         hs_left_over__free(&left, false);
         return failed;
     }
@@ -236,6 +251,7 @@ static int make(const struct hs_trace *trace, const struct hs_import_options *op
         failed = seal(built, trace);
     if (!failed)
         failed = take_name(built, place->directory, wanted);
+    note_full(full, built, failed);
     if (failed)
         remove_unless_partial(built, failed);
     hs_left_over__free(&left, !failed);
@@ -245,19 +261,21 @@ static int make(const struct hs_trace *trace, const struct hs_import_options *op
 static bool is_about_the_place(int failed)
 {
     return failed == -EACCES || failed == -EROFS || failed == -EPERM || failed == -ENOENT || failed == -ENAMETOOLONG ||
-           failed == -ENOSPC || failed == -EDQUOT || failed == -EFBIG || failed == -ENOTDIR || failed == -EOPNOTSUPP ||
-           failed == -EINVAL || failed == -EEXIST;
+           failed == -ENOTDIR || failed == -EOPNOTSUPP || failed == -EINVAL || failed == -EEXIST ||
+           is_about_room(failed);
 }
 
 static int make_temporary(const struct hs_trace *trace, const struct hs_import_options *options,
-                          struct hs_store **store, struct hs_error *error)
+                          struct import_open_full *full, struct hs_store **store, struct hs_error *error)
 {
     char built[PATH_MAX];
     if (snprintf(built, sizeof built, "%s/heapsonde-XXXXXX", hs_path__temporary()) >= (int)sizeof built)
         return -ENAMETOOLONG;
     if (!mkdtemp(built))
         return -errno;
-    int failed = import_to(trace, options, NULL, built);
+    int failed = refuse_full(full, built);
+    if (!failed)
+        failed = import_to(trace, options, NULL, built);
     if (!failed)
         failed = hs_store__open_unsealed(built, store, error);
     if (failed) {
@@ -276,11 +294,12 @@ static int find_or_make(const char *path, const struct hs_trace *trace, const st
     struct stat status;
     struct wanted wanted = {.symbols = options ? options->symbols : NULL,
                             .owner = fstat(trace->fd, &status) ? geteuid() : status.st_uid};
-    struct import_open_place places[2];
+    struct import_open_place places[2] = {{.is_cached = false}};
+    struct import_open_full full = {.failed = 0};
     size_t count = 0;
     hs_store_key__of(trace, &wanted.key);
     if (options && options->temporary)
-        return make_temporary(trace, options, store, error);
+        return make_temporary(trace, options, &full, store, error);
     if (options && options->store) {
         count = snprintf(places[0].directory, sizeof places[0].directory, "%s", options->store) <
                 (int)sizeof places[0].directory;
@@ -289,15 +308,20 @@ static int find_or_make(const char *path, const struct hs_trace *trace, const st
         count += in_cache(trace, &places[count]);
     }
     for (size_t i = 0; i < count && !(options && options->force); i++)
-        if (matches(places[i].directory, &wanted) && !hs_store__open(places[i].directory, store, NULL))
+        if (matches(places[i].directory, &wanted) && !hs_store__open(places[i].directory, store, NULL)) {
+            if (places[i].is_cached)
+                hs_cache__use(places[i].directory);
             return 0;
+        }
     int failed = -EACCES;
     for (size_t i = 0; i < count; i++) {
-        failed = make(trace, options, &places[i], &wanted, store, error);
+        failed = make(trace, options, &places[i], &wanted, &full, store, error);
+        if (!failed && places[i].is_cached)
+            hs_cache__prune();
         if (!failed || !is_about_the_place(failed))
             return failed;
     }
-    return options && options->store ? failed : make_temporary(trace, options, store, error);
+    return options && options->store ? failed : make_temporary(trace, options, &full, store, error);
 }
 
 // ---- opening -------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -194,6 +195,9 @@ static int open_store(const char *directory, bool sealed, struct hs_store **resu
     int directory_fd = failed ? -1 : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (!failed && directory_fd < 0)
         failed = -errno;
+    // As long as the store is open: the cache is not cleared of it (host/import/cache.h).
+    if (!failed)
+        flock(directory_fd, LOCK_SH | LOCK_NB);
     if (!failed && sealed)
         failed = hs_seal__check(directory_fd);
     if (!failed)

@@ -93,7 +93,7 @@ static void name_by_build_id(FILE *stream, const struct hs_symbols_options *opti
     if (options->debug_dir_count)
         fprintf(stream, "%s/%s", options->debug_dirs[0], path);
     else if (options->sysroot_count)
-        fprintf(stream, "%s/usr/lib/debug/%s", options->sysroots[0], path);
+        fprintf(stream, "%s/usr/lib/debug/%s, or below DIR with --debug-dir DIR", options->sysroots[0], path);
     else if (hs_is_foreign(options))
         fprintf(stream, "DIR/%s with --debug-dir DIR", path);
     else

@@ -399,16 +399,18 @@ static void expect_words(const char *arguments, const char *const *words)
 
 static void check_texts(const struct program *program)
 {
-    const char *const named[] = {program->target->words,
-                                 "cut stacks    5 while recording, none in the trace: no unwind information",
-                                 "cut stacks    2 while recording, none in the trace: too deep",
-                                 "guessed       7 times a stack held a frame that was probable, not proven",
-                                 "still runs or was killed",
-                                 "1 of 1  /opt/lib/libmissing.so",
-                                 "wanted: root/opt/lib/libmissing.so or root/usr/lib/debug/.build-id/ab/cdef.debug",
-                                 "sample.cpp:",
-                                 "[inlined]",
-                                 NULL};
+    const char *const named[] = {
+        program->target->words,
+        "cut stacks    5 while recording, none in the trace: no unwind information",
+        "cut stacks    2 while recording, none in the trace: too deep",
+        "guessed       7 times a stack held a frame that was probable, not proven",
+        "still runs or was killed",
+        "1 of 1  /opt/lib/libmissing.so",
+        "wanted: root/opt/lib/libmissing.so or root/usr/lib/debug/.build-id/ab/cdef.debug, or below "
+        "DIR with --debug-dir DIR",
+        "sample.cpp:",
+        "[inlined]",
+        NULL};
     const char *const bare[] = {program->target->words, "wanted: DIR/opt/program with --sysroot DIR",
                                 "another kind of machine: --sysroot takes", "program+0x", NULL};
     const char *const modules[] = {"functions and lines are known", "file: root/opt/program\n",

@@ -526,6 +526,14 @@ class Here(Board):
         self.assertEqual(doctor(SHELL, "--", "no-such-program"), (False, all_but(program="fails", library="unasked")))
         self.assertEqual(doctor(SHELL, "--board-folder", "/no/such", "--", PLAIN),
                          (False, all_but(folder="fails", stream="unasked")))
+        # Of a kernel with another kind of machine.
+        other = "armv7l" if os.uname().machine == "x86_64" else "x86_64"
+        with open(self.folder + "/uname", "w", encoding="ascii") as file:
+            file.write(f"#!/bin/sh\necho {other}\n")
+        os.chmod(self.folder + "/uname", 0o755)
+        way = f"exec:PATH={self.folder}:/usr/bin:/bin sh -c {{}}"
+        self.assertEqual(doctor(way, "--", PLAIN), (True, all_but(program="limited")))
+        os.remove(self.folder + "/uname")
         works, states = doctor("exec:false {}", "--", PLAIN)
         self.assertEqual((works, states["connection"]), (False, "fails"))
 

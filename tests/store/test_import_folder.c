@@ -9,6 +9,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,6 +145,122 @@ START_TEST(failing_calls_are_errors)
 }
 END_TEST
 
+static void count_imports(void *context, uint64_t done, uint64_t total)
+{
+    static uint64_t last = UINT64_MAX;
+    (void)total;
+    *(int *)context += done < last;
+    last = done;
+}
+
+// What has no room beside the trace has none in another folder of the same file system.
+START_TEST(a_full_file_system_is_not_tried_again)
+{
+    struct random_program program;
+    struct hs_store *store;
+    struct hs_error error = {""};
+    int imports = 0;
+    const struct rlimit limits = {1 << 19, 1 << 19};
+    const struct hs_import_options options = {.progress = count_imports, .context = &imports};
+    random_program__make(&program, 1, 200000, 1, false, 8);
+    random_program__write(&program, path, HS_BYTE_ORDER_LITTLE, 8, false, true);
+    random_program__free(&program);
+    setenv("TMPDIR", folder, 1);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limits), 0);
+    ck_assert_int_ne(hs_import__open(path, &options, &store, &error), 0);
+    ck_assert_int_eq(imports, 1);
+    run_shell("rmdir '%s/heapsonde' && test $(ls '%s' | wc -l) = 1", folder, folder);
+}
+END_TEST
+
+// ---- the cache -----------------------------------------------------------------------------------------------------
+
+static int make_cached_trace(int number, size_t events)
+{
+    struct random_program program;
+    snprintf(path, sizeof path, "%s/trace%d.dat", folder, number);
+    random_program__make(&program, (uint64_t)number, events, 1, false, 8);
+    random_program__write(&program, path, HS_BYTE_ORDER_LITTLE, 8, false, true);
+    random_program__free(&program);
+    return open(path, O_RDONLY);
+}
+
+// No store can be made beside a descriptor.
+static struct hs_store *open_cached(int trace)
+{
+    snprintf(path, sizeof path, "/proc/self/fd/%d", trace);
+    return open_trace(NULL);
+}
+
+static void expect_cached(int trace, bool expected)
+{
+    struct stat status;
+    ck_assert_int_eq(fstat(trace, &status), 0);
+    run_shell("%s test -d '%s'/heapsonde/*-%llx.store", expected ? "" : "!", folder, (unsigned long long)status.st_ino);
+}
+
+static void set_use(int trace, long seconds)
+{
+    struct stat status;
+    ck_assert_int_eq(fstat(trace, &status), 0);
+    run_shell("touch -d @%ld '%s'/heapsonde/*-%llx.store", seconds, folder, (unsigned long long)status.st_ino);
+}
+
+START_TEST(the_cache_keeps_what_was_used_last)
+{
+    int trace[4];
+    char size[32];
+    uint64_t bytes;
+    setenv("XDG_CACHE_HOME", folder, 1);
+    for (int i = 0; i < 3; i++) {
+        trace[i] = make_cached_trace(i, 5000);
+        hs_store__close(open_cached(trace[i]));
+        set_use(trace[i], 1000 + i);
+    }
+    hs_store__close(open_cached(trace[0]));
+    // There is room for the three. The fourth is smaller than any of them.
+    snprintf(path, sizeof path, "%s/sizes", folder);
+    run_shell("find '%s/heapsonde' -type f -printf '%%b\\n' | awk '{ n += 512 * $1 } END { print n }' >'%s'", folder,
+              path);
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%" SCNu64, &bytes), 1);
+    fclose(file);
+    snprintf(size, sizeof size, "%" PRIu64, bytes);
+    setenv("HEAPSONDE_CACHE_SIZE", size, 1);
+    trace[3] = make_cached_trace(3, 100);
+    hs_store__close(open_cached(trace[3]));
+    for (int i = 0; i < 4; i++) {
+        expect_cached(trace[i], i != 1);
+        close(trace[i]);
+    }
+}
+END_TEST
+
+START_TEST(the_cache_keeps_what_is_open)
+{
+    int trace[3];
+    struct hs_store *store[3];
+    setenv("XDG_CACHE_HOME", folder, 1);
+    setenv("HEAPSONDE_CACHE_SIZE", "1", 1);
+    for (int i = 0; i < 3; i++) {
+        trace[i] = make_cached_trace(i, 500);
+        store[i] = open_cached(trace[i]);
+        if (i == 1)
+            hs_store__close(store[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        expect_cached(trace[i], i != 1);
+        close(trace[i]);
+    }
+    run_shell("test $(ls '%s/heapsonde' | wc -l) = 2", folder);
+    hs_store__close(store[0]);
+    hs_store__close(store[2]);
+}
+END_TEST
+
 static int make_unfinished(const char *name)
 {
     int parent = open(folder, O_RDONLY | O_DIRECTORY);
@@ -199,6 +316,9 @@ int main(void)
     tcase_add_test(tests, two_at_once_see_whole_stores);
     tcase_add_test(tests, cancelling_stops_and_leaves_nothing);
     tcase_add_test(tests, failing_calls_are_errors);
+    tcase_add_test(tests, a_full_file_system_is_not_tried_again);
+    tcase_add_test(tests, the_cache_keeps_what_was_used_last);
+    tcase_add_test(tests, the_cache_keeps_what_is_open);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -571,11 +571,12 @@ START_TEST(test_wanted)
     const char *id = build_id_of(full);
     snprintf(by_id, sizeof(by_id), ".build-id/%.2s/%s.debug", id, id + 2);
     expect_wanted(&options, full, "/opt/full", "no_file",
-                  text("%s/opt/full or %s/usr/lib/debug/%s", root, root, by_id));
+                  text("%s/opt/full or %s/usr/lib/debug/%s, or below DIR with --debug-dir DIR", root, root, by_id));
     expect_wanted(NULL, full, "/missing/full", "no_file",
                   text("DIR/missing/full with --sysroot DIR or /usr/lib/debug/%s", by_id));
     shell("mkdir -p root/opt debug && strip -o root/opt/full full");
-    expect_wanted(&options, full, "/opt/full", "no_debug_information", text("%s/usr/lib/debug/%s", root, by_id));
+    expect_wanted(&options, full, "/opt/full", "no_debug_information",
+                  text("%s/usr/lib/debug/%s, or below DIR with --debug-dir DIR", root, by_id));
     shell(
         "objcopy --only-keep-debug full debug/full.dbg && objcopy --add-gnu-debuglink=debug/full.dbg root/opt/full && "
         "rm debug/full.dbg");

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The user's cache: stores of traces beside which none can be made. Stores that were not used for the longest time are
+// removed when the cache exceeds its size, except those that a process has open.
+#ifndef HEAPSONDE_IMPORT_CACHE_H
+#define HEAPSONDE_IMPORT_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define HS_CACHE_BYTES (2ull << 30) // unless HEAPSONDE_CACHE_SIZE says another number
+
+// Finds the folder, and creates it. False: there is none.
+bool hs_cache__folder(char *path, size_t size);
+
+// A store in the cache was opened.
+void hs_cache__use(const char *directory);
+
+// A store was added to the cache.
+void hs_cache__prune(void);
+
+#endif
