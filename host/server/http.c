@@ -196,12 +196,12 @@ static void note(struct hs_http_server *server, struct MHD_Connection *mhd, bool
     connection->has_asked = true;
     if (gets_answer)
         pthread_cond_signal(&server->asked);
+    if (!gets_answer)
+        evict_surplus(server, 0); // it came before those whose request is not here yet
     if (!connection->evicted) {
         unlink_connection(connection);
         put_last(server, connection);
     }
-    if (!gets_answer)
-        evict_surplus(server, 0);
     pthread_mutex_unlock(&server->lock);
 }
 
@@ -702,12 +702,11 @@ static int start_daemon(struct hs_http_server *server, const char *listen, struc
     server->most = serving.most < 2 * MOST_CONNECTIONS ? serving.most / 2 : MOST_CONNECTIONS;
     // The listener has the limit: libmicrohttpd (0.9.75) does not unlock a mutex when its own is reached.
     server->daemon = hs_mhd->MHD_start_daemon(
-        flags, 0, NULL, NULL, handle, server, MHD_OPTION_CONNECTION_LIMIT, (unsigned)NO_LIMIT, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)TIMEOUT_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-        MHD_OPTION_NOTIFY_COMPLETED, completed, server, MHD_OPTION_NOTIFY_CONNECTION, come_or_go, server,
-        MHD_OPTION_URI_LOG_CALLBACK, begin_request, server, MHD_OPTION_END);
-    const int problem =
-        !server->daemon ? (errno ? errno : EIO) : -hs_listener__start(server->listener, &serving);
+        flags, 0, NULL, NULL, handle, server, MHD_OPTION_CONNECTION_LIMIT, (unsigned)NO_LIMIT,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, completed, server, MHD_OPTION_NOTIFY_CONNECTION,
+        come_or_go, server, MHD_OPTION_URI_LOG_CALLBACK, begin_request, server, MHD_OPTION_END);
+    const int problem = !server->daemon ? (errno ? errno : EIO) : -hs_listener__start(server->listener, &serving);
     return problem ? hs_error__set(error, problem, "%s: %s", listen, strerror(problem)) : 0;
 }
 
