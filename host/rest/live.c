@@ -4,12 +4,13 @@
 // event and contains the reason.
 #include "host/rest/answers.h"
 #include "host/rest/write.h"
+#include "host/server/http.h"
 
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
-enum { MOST_FOLLOWERS = 16, STEP_MS = 50, HEARTBEAT_MS = 1000 };
+enum { FOLLOWERS = 16, STEP_MS = 50, HEARTBEAT_MS = 1000 };
 
 const struct hs_rest_parameter hs_live_parameters[] = {
     {.name = "interval",
@@ -27,16 +28,23 @@ static void leave(void *work)
     __atomic_fetch_sub(&rest->followers, 1, __ATOMIC_RELAXED);
 }
 
-// Each holds a connection: not all of them may.
+// Each holds a connection: half of them are for others.
+static unsigned most_followers(void)
+{
+    const unsigned half = hs_http__most_connections() / 2;
+    return half < FOLLOWERS ? half : FOLLOWERS;
+}
+
 int hs_prepare__live(struct hs_question *question)
 {
     struct hs_rest *rest = question->rest;
+    const unsigned most = most_followers();
     unsigned before = __atomic_fetch_add(&rest->followers, 1, __ATOMIC_RELAXED);
     question->work = rest;
     question->free_work = leave;
-    if (before < MOST_FOLLOWERS)
+    if (before < most)
         return 0;
-    return hs_error__set(&question->error, EBUSY, "%d clients follow traces already; ask later", MOST_FOLLOWERS);
+    return hs_error__set(&question->error, EBUSY, "%u clients follow traces already; ask later", most);
 }
 
 static void write_state(FILE *out, struct hs_rest_trace *trace, const struct hs_rest_state *state)

@@ -176,6 +176,7 @@ static unsigned status_of(int result)
         return 422;
     case -ECANCELED:
     case -EBUSY:
+    case -ENOMEM:
         return 503;
     case -ECONNREFUSED: // the database of a fleet is away, or refuses
         return 502;
@@ -309,7 +310,7 @@ static void serve(void *context, const struct hs_http_request *request, struct h
 {
     struct answering *answering = calloc(1, sizeof(*answering));
     if (!answering) {
-        hs_http_answer__text(answer, 500, "out of memory\n");
+        hs_http_answer__text(answer, 503, "out of memory\n");
         return;
     }
     struct hs_question *question = &answering->question;

@@ -83,7 +83,7 @@ void hs_exposition__serve(const struct hs_http_request *request, struct hs_http_
         fputs("# EOF\n", to.out);
     char *text = hs_text_stream__close(&stream);
     if (!text) {
-        hs_http_answer__text(answer, 500, "out of memory\n");
+        hs_http_answer__text(answer, 503, "out of memory\n");
         return;
     }
     *answer = (struct hs_http_answer){.status = 200,

@@ -22,7 +22,7 @@
 
 // With more than MOST_CONNECTIONS, idle ones are closed.
 enum { MOST_CONNECTIONS = 64, ALL_CONNECTIONS = 512, FEWEST_CONNECTIONS = 4, TIMEOUT_SECONDS = 30 };
-enum { CONNECTION_MEMORY = 32768, STREAM_PIECE = 64 << 10 };
+enum { NO_LIMIT = 1 << 20, CONNECTION_MEMORY = 32768, STREAM_PIECE = 64 << 10 };
 #define MOST_BODY ((size_t)16 << 20)
 
 // Whether a client still waits for an answer. Reference-counted.
@@ -66,7 +66,7 @@ struct hs_http_server {
     void *context;
     char *token;
     struct hs_listener *listener;
-    unsigned most; // connections, without those that are evicted
+    unsigned most; // connections, without those that are evicted and those that get answers
 };
 
 // A request, and what a POST has sent so far.
@@ -130,23 +130,6 @@ static void put_last(struct hs_http_server *server, struct http_connection *conn
     server->connections.before = connection;
 }
 
-static void note(struct hs_http_server *server, struct MHD_Connection *mhd, bool gets_answer)
-{
-    struct http_connection *connection = connection_of(mhd);
-    if (!connection)
-        return;
-    pthread_mutex_lock(&server->lock);
-    connection->gets_answer = gets_answer;
-    connection->has_asked = true;
-    if (gets_answer)
-        pthread_cond_signal(&server->asked);
-    if (!connection->evicted) {
-        unlink_connection(connection);
-        put_last(server, connection);
-    }
-    pthread_mutex_unlock(&server->lock);
-}
-
 // Whether the client waits neither for an answer nor for its request to be read.
 static bool is_idle(const struct http_connection *connection)
 {
@@ -188,12 +171,48 @@ static void evict(struct hs_http_server *server, struct http_connection *connect
     connection->evicted = true;
 }
 
+// `expected`: connections that will be added.
+static void evict_surplus(struct hs_http_server *server, unsigned expected)
+{
+    if (server->connection_count + expected > server->most)
+        evict(server, longest_idle(server));
+}
+
+static void make_room(void *context)
+{
+    struct hs_http_server *server = context;
+    pthread_mutex_lock(&server->lock);
+    evict_surplus(server, 0);
+    pthread_mutex_unlock(&server->lock);
+}
+
+static void note(struct hs_http_server *server, struct MHD_Connection *mhd, bool gets_answer)
+{
+    struct http_connection *connection = connection_of(mhd);
+    if (!connection)
+        return;
+    pthread_mutex_lock(&server->lock);
+    connection->gets_answer = gets_answer;
+    connection->has_asked = true;
+    if (gets_answer)
+        pthread_cond_signal(&server->asked);
+    if (!gets_answer)
+        evict_surplus(server, 0); // it came before those whose request is not here yet
+    if (!connection->evicted) {
+        unlink_connection(connection);
+        put_last(server, connection);
+    }
+    pthread_mutex_unlock(&server->lock);
+}
+
 static struct http_connection *accept_connection(struct hs_http_server *server, struct MHD_Connection *mhd)
 {
     const union MHD_ConnectionInfo *info = hs_mhd->MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct http_connection *connection = calloc(1, sizeof(*connection));
     struct cancel_token *cancel_token = calloc(1, sizeof(*cancel_token));
     if (!connection || !cancel_token || !info) {
+        if (info)
+            shutdown(info->connect_fd, SHUT_RDWR);
         free(connection);
         free(cancel_token);
         return NULL;
@@ -203,9 +222,9 @@ static struct http_connection *accept_connection(struct hs_http_server *server, 
     connection->is_own = !server->token && hs_peer__is_own(connection->fd);
     pthread_mutex_lock(&server->lock);
     cancel_token->ended = server->cancel;
+    evict_surplus(server, 1); // not the new one, even if its request is not here yet
     put_last(server, connection);
-    if (++server->connection_count > server->most)
-        evict(server, longest_idle(server));
+    server->connection_count++;
     pthread_mutex_unlock(&server->lock);
     return connection;
 }
@@ -215,6 +234,7 @@ static void come_or_go(void *context, struct MHD_Connection *mhd, void **socket_
 {
     struct hs_http_server *server = context;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        hs_listener__began(server->listener);
         *socket_context = accept_connection(server, mhd);
         return;
     }
@@ -637,7 +657,7 @@ static void completed(void *context, struct MHD_Connection *mhd, void **state, e
 
 // As many connections as a quarter of the process's memory allows: each has a thread, and another one while its answer
 // is sent. The rest is for the answers.
-static unsigned room_for_connections(void)
+unsigned hs_http__most_connections(void)
 {
     const uint64_t each = 2 * hs_memory__stack() + HS_ANSWER_STREAM_MEMORY + CONNECTION_MEMORY;
     const uint64_t memory = hs_memory__most(), room = memory / 4 / each;
@@ -678,16 +698,15 @@ static int start_daemon(struct hs_http_server *server, const char *listen, struc
 {
     const unsigned flags = MHD_USE_POLL | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
                            MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC;
-    const unsigned all = room_for_connections();
-    server->most = all < 2 * MOST_CONNECTIONS ? all / 2 : MOST_CONNECTIONS;
-    // The library counts one until its thread is joined, some time after it has ended.
+    const struct hs_listener_server serving = {hs_http__most_connections(), server, take_over, make_room};
+    server->most = serving.most < 2 * MOST_CONNECTIONS ? serving.most / 2 : MOST_CONNECTIONS;
+    // The listener has the limit: libmicrohttpd (0.9.75) does not unlock a mutex when its own is reached.
     server->daemon = hs_mhd->MHD_start_daemon(
-        flags, 0, NULL, NULL, handle, server, MHD_OPTION_CONNECTION_LIMIT, 2 * all, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)TIMEOUT_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-        MHD_OPTION_NOTIFY_COMPLETED, completed, server, MHD_OPTION_NOTIFY_CONNECTION, come_or_go, server,
-        MHD_OPTION_URI_LOG_CALLBACK, begin_request, server, MHD_OPTION_END);
-    const int problem =
-        !server->daemon ? (errno ? errno : EIO) : -hs_listener__start(server->listener, all, take_over, server);
+        flags, 0, NULL, NULL, handle, server, MHD_OPTION_CONNECTION_LIMIT, (unsigned)NO_LIMIT,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, completed, server, MHD_OPTION_NOTIFY_CONNECTION,
+        come_or_go, server, MHD_OPTION_URI_LOG_CALLBACK, begin_request, server, MHD_OPTION_END);
+    const int problem = !server->daemon ? (errno ? errno : EIO) : -hs_listener__start(server->listener, &serving);
     return problem ? hs_error__set(error, problem, "%s: %s", listen, strerror(problem)) : 0;
 }
 

@@ -65,6 +65,9 @@ struct hs_http_options {
 // 0, or a negative errno with the reason. The server runs in threads of its own.
 int hs_http__start(struct hs_http_server **server, const struct hs_http_options *options, struct hs_error *error);
 
+// The number of connections that a server may have at a time. Others wait. Fewer if the process may use little memory.
+unsigned hs_http__most_connections(void);
+
 // "http://127.0.0.1:4711"
 const char *hs_http__address(const struct hs_http_server *server);
 void hs_http__stop(struct hs_http_server *server);

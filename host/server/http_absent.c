@@ -21,6 +21,11 @@ int hs_http__start(struct hs_http_server **server, const struct hs_http_options 
         options->listen);
 }
 
+unsigned hs_http__most_connections(void)
+{
+    return 0;
+}
+
 const char *hs_http__address(const struct hs_http_server *server)
 {
     (void)server;

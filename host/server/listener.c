@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { QUEUE = 512, TRIES = 100, PAUSE_NS = 50000000, PATIENCE_MS = 1000 };
+enum { QUEUE = 512, TRIES = 100, PAUSE_MS = 50, PATIENCE_MS = 1000, PIECES = 16 };
 
 union socket_address {
     struct sockaddr any;
@@ -26,14 +26,13 @@ struct hs_listener {
     int fd;
     char address[128];
     unsigned port;
-    unsigned most;
-    hs_listener_take *take;
-    void *context;
+    struct hs_listener_server server;
     pthread_t thread;
     bool runs;
     pthread_mutex_t lock; // of all that follows
     pthread_cond_t changed;
-    unsigned open; // connections
+    unsigned open;  // connections
+    unsigned begun; // ever
     bool stopped;
 };
 
@@ -101,6 +100,16 @@ static int listen_at(struct hs_listener *listener, union socket_address *address
     return 0;
 }
 
+// Its waits end by the monotonic clock.
+static void init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 int hs_listener__open(struct hs_listener **listener, const char *text, bool guarded, struct hs_error *error)
 {
     union socket_address address;
@@ -114,7 +123,7 @@ int hs_listener__open(struct hs_listener **listener, const char *text, bool guar
     if (!self)
         return hs_error__set(error, ENOMEM, "out of memory");
     pthread_mutex_init(&self->lock, NULL);
-    pthread_cond_init(&self->changed, NULL);
+    init_condition(&self->changed);
     const int problem = listen_at(self, &address);
     if (problem) {
         hs_listener__close(self);
@@ -136,10 +145,12 @@ unsigned hs_listener__port(const struct hs_listener *listener)
 
 // ---- connections ----------------------------------------------------------------------------------------------------
 
-static void begin(struct hs_listener *listener)
+void hs_listener__began(struct hs_listener *listener)
 {
     pthread_mutex_lock(&listener->lock);
     listener->open++;
+    listener->begun++;
+    pthread_cond_signal(&listener->changed);
     pthread_mutex_unlock(&listener->lock);
 }
 
@@ -151,21 +162,68 @@ void hs_listener__ended(struct hs_listener *listener)
     pthread_mutex_unlock(&listener->lock);
 }
 
+static struct timespec milliseconds_from_now(unsigned milliseconds)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    time.tv_nsec += milliseconds * 1000000L;
+    time.tv_sec += time.tv_nsec / 1000000000;
+    time.tv_nsec %= 1000000000;
+    return time;
+}
+
+static bool is_full(const struct hs_listener *listener)
+{
+    return !listener->stopped && listener->open >= listener->server.most;
+}
+
+static bool someone_waits(const struct hs_listener *listener)
+{
+    struct pollfd socket = {.fd = listener->fd, .events = POLLIN};
+    return poll(&socket, 1, 0) > 0;
+}
+
 // False: the listener stops.
 static bool wait_for_room(struct hs_listener *listener)
 {
     pthread_mutex_lock(&listener->lock);
-    while (!listener->stopped && listener->open >= listener->most)
-        pthread_cond_wait(&listener->changed, &listener->lock);
+    while (is_full(listener)) {
+        pthread_mutex_unlock(&listener->lock);
+        if (someone_waits(listener))
+            listener->server.make_room(listener->server.context);
+        const struct timespec until = milliseconds_from_now(PAUSE_MS);
+        pthread_mutex_lock(&listener->lock);
+        if (is_full(listener))
+            pthread_cond_timedwait(&listener->changed, &listener->lock, &until);
+    }
     const bool goes_on = !listener->stopped;
     pthread_mutex_unlock(&listener->lock);
     return goes_on;
 }
 
+static unsigned count_begun(struct hs_listener *listener)
+{
+    pthread_mutex_lock(&listener->lock);
+    const unsigned begun = listener->begun;
+    pthread_mutex_unlock(&listener->lock);
+    return begun;
+}
+
+// Until the connection counts, or is lost: libmicrohttpd tells nobody if it has no memory for one.
+static void wait_for_begin(struct hs_listener *listener, unsigned before)
+{
+    const struct timespec until = milliseconds_from_now(PATIENCE_MS);
+    pthread_mutex_lock(&listener->lock);
+    while (!listener->stopped && listener->begun == before &&
+           !pthread_cond_timedwait(&listener->changed, &listener->lock, &until))
+        ;
+    pthread_mutex_unlock(&listener->lock);
+}
+
 // The same after some time, in which memory may be freed.
 static bool wait_for_memory(struct hs_listener *listener)
 {
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
     nanosleep(&pause, NULL);
     return wait_for_room(listener);
 }
@@ -180,13 +238,15 @@ void hs_listener__turn_away(int fd, const char *reason)
     send(fd, answer, (size_t)length, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-// The request is read first: the kernel throws away an answer if the connection is closed with unread bytes.
-static void read_request(int fd)
+// The request is read first: the kernel throws away an answer if the connection is closed with unread bytes. The end of
+// the listener ends the wait.
+static void read_request(const struct hs_listener *listener, int fd)
 {
     char request[4096];
-    struct pollfd socket = {.fd = fd, .events = POLLIN};
-    while (poll(&socket, 1, PATIENCE_MS) > 0 && recv(fd, request, sizeof(request), MSG_DONTWAIT) == sizeof(request))
-        ;
+    struct pollfd sockets[] = {{.fd = fd, .events = POLLIN}, {.fd = listener->fd}};
+    for (unsigned i = 0; i < PIECES && poll(sockets, 2, PATIENCE_MS) > 0; i++)
+        if (recv(fd, request, sizeof(request), MSG_DONTWAIT) != sizeof(request))
+            return;
 }
 
 static void take(struct hs_listener *listener, int fd, const union socket_address *client, socklen_t length)
@@ -194,10 +254,10 @@ static void take(struct hs_listener *listener, int fd, const union socket_addres
     for (unsigned tries = 0; tries < TRIES; tries++) {
         // One that cannot be taken over is closed, and has to be there for the next attempt.
         const int spare = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-        begin(listener);
-        const bool taken = listener->take(listener->context, fd, &client->any, length);
-        if (!taken)
-            hs_listener__ended(listener);
+        const unsigned begun = count_begun(listener);
+        const bool taken = listener->server.take(listener->server.context, fd, &client->any, length);
+        if (taken)
+            wait_for_begin(listener, begun);
         if (taken || spare < 0) {
             if (spare >= 0)
                 close(spare);
@@ -207,7 +267,7 @@ static void take(struct hs_listener *listener, int fd, const union socket_addres
         if (!wait_for_memory(listener))
             break;
     }
-    read_request(fd);
+    read_request(listener, fd);
     hs_listener__turn_away(fd, "there is no memory for another connection; --memory SIZE allows more");
     close(fd);
 }
@@ -227,11 +287,9 @@ static void *accept_all(void *context)
     return NULL;
 }
 
-int hs_listener__start(struct hs_listener *listener, unsigned most, hs_listener_take *taking, void *context)
+int hs_listener__start(struct hs_listener *listener, const struct hs_listener_server *server)
 {
-    listener->most = most;
-    listener->take = taking;
-    listener->context = context;
+    listener->server = *server;
     const int problem = pthread_create(&listener->thread, NULL, accept_all, listener);
     listener->runs = !problem;
     return -problem;

@@ -20,14 +20,22 @@ int hs_listener__open(struct hs_listener **listener, const char *text, bool guar
 const char *hs_listener__address(const struct hs_listener *listener);
 unsigned hs_listener__port(const struct hs_listener *listener);
 
-// Takes a connection over, for which hs_listener__ended() is called at its end, or closes it and returns false if there
-// is no memory for it.
-typedef bool hs_listener_take(void *context, int fd, const struct sockaddr *client, socklen_t length);
+// Who serves the connections.
+struct hs_listener_server {
+    unsigned most; // connections at a time
+    void *context;
+    // Takes a connection over, or closes it and returns false if there is no memory for it. After true,
+    // hs_listener__began() is called soon, unless the connection is lost.
+    bool (*take)(void *context, int fd, const struct sockaddr *client, socklen_t length);
+    // Called from time to time while clients wait because there are too many connections: closes what nobody uses.
+    void (*make_room)(void *context);
+};
 
-// Accepts connections from now on, at most `most` at a time. 0, or a negative errno.
-int hs_listener__start(struct hs_listener *listener, unsigned most, hs_listener_take *take, void *context);
+// Accepts connections from now on. 0, or a negative errno.
+int hs_listener__start(struct hs_listener *listener, const struct hs_listener_server *server);
 
-// A connection has ended. From any thread.
+// A connection is served; it has ended. From any thread, once each.
+void hs_listener__began(struct hs_listener *listener);
 void hs_listener__ended(struct hs_listener *listener);
 
 // Answers whatever a client has asked, or asks next, with 503 and this sentence.

@@ -46,7 +46,7 @@ static void serve(void *context, const struct hs_http_request *request, struct h
     }
     answer->body = malloc(file->length);
     if (!answer->body) {
-        hs_http_answer__text(answer, 500, "out of memory\n");
+        hs_http_answer__text(answer, 503, "out of memory\n");
         return;
     }
     memcpy(answer->body, file->bytes, file->length);

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The HTTP server among clients that take their time, and those that have no right to ask.
+#include "host/base/memory.h"
 #include "host/server/http.h"
+#include "host/server/listener.h"
 #include "tests/suite.h"
 
 #include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,22 +27,35 @@ static int bodies;
 static void serve(void *context, const struct hs_http_request *request, struct hs_http_answer *answer)
 {
     (void)context;
-    bodies += request->body_length != 0;
+    __atomic_add_fetch(&bodies, request->body_length != 0, __ATOMIC_RELAXED);
     hs_http_answer__text(answer, 200, "%s\n", request->path);
+}
+
+static sem_t begun, released;
+
+// Not before the test allows it.
+static void serve_late(void *context, const struct hs_http_request *request, struct hs_http_answer *answer)
+{
+    sem_post(&begun);
+    sem_wait(&released);
+    serve(context, request, answer);
 }
 
 static void start(const char *token)
 {
-    static const struct hs_http_page pages[] = {
-        {.method = "GET", .path = "/", .serve = serve}, {.method = "POST", .path = "/", .serve = serve}, {0}};
-    struct hs_http_options options = {.listen = "127.0.0.1:0", .token = token, .pages = pages, .bodies = true};
+    static const struct hs_http_page pages[] = {{.method = "GET", .path = "/", .serve = serve},
+                                                {.method = "POST", .path = "/", .serve = serve},
+                                                {.method = "GET", .path = "/late", .serve = serve_late},
+                                                {0}};
+    struct hs_http_options options = {
+        .listen = "127.0.0.1:0", .token = token, .pages = pages, .bodies = true, .at_once = true};
     struct hs_error error;
     ck_assert_int_eq(hs_http__start(&server, &options, &error), 0);
 }
 
-static int client(void)
+static int client_of(const char *url)
 {
-    const char *port = strrchr(hs_http__address(server), ':') + 1;
+    const char *port = strrchr(url, ':') + 1;
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
     struct timeval patience = {.tv_sec = PATIENCE_SECONDS};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -47,6 +64,11 @@ static int client(void)
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     return fd;
+}
+
+static int client(void)
+{
+    return client_of(hs_http__address(server));
 }
 
 static void say(int fd, const char *text)
@@ -82,7 +104,7 @@ START_TEST(slow_clients_make_room)
     }
     say(slow[SLOW - 1], "now\r\n\r\n");
     ck_assert_int_eq(status_of(slow[SLOW - 1]), 200);
-    ck_assert_int_eq(status_of(slow[0]), 0);
+    ck_assert_int_eq(status_of(slow[0]), 503);
     for (int i = 0; i < SLOW; i++)
         close(slow[i]);
     hs_http__stop(server);
@@ -120,12 +142,82 @@ START_TEST(nothing_is_kept_of_strangers)
 }
 END_TEST
 
+// One who has waited gets an answer, although all others ask again and again.
+START_TEST(who_has_an_answer_makes_room)
+{
+    static const char first[] = "GET /late HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    static const char next[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    int others[64];
+    struct pollfd waits = {.events = POLLIN};
+    hs_memory__limit((uint64_t)40 << 20);
+    const unsigned most = hs_http__most_connections();
+    ck_assert_uint_le(most, 64);
+    sem_init(&begun, 0, 0);
+    sem_init(&released, 0, 0);
+    start(NULL);
+    for (unsigned i = 0; i < most; i++) {
+        others[i] = client();
+        say(others[i], first);
+        ck_assert(!sem_wait(&begun));
+    }
+    waits.fd = client();
+    say(waits.fd, next);
+    for (unsigned i = 0; i < most; i++)
+        sem_post(&released);
+    for (unsigned i = 0; i < most; i++)
+        ck_assert_int_eq(status_of(others[i]), 200);
+    while (!poll(&waits, 1, 0))
+        for (unsigned i = 0; i < most; i++)
+            if (send(others[i], next, strlen(next), MSG_NOSIGNAL) > 0)
+                status_of(others[i]);
+    const int status = status_of(waits.fd); // 503: it made room for another one
+    ck_assert_msg(status == 200 || status == 503, "%d", status);
+    for (unsigned i = 0; i < most; i++)
+        close(others[i]);
+    close(waits.fd);
+    hs_http__stop(server);
+}
+END_TEST
+
+static bool lose(void *context, int fd, const struct sockaddr *address, socklen_t length)
+{
+    (void)address;
+    (void)length;
+    close(fd);
+    sem_post(context);
+    return true;
+}
+
+static void make_no_room(void *context)
+{
+    (void)context;
+}
+
+START_TEST(lost_connections_do_not_count)
+{
+    struct hs_listener *listener;
+    struct hs_error error;
+    sem_t taken;
+    sem_init(&taken, 0, 0);
+    ck_assert_int_eq(hs_listener__open(&listener, "127.0.0.1:0", false, &error), 0);
+    ck_assert_int_eq(hs_listener__start(listener, &(struct hs_listener_server){1, &taken, lose, make_no_room}), 0);
+    for (int i = 0; i < 2; i++) {
+        close(client_of(hs_listener__address(listener)));
+        ck_assert(!sem_wait(&taken));
+    }
+    hs_listener__stop(listener);
+    hs_listener__close(listener);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("http");
     TCase *server_case = tcase_create("server");
     tcase_add_test(server_case, slow_clients_make_room);
     tcase_add_test(server_case, nothing_is_kept_of_strangers);
+    tcase_add_test(server_case, lost_connections_do_not_count);
+    tcase_add_test(server_case, who_has_an_answer_makes_room);
     suite_add_tcase(suite, server_case);
     return run_suite(suite);
 }

@@ -208,6 +208,20 @@ class Open(TestCase):
                                                   (503, "there is no memory for another connection; --memory SIZE allows more\n")))
         self.assertEqual(server.text("/data/last/allocations?count=1"), expected)
 
+    @unittest.skipUnless(IS_NATIVE and SHIM, "the limit is for an emulator or a sanitizer, too")
+    def test_followers_leave_connections_to_others(self):
+        server = self.serve("--memory", "40M", self.random_trace("followed.dat", 7, 100, identity="5", growing=True))
+        statuses = []
+        for _ in range(16):
+            follower = socket.create_connection((server.host, server.port), timeout=PATIENCE)
+            self.addCleanup(follower.close)
+            follower.sendall(b"GET /data/last/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answer = http.client.HTTPResponse(follower)
+            answer.begin()
+            statuses.append(answer.status)
+        self.assertEqual((statuses[0], statuses[-1], set(statuses)), (200, 503, {200, 503}))
+        self.assertEqual(len(server.json("/list")), 1)
+
 
 if __name__ == "__main__":
     unittest.main()
