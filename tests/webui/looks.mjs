@@ -33,6 +33,14 @@ export function looks({ page, view, programs }) {
     }
   }, { of, viewport: { width: 390, height: 844 } });
 
+  page("below a zoomed strip are two lines at most (390 pixels)", async (page, go) => {
+    const { duration_ns: end } = await programs.server.json(`/data/${programs.cpp}/summary`);
+    await go(cpp("sizes", `ui.time=${Math.floor(end / 4)}-${Math.floor(end / 2)}`));
+    await page.getByRole("link", { name: "Whole time" }).waitFor();
+    const { height } = await page.locator(".strip-foot").boundingBox();
+    assert.ok(height < 3 * parseFloat(await page.locator(".strip-foot").evaluate((foot) => getComputedStyle(foot).lineHeight)), height);
+  }, { of, viewport: { width: 390, height: 844 } });
+
   page("no number is cut off (390 pixels)", async (page, go) => {
     const { rows: [{ key: file }] } = await programs.server.json(`/data/${programs.cpp}/totals?by=source&sort_by=self.allocated.bytes&order=dsc&count=1`);
     for (const [name, query] of [["functions"], ["source"], ["source", `cost=allocated&ui.lines=costly&file=${encodeURIComponent(file)}`], ["stacks"], ["blocks"]]) {
