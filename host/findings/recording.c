@@ -100,8 +100,7 @@ static int add_dropped(struct hs_findings_scene *scene)
                                            meaning.state, hs_drop_explanation(i), meaning.effect),
                           hs_finding__text("%s %s recorded.", hs_text__counted(summary->events, "event").text,
                                            summary->events == 1 ? "was" : "were"),
-                          meaning.advice, 0, count,
-                          meaning.spoils && is_much(count, summary->events + count));
+                          meaning.advice, 0, count, meaning.spoils && is_much(count, summary->events + count));
     }
     return result;
 }
