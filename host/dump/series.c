@@ -315,6 +315,7 @@ static void fill_summary(const struct series_sums *sums, struct hs_store_tables 
     const char *pid = hs_dump__fact(series->dump[last], "pid");
     summary->pid = pid ? (uint32_t)strtoul(pid, NULL, 10) : 0;
     snprintf(summary->trace_id, sizeof(summary->trace_id), "%s", series->id);
+    summary->file_size = series->file_size;
     summary->state = HS_STATE_CLOSED;
     summary->start_realtime_ns = series->begin;
     summary->end_time = summary->aggregate_until = time_since(series, last);
@@ -388,16 +389,18 @@ static int make_sums(void *context, const struct hs_dump_view *view, struct hs_s
 // ---- opening --------------------------------------------------------------------------------------------------------
 
 // The same files have the same id, wherever they lie.
-static void add_to_id(uint64_t id[2], const char *path)
+static void add_file(struct hs_dump_series *series, uint64_t id[2], const char *path)
 {
     unsigned char bytes[65536];
     FILE *file = fopen(path, "rbe");
-    for (size_t got; file && (got = fread(bytes, 1, sizeof(bytes), file)) > 0;)
+    for (size_t got; file && (got = fread(bytes, 1, sizeof(bytes), file)) > 0;) {
+        series->file_size += got;
         for (size_t i = 0; i < got; i++) {
             id[0] = (id[0] ^ bytes[i]) * 0x100000001b3u;
             id[1] = (id[1] + bytes[i]) * 0x9e3779b97f4a7c15u;
             id[1] ^= id[1] >> 29;
         }
+    }
     if (file)
         fclose(file);
 }
@@ -465,7 +468,7 @@ static int read_dump(struct hs_dump_series *series, const char *path, uint64_t i
     if (result)
         return result;
     const uint64_t time = hs_dump_series__time_of(dump, path);
-    add_to_id(id, path);
+    add_file(series, id, path);
     if (!dump->part)
         return add_dump(series, dump, time, cancel, error);
     result = add_parts(series, dump, time, cancel, error);

@@ -19,6 +19,7 @@ struct hs_dump_series {
     uint64_t begin; // where times count from
     size_t count, room, time_room;
     char id[33];
+    uint64_t file_size; // of all files
     char estimate[160], counted[16];
     const char *clock; // what times count, if it is not time
     struct hs_store_fact facts[8];

@@ -46,7 +46,7 @@ struct hs_finding {
     char *query;          // parameters of the server and, as options, of the report, that select what it is about
     char *suppression;    // a line that suppresses it; NULL: it is about the whole program
     const char *view;     // the view of the page that shows it
-    bool first;           // it affects everything else, and comes first
+    bool first;           // the other findings may be wrong or missing because of it: it comes first
 };
 
 struct hs_findings {

@@ -9,17 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+// What the recording cannot tell is certain, but no fault of the program: bytes alone count.
+static enum hs_confidence certainty(const struct hs_finding *finding)
+{
+    return finding->kind->find == hs_find__recording ? HS_CONFIDENCE_LOOK : finding->confidence;
+}
+
 // By bytes, weighted by how certain the finding is.
 static uint64_t weight(const struct hs_finding *finding)
 {
     const uint64_t bytes = finding->bytes < UINT64_MAX / 8 ? finding->bytes : UINT64_MAX / 8;
-    return bytes << finding->confidence;
+    return bytes << certainty(finding);
 }
 
 // What is worth a change comes before what may be as intended, but no churn comes before memory that grows.
 static int place(const struct hs_finding *finding)
 {
-    return finding->first ? -1 : 2 * (int)finding->kind->harm + (finding->confidence < HS_CONFIDENCE_LIKELY);
+    return finding->first ? -1 : 2 * (int)finding->kind->harm + (certainty(finding) < HS_CONFIDENCE_LIKELY);
 }
 
 static int compare(const void *left, const void *right)

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-// One percent of the whole: then it comes before everything else.
+// One percent of the whole.
 static bool is_much(uint64_t part, uint64_t whole)
 {
     return part > whole / 100;
@@ -29,11 +29,12 @@ static int add_note(struct hs_findings_scene *scene, char *text, char *reason, c
                                                              .first = first});
 }
 
-// What follows from what was dropped, and what helps.
+// What follows from what was dropped, and what helps. `spoils`: the other findings may be wrong.
 static const struct drop_meaning {
     const char *state, *effect, *advice;
+    bool spoils;
 } lost = {"missing in the recording", "Every number may be too low, and blocks may seem to be live that were freed.",
-          "'heapsonde report' says what is missing."},
+          "'heapsonde report' says what is missing.", true},
   meanings[HS_DROP_COUNT] = {
       [HS_DROP_NESTED] = {.advice = "Do not allocate in signal handlers: malloc(3) is not safe there "
                                     "(signal-safety(7))."},
@@ -49,7 +50,7 @@ static const struct drop_meaning {
       [HS_DROP_STACK_TABLE] = {"incomplete", "Their call sites are not known.",
                                "Record again with more memory for stacks (HEAPSONDE_MEMORY)."},
       [HS_DROP_BLOCK_TABLE] = {"incomplete", "Live memory may be too low: such blocks count as freed at once.",
-                               "Record again with more memory for blocks (HEAPSONDE_MEMORY)."},
+                               "Record again with more memory for blocks (HEAPSONDE_MEMORY).", true},
       [HS_DROP_SAMPLES] = {"missing in the recording",
                            "CPU time, waiting and page faults may be too low; the heap is not affected.",
                            "Record again while the machine is less busy, or with fewer kinds of events (--events)."},
@@ -79,6 +80,7 @@ static struct drop_meaning meaning_of(unsigned reason)
     if (!meaning.state) {
         meaning.state = lost.state;
         meaning.effect = lost.effect;
+        meaning.spoils = lost.spoils;
         meaning.advice = meaning.advice ? meaning.advice : lost.advice;
     }
     return meaning;
@@ -98,7 +100,7 @@ static int add_dropped(struct hs_findings_scene *scene)
                                            meaning.state, hs_drop_explanation(i), meaning.effect),
                           hs_finding__text("%s %s recorded.", hs_text__counted(summary->events, "event").text,
                                            summary->events == 1 ? "was" : "were"),
-                          meaning.advice, 0, count, is_much(count, summary->events + count));
+                          meaning.advice, 0, count, meaning.spoils && is_much(count, summary->events + count));
     }
     return result;
 }
@@ -155,7 +157,7 @@ static int add_unnamed(struct hs_findings_scene *scene)
                     hs_finding__text("The symbols of these programs or libraries were not found."),
                     "Give the files that contain the names with --debug-dir or --sysroot. 'heapsonde report --modules' "
                     "says which files are missing.",
-                    bytes, count, is_much(bytes, whole));
+                    bytes, count, false);
 }
 
 static int add_culled(struct hs_findings_scene *scene)

@@ -45,7 +45,10 @@ static void write_trace(struct hs_json *json, struct hs_rest_trace *trace, bool 
     hs_json__number(json, "pid", summary->pid);
     hs_json__number(json, "file_size", summary->file_size);
     hs_json__string(json, "holds", summary->is_aggregate ? "sums" : "events");
-    hs_json__number(json, "allocations", summary->allocations);
+    if (facts->costs & 1u << HS_COST_ALLOCATED)
+        hs_json__number(json, "allocations", summary->allocations);
+    else
+        hs_json__null(json, "allocations");
     if (facts->dumps)
         hs_json__number(json, "dumps", strtoull(facts->dumps, NULL, 10));
     else

@@ -2,6 +2,7 @@
 #include "host/rest/trace_facts.h"
 
 #include "host/query/stack_totals_make.h"
+#include "host/report/events.h"
 #include "host/report/report.h"
 
 #include <stdlib.h>
@@ -51,6 +52,7 @@ struct hs_trace_facts *hs_trace_facts__make(const struct hs_store *store)
     facts->holders = 1;
     facts->summary = *hs_store__summary(store);
     facts->began_ns = hs_store__realtime_ns(store, 0);
+    facts->costs = hs_events__costs(HS_EVENTS_HEAP, store);
     hs_command_line(store, command, sizeof(command));
     if (look_at_stacks(store, facts) && copy_text(&facts->executable, hs_program_name(store)) &&
         copy_text(&facts->command, command) && copy_text(&facts->dumps, hs_store__info(store, "dumps")) &&

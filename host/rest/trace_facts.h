@@ -18,6 +18,7 @@ struct hs_trace_facts {
     char *since;       // when their process began, as they say it; NULL: unknown
     char *host;        // of their process; NULL: unknown
     char *incomplete;  // why something is missing; NULL: nothing is
+    unsigned costs;    // bit per enum hs_cost: those of the heap that are known
     unsigned holders;  // atomic
 };
 

@@ -252,6 +252,36 @@ START_TEST(growth_comes_before_churn)
 }
 END_TEST
 
+static void expect_order(const char *first, const char *second)
+{
+    json_t *said = report(""), *asked = ask("findings"), *findings = json_object_get(said, "findings");
+    ck_assert(json_equal(asked, said));
+    ck_assert_uint_eq(json_array_size(findings), 2);
+    ck_assert_str_eq(member(json_array_get(findings, 0), "id"), first);
+    ck_assert_str_eq(member(json_array_get(findings, 1), "id"), second);
+    json_decref(asked);
+    json_decref(said);
+}
+
+// Missing events spoil the numbers of a leak, missing names do not, and neither do stacks without a call site.
+START_TEST(only_what_spoils_findings_precedes_a_leak)
+{
+    const uint64_t most = 1000000000;
+    set_up();
+    plant(PLANT_LEAK);
+    planted__say_dropped(text("%s/trace.dat", work), HS_DROP_BUFFER, most);
+    expect_order("recording", "never_freed");
+    planted__say_dropped(text("%s/trace.dat", work), HS_DROP_BUFFER, 0);
+    planted__say_dropped(text("%s/trace.dat", work), HS_DROP_STACK_TABLE, most);
+    shell("rm -rf trace.dat.store");
+    expect_order("never_freed", "recording");
+    planted__say_dropped(text("%s/trace.dat", work), HS_DROP_STACK_TABLE, 0);
+    shell("rm -rf trace.dat.store && mv root elsewhere && mkdir root");
+    expect_order("never_freed", "recording");
+    remove_work();
+}
+END_TEST
+
 // By every way in which a file or lines of one are given.
 START_TEST(files_with_wrong_lines_are_refused)
 {
@@ -424,6 +454,7 @@ int main(void)
     tcase_add_test(cases, what_is_only_loaded_is_worth_a_look);
     tcase_add_test(cases, advice_is_that_of_the_reason);
     tcase_add_test(cases, growth_comes_before_churn);
+    tcase_add_test(cases, only_what_spoils_findings_precedes_a_leak);
     tcase_add_test(cases, files_with_wrong_lines_are_refused);
     tcase_add_test(cases, conditions_count_findings);
     tcase_add_test(cases, suppressed_findings_are_counted);

@@ -28,12 +28,15 @@ class Dumps(TestCase):
 
     def test_every_dump_that_the_report_opens(self):
         self.assertEqual(sorted(self.ids), self.names)
+        rows = {row["id"]: row for row in self.server.json("/list")}
         for name, trace in self.ids.items():
             with self.subTest(name=name):
                 said = json.loads(run("report", "--json", os.path.join(DATA, name)))
                 summary = self.server.data("summary", trace)
                 costs = summary["events"][0]["costs"]
                 self.assertEqual((summary["holds"], summary["dumps"]), ("sums", "1"))
+                self.assertEqual(rows[trace]["file_size"], os.path.getsize(os.path.join(DATA, name)))
+                self.assertEqual(rows[trace]["allocations"], summary["allocations"] if "allocated" in costs else None)
                 # The report rounds the sum of all stacks, the server each stack.
                 for cost in {"live", "allocated"} & set(costs):
                     self.assertAlmostEqual(summary[cost + "_bytes"], said[cost + "_bytes"], delta=said["stacks"])

@@ -178,10 +178,13 @@ export function numbers({ page, view, count, programs, inFolder, browser }) {
 
   page("the timeline is zoomed into, down to a microsecond: the address has the range, and the times of the axis differ", async (page, go) => {
     const { duration_ns: end } = await programs.random.json("/data/last/summary"), middle = Math.round(end / 2), UNITS = { ns: 1, "\u00b5s": 1e3, ms: 1e6, s: 1e9 };
-    const given = () => ["from", "to"].map((name) => {
-      const [, value, unit] = /^(\d+)(ns|ms|s)$/.exec(new URLSearchParams(page.url().split("?")[1]).get(name));
-      return value * UNITS[unit];
-    });
+    const given = () => {
+      const parameters = new URLSearchParams(page.url().split("?")[1]), zoom = parameters.get("ui.time")?.split("-").map(Number);
+      return zoom ?? ["from", "to"].map((name) => {
+        const [, value, unit] = /^(\d+)(ns|ms|s)$/.exec(parameters.get(name));
+        return value * UNITS[unit];
+      });
+    };
     const check = async (from, to) => {
       assert.deepEqual(given(), [from, to]);
       const axes = await page.$$eval(".axis", (all) => all.map((axis) => [...axis.children].map((one) => one.textContent)));
@@ -215,6 +218,8 @@ export function numbers({ page, view, count, programs, inFolder, browser }) {
     }
     for (const span of [1e6, 1e3]) {
       await go(view("timeline", `from=${middle}ns&to=${middle + span}ns`, programs.randomId));
+      await check(middle, middle + span);
+      await go(view("timeline", `ui.time=${middle}-${middle + span}`, programs.randomId));
       await check(middle, middle + span);
     }
     await page.locator("details", { hasText: "As table" }).first().locator("summary").click();

@@ -62,6 +62,14 @@ export function reports({ views, command, browser, inFolder, server, hostile }) 
       await page.evaluate(() => { location.hash += "?size_min=100"; });
       await page.waitForSelector("[data-state=problem]");
       assert.match(await page.locator("[data-state=problem]").first().innerText(), /'heapsonde server random\.dat' has all of them/);
+      // Neither has it a part of the time: it stays at the whole time, and offers no other.
+      await page.evaluate(() => { location.hash = location.hash.replace(/\?.*/, "?ui.time=0-1000"); });
+      await page.waitForSelector(".strip[data-state=ready]");
+      await settled(page);
+      await page.locator(".strip canvas").press("ArrowRight");
+      await page.waitForSelector(".meanings");
+      assert.equal(await page.getByRole("button", { name: "Zoom in" }).count(), 0);
+      assert.equal(await page.getByRole("link", { name: "Whole time" }).count(), 0);
     });
   });
 

@@ -15,9 +15,9 @@ import { preparePaper } from "./parts/look";
 import { Login } from "./parts/login";
 import { copy } from "./parts/menu";
 import { Boundary, Pane, curl } from "./parts/pane";
-import { Strip } from "./parts/strip";
+import { axisOf, Strip } from "./parts/strip";
 import { address, changed, filterOf, go, parse, paused, question, type Route, sideFilters, toView, useRoute, transformsOf } from "./state/route";
-import { baseName, count, plain, timesCount } from "./text/format";
+import { baseName, count, plain, processName, timesCount } from "./text/format";
 import { diffQuestion } from "./views/diff";
 import { FleetFrame, fleetViewOf } from "./views/fleet";
 import { sourceQuestion } from "./views/source";
@@ -119,7 +119,7 @@ function Head({ route, list, row, database, alone }: { route: Route; list: Answe
       {served.fleet && !alone && <nav class="places" aria-label="Traces or fleet"><a href="#/" aria-current={!route.fleet && !route.trace ? "page" : undefined}>Traces</a><a href="#/fleet/growth" aria-current={route.fleet ? "page" : undefined}>Fleet</a></nav>}
       {database && route.fleet && <span class="database" title="the database that is asked">{plain(database)}</span>}
       {route.trace && row && <select aria-label="Trace" value={row.id} onChange={(event) => go({ ...toView(route, route.view), trace: event.currentTarget.value })}>
-        {others.map((one) => <option key={one.id} value={one.id}>{baseName(one.executable) || baseName(one.path)} ({one.pid})</option>)}
+        {others.map((one) => <option key={one.id} value={one.id}>{processName(one)}</option>)}
       </select>}
       {row?.problem && <span class="tag warn">{plain(row.problem)}</span>}
       {list.problem && <span class="tag warn" role="alert">{list.problem.message}</span>}
@@ -203,7 +203,7 @@ function Foot({ route, summary, view, rows }: { route: Route; summary: Summary; 
   const tree = question(route, route.parameters.get("ui.inverted") === "1" ? "inverted_tree" : "call_tree", { cost, events: events.name === "heap" ? undefined : events.name, ...transformsOf(route) });
   const asked: Record<string, string> = {
     overview: question(route, "summary"), stacks: question(route, "allocation_groups", { sort_by: "only_matched.size", order: "dsc", count: 20 }),
-    blocks: question(route, "allocations", { sort_by: "size", order: "dsc", count: 20 }), timeline: question(route, "timeline"),
+    blocks: question(route, "allocations", { sort_by: "size", order: "dsc", count: 20 }), timeline: question(route, "timeline", axisOf(route, summary)),
     functions: route.parameters.get("function")
       ? question(route, "sandwich", { function: route.parameters.get("function")!, by: route.parameters.get("by") ?? undefined, cost, events: events.name === "heap" ? undefined : events.name })
       : question(route, "totals", { by: route.parameters.get("by") ?? undefined, sort_by: `self.${cost}.bytes`, order: "dsc", count: 20, events: events.name === "heap" ? undefined : events.name }), recording: question(route, "recording"),

@@ -29,7 +29,7 @@ export interface ListRow {
   pid: number;
   file_size: number;
   holds: string;
-  allocations: number;
+  allocations: number | null; // null: unknown
 }
 
 export interface EventsKind {

@@ -30,11 +30,11 @@ function filterFor(route: Route, by: string, series: Series): string {
   return address(toView(changed(route, changes), "flame"));
 }
 
-export function Stacked({ route, wide, over, setOver }: {
-  route: Route; wide: number; over: number | undefined; setOver: (at: number | undefined) => void;
+export function Stacked({ route, axis, wide, over, setOver }: {
+  route: Route; axis: Record<string, string>; wide: number; over: number | undefined; setOver: (at: number | undefined) => void;
 }) {
   const chosen = route.parameters.get("ui.layers") ?? "library", by = chosen in ASKED ? chosen : "library";
-  const path = question(route, "timeline_by", { by: ASKED[by], width: 600, top: 10 });
+  const path = question(route, "timeline_by", { by: ASKED[by], width: 600, top: 10, ...axis });
   const answer = useAnswer<TimelineBy>(path);
   return (
     <section class="layers" aria-label="Live memory in layers">
@@ -91,7 +91,7 @@ function Layers({ data, wide, over, setOver, route }: {
         }}
         onPointerLeave={() => setOver(undefined)} />
       <TimeAxis data={data} points={points} />
-      <p class="tools under"><span class="faint">{at === undefined ? "The most that each layer had" : `At ${instants([at + 1, at].map((i) => data.start_ns + i * data.interval_ns))[0]}`}; at most {bytes(most)} together.</span>
+      <p class="tools under"><span class="faint">{at === undefined ? `The most that each layer had at the end of one of ${points} intervals` : `At ${instants([at + 1, at].map((i) => data.start_ns + i * data.interval_ns))[0]}`}; at most {bytes(most)} together.</span>
         <button type="button" onClick={() => save("layers.csv", "text/csv", [["end_ns", ...data.series.map((series) => series.key), "the rest"],
         ...data.rest.size.map((rest, i) => [data.start_ns + (i + 1) * data.interval_ns, ...data.series.map((series) => series.size[i]!), rest].map(String))].map((cells) => line(cells, ",")).join(""))}>Save CSV</button></p>
       <ul class="legend" data-layers={data.by} data-end={(tops.at(-1)?.[points - 1] ?? 0)}>

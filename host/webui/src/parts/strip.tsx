@@ -3,6 +3,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { pixelRatio, type Theme, theme } from "../canvas/colours";
 import { type Answer, useAnswer } from "../data/ask";
+import { report } from "../data/report";
 import type { Summary, Timeline } from "../data/types";
 import { address, atInstant, changed, filterOf, go, question, type Route, sidesOf, TIMES } from "../state/route";
 import { bytes, count, counted, duration, filterTime, instants, plain } from "../text/format";
@@ -24,9 +25,9 @@ export function readTime(text: string | null, end: number): number | undefined {
 
 const SHORTEST = 1000; // ns
 
-// The part of the time to which the strip is zoomed.
+// The part of the time to which the strip is zoomed. A report has the numbers of the whole time alone.
 function shownOf(route: Route, end: number): Span {
-  const [, from, to] = (/^(\d+)-(\d+)$/.exec(route.parameters.get("ui.time") ?? "") ?? []).map(Number);
+  const [, from, to] = (/^(\d+)-(\d+)$/.exec(!report && route.parameters.get("ui.time") || "") ?? []).map(Number);
   return from !== undefined && to !== undefined && from < to && to <= end ? { from, to } : { from: 0, to: end };
 }
 
@@ -36,6 +37,12 @@ function zoomedTo(range: Span, end: number): string {
   return `${from}-${Math.min(end, Math.max(Math.ceil(range.to), from + SHORTEST))}`;
 }
 
+// The same as parameters of a question about the whole time; without a zoom, none.
+export function axisOf(route: Route, summary: Summary): Record<string, string> {
+  const end = summary.duration_ns || 1, { from, to } = shownOf(route, end);
+  return to - from === end ? {} : { axis_from: `${from}ns`, axis_to: `${to}ns` };
+}
+
 export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   const end = summary.duration_ns || 1, shown = shownOf(route, end), length = shown.to - shown.from, isWhole = length === end;
   // The axis is the time that is shown; only the other parts of the filter select what is drawn.
@@ -43,7 +50,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   for (const name of TIMES)
     filter.delete(name);
   filter.delete("lifetime");
-  const path = question({ ...route, parameters: filter }, "timeline", { width: 1000, ...(!isWhole && { axis_from: `${shown.from}ns`, axis_to: `${shown.to}ns` }) });
+  const path = question({ ...route, parameters: filter }, "timeline", { width: 1000, ...axisOf(route, summary) });
   const answer = useAnswer<Timeline>(path), said = useRef<HTMLSpanElement>(null);
   useSays(answer.problem, said); // it is above all views
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -110,6 +117,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
     event.preventDefault();
   };
   const [begins, ends] = instants([shown.from, shown.to]);
+  const whole = !isWhole && <>{" "}<a href={address(changed(route, { "ui.time": undefined }))}>Whole time</a></>;
   return (
     <section class="strip" aria-label="The heap over time" data-state={answer.problem ? "problem" : answer.loading ? "loading" : "ready"} data-end={data?.end_size.at(-1)}>
       <div class="strip-pane">
@@ -129,9 +137,9 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
           onPointerUp={() => brush && !brush.done && setBrush({ ...brush, done: true })}
           onPointerLeave={() => setOver(undefined)} />
       </div>
-      <p class={"strip-foot" + (knowsResident(summary) ? " with-resident" : "")}>
-        {answer.problem ? <span ref={said} role="alert" class="warn">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button></span>
-          : <><span>{begins}{!isWhole && <>{" "}<a href={address(changed(route, { "ui.time": undefined }))}>Whole time</a></>}<span class="hint"> {"\u00b7"} drag over the heap to select a range</span>{isWhole && data && !(summary.dumps ? data.allocated_size : data.allocations).some(Boolean) && <b><span class="hint"> {"\u00b7"}</span> {[...filter].length ? "no block matches" : "no block was allocated"}</b>}</span><Instants route={route} summary={summary} usage={usage} /><span>{ends}</span></>}
+      <p class={"strip-foot" + (knowsResident(summary) ? " with-resident" : "") + (isWhole && !summary.clock ? "" : " crowded")}>
+        {answer.problem ? <span ref={said} role="alert" class="warn">{answer.problem.message} <button type="button" onClick={answer.retry}>Retry</button>{whole}</span>
+          : <><span>{begins}{whole}<span class="hint"> {"\u00b7"} drag over the heap to select a range</span>{isWhole && data && !(summary.dumps ? data.allocated_size : data.allocations).some(Boolean) && <b><span class="hint"> {"\u00b7"}</span> {[...filter].length ? "no block matches" : "no block was allocated"}</b>}</span><Instants route={route} summary={summary} usage={usage} /><span>{ends}</span></>}
         {!answer.problem && bucket >= 0 && data && <span class="under-mouse">{duration(over!)}: at most {bytes(data.allocated_size[bucket]!)} {summary.dumps ? "" : <>in {counted(data.allocated_count[bucket]!, "blocks")};
           {" "}{count(data.allocations[bucket]!)} allocated, {count(data.deallocations[bucket]!)} freed in {duration(data.interval_ns)}</>}</span>}
       </p>
@@ -139,7 +147,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
         <p>{instants([Math.min(brush.from, brush.to), Math.max(brush.from, brush.to)]).join(" to ")}: show blocks that were</p>
         {RANGES.map((range, i) => <button type="button" key={range.name} title={plain(range.explained)} onClick={() => apply(i)}>
           <RangePicture number={i} />{range.name}</button>)}
-        <button type="button" title="the heap above shows this part of the time alone; the filter stays" onClick={() => go(changed(route, { "ui.time": zoomedTo({ from: Math.min(brush.from, brush.to), to: Math.max(brush.from, brush.to) }, end) }))}>Zoom in</button>
+        {!report && <button type="button" title="the heap above shows this part of the time alone; the filter stays" onClick={() => go(changed(route, { "ui.time": zoomedTo({ from: Math.min(brush.from, brush.to), to: Math.max(brush.from, brush.to) }, end) }))}>Zoom in</button>}
         <button type="button" onClick={() => setBrush(undefined)}>Cancel</button>
       </div>}
     </section>

@@ -150,6 +150,11 @@ export function baseName(path: string): string {
   return plain(path.slice(path.lastIndexOf("/") + 1));
 }
 
+// Some files do not say which process they are of.
+export function processName({ executable, path, pid }: { executable: string; path: string; pid: number }): string {
+  return (baseName(executable) || baseName(path)) + (pid ? ` (${pid})` : "");
+}
+
 // A line of a source file. Names of files may end like one with a line, so they are joined for people only.
 export interface Place { file: string; line?: number | null }
 

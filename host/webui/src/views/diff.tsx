@@ -15,7 +15,7 @@ import { Signs } from "../parts/signs";
 import { shortStack } from "../parts/stack";
 import { address, changed, go, type Instants, parse, question, type Ranges, type Route, type Sides, sidesOf, TIMES, toView } from "../state/route";
 import { saveTable } from "../table/text";
-import { baseName, bytes, count, counted, exactBytes, filterTime, plain, shortName } from "../text/format";
+import { baseName, bytes, count, counted, exactBytes, filterTime, plain, processName, shortName } from "../text/format";
 import { COSTS } from "../text/words";
 import { DiffFlame } from "./diff_flame";
 import type { ViewProps } from "./view";
@@ -104,7 +104,7 @@ function Setup({ route, summary }: { route: Route; summary: Summary }) {
       {single && <Choice label="Compared" now={sides.ranges ? "ranges" : "instants"} to={kind} choices={KINDS} />}
       {others.length > 0 && <select aria-label="Trace before" value={sides.base ?? ""} onChange={(event) => go(to({ base: event.currentTarget.value || undefined, base_at: undefined, ...(sides.ranges && { base_from: "0%", base_to: "100%" }) }))}>
         <option value="">Before: this trace</option>
-        {others.map((row) => <option key={row.id} value={row.id}>Before: {baseName(row.executable) || baseName(row.path)} ({row.pid})</option>)}
+        {others.map((row) => <option key={row.id} value={row.id}>Before: {processName(row)}</option>)}
       </select>}
       {sides.instants && <Points sides={sides} instants={sides.instants} time={time} to={to} summary={summary} />}
       {sides.ranges && <Spans route={route} ranges={sides.ranges} time={time} to={to} summary={summary} same={!sides.base} />}

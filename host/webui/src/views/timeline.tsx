@@ -5,7 +5,7 @@ import { pixelRatio, theme } from "../canvas/colours";
 import { useAnswer } from "../data/ask";
 import { report } from "../data/report";
 import type { Axis, Timeline } from "../data/types";
-import { readTime } from "../parts/strip";
+import { axisOf, readTime } from "../parts/strip";
 import { Stacked, TimeAxis } from "../parts/stacked";
 import { Pane } from "../parts/pane";
 import { PlainTable } from "../table/plain";
@@ -39,9 +39,10 @@ export function TimelineView({ route, summary }: ViewProps) {
     watcher.observe(pane.current!);
     return () => watcher.disconnect();
   }, []);
-  const filter = filterOf(route), from = filter.get("from"), to = filter.get("to");
-  const path = question(route, "timeline", { width: 600 });
-  const leakedPath = summary.holds === "sums" ? undefined : question(route, "timeline_leaked", { width: 600 });
+  // The part of the time to which the heap above is zoomed, else that of the filter.
+  const filter = filterOf(route), axis = axisOf(route, summary), from = axis.axis_from ?? filter.get("from"), to = axis.axis_to ?? filter.get("to");
+  const path = question(route, "timeline", { width: 600, ...axis });
+  const leakedPath = summary.holds === "sums" ? undefined : question(route, "timeline_leaked", { width: 600, ...axis });
   const answer = useAnswer<Timeline>(path), leaked = useAnswer<Timeline>(leakedPath);
   const begin = readTime(from, summary.duration_ns) ?? 0, end = readTime(to, summary.duration_ns) ?? summary.duration_ns;
   const saved = (data: Timeline): void => {
@@ -52,7 +53,7 @@ export function TimelineView({ route, summary }: ViewProps) {
   };
   return (
     <div class="scroll charts" ref={pane}>
-      {summary.holds !== "sums" && <Stacked route={route} wide={wide} over={over} setOver={setOver} />}
+      {summary.holds !== "sums" && <Stacked route={route} axis={axis} wide={wide} over={over} setOver={setOver} />}
       <Pane answer={answer} path={path}>
         {(data) => <>
           <div class="bar"><h2>Rates and numbers</h2> <span class="faint">{instants([begin, end]).join(" to ")} in intervals of {duration(data.interval_ns)}</span><button type="button" onClick={() => saved(data)}>Save CSV</button></div>
@@ -60,13 +61,13 @@ export function TimelineView({ route, summary }: ViewProps) {
             values={of(data).slice(0, -1)} axis={data} wide={wide} over={over} setOver={setOver} />)}
         </>}
       </Pane>
-      <details class="as-table" onToggle={(event) => setTable(event.currentTarget.open)}><summary>As table</summary>{table && <AsTable route={route} />}</details>
+      <details class="as-table" onToggle={(event) => setTable(event.currentTarget.open)}><summary>As table</summary>{table && <AsTable route={route} axis={axis} />}</details>
       <Pane answer={leaked} path={leakedPath}>
         {(data) => <Chart name="Memory that is still live at the end" explained="the part of it that was already live" text={bytes}
           values={data.allocated_size.slice(0, -1)} axis={data} wide={wide} over={over} setOver={setOver} />}
       </Pane>
       {summary.holds !== "sums" && !summary.dumps && !report && <>
-        <Mapped route={route} wide={wide} over={over} setOver={setOver} />
+        <Mapped route={route} axis={axis} wide={wide} over={over} setOver={setOver} />
         <details class="as-table" onToggle={(event) => setHoles(event.currentTarget.open)}><summary>Holes of the main heap</summary>{holes && <Holes route={route} wide={wide} />}</details></>}
     </div>
   );
@@ -75,8 +76,8 @@ export function TimelineView({ route, summary }: ViewProps) {
 type Drawn = { route: Route; wide: number; over: number | undefined; setOver: (at: number | undefined) => void };
 
 // What the program mapped, and what of it was resident. No filter for blocks applies, but the times do.
-function Mapped({ route, ...drawn }: Drawn) {
-  const times = Object.fromEntries(["from", "to"].map((name) => [name, route.parameters.get(name) ?? undefined]));
+function Mapped({ route, axis, ...drawn }: Drawn & { axis: Record<string, string> }) {
+  const times = axis.axis_from ? axis : Object.fromEntries(["from", "to"].map((name) => [name, route.parameters.get(name) ?? undefined]));
   const path = question(route, "timeline_maps", { ...times, width: 600 }, false);
   const answer = useAnswer<Axis & { address_space: number[]; rss: (number | null)[] }>(path);
   return <Pane answer={answer} path={path}>{(data) => <>
@@ -101,8 +102,8 @@ function Holes({ route, wide }: { route: Route; wide: number }) {
 const PARTS = 60;
 
 // The same with fewer and longer intervals, for keyboards and screen readers.
-function AsTable({ route }: { route: Route }) {
-  const path = question(route, "timeline", { width: PARTS });
+function AsTable({ route, axis }: { route: Route; axis: Record<string, string> }) {
+  const path = question(route, "timeline", { width: PARTS, ...axis });
   const answer = useAnswer<Timeline>(path);
   return <Pane answer={answer} path={path}>{(data) => {
     const begins = instants(data.allocations.map((_, i) => data.start_ns + i * data.interval_ns));

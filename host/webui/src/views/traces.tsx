@@ -8,17 +8,22 @@ import { address, type Route } from "../state/route";
 import { type PlainColumn, PlainTable } from "../table/plain";
 import { baseName, bytes, count, counted, duration, exactBytes, plain } from "../text/format";
 
+const Tag = ({ text, kind }: { text: string; kind?: string }) => <>{" "}<span class={kind ? `tag ${kind}` : "tag"} title={text}>{text}</span></>;
+const Unknown = ({ why }: { why: string }) => <span class="faint" title={why}>{"\u2013"}</span>;
+
 const COLUMNS: PlainColumn<ListRow>[] = [
   { name: "Program", wide: true, of: (row) => baseName(row.executable), cell: (row) => <>
     <a href={address({ trace: row.id, view: "overview", parameters: new URLSearchParams() })} title={plain(row.cmdline)}>{baseName(row.executable) || baseName(row.path)}</a>
     {" "}<span class="faint">{plain(row.cmdline).slice(0, 120)}</span>
-    {row.growing && <span class="tag">growing</span>}{row.problem && <span class="tag warn" title={plain(row.problem)}>{plain(row.problem)}</span>}
-    {row.holds === "sums" && <span class="tag">sums only</span>}</> },
-  { name: "Started", of: (row) => ns(row.timestamp), cell: (row) => new Date(ns(row.timestamp) / 1e6).toLocaleString() },
+    {row.growing && <Tag text="growing" />}{row.problem && <Tag kind="warn" text={plain(row.problem)} />}
+    {row.holds === "sums" && <Tag text="sums only" />}</> },
+  { name: "Started", of: (row) => ns(row.timestamp), 
+    cell: (row) => ns(row.timestamp) ? new Date(ns(row.timestamp) / 1e6).toLocaleString() : <Unknown why="the file does not say when the program was started" /> },
   { name: "Runtime", number: true, of: (row) => ns(row.runtime), cell: (row) => duration(ns(row.runtime), row.clock) },
   { name: "Still live", number: true, title: "at the end", of: (row) => row.final_allocated,
     cell: (row) => <span title={`${exactBytes(row.final_allocated)} in ${counted(row.final_allocated_count, "blocks")}`}>{bytes(row.final_allocated)}</span> },
-  { name: "Allocations", number: true, of: (row) => row.allocations, cell: (row) => count(row.allocations) },
+  { name: "Allocations", number: true, of: (row) => row.allocations ?? 0,
+    cell: (row) => row.allocations === null ? <Unknown why="the file does not say what was allocated" /> : count(row.allocations) },
   { name: "File", number: true, of: (row) => row.file_size, cell: (row) => <span title={exactBytes(row.file_size)}>{bytes(row.file_size)}</span> },
   { name: "Machine", of: (row) => row.architecture, cell: (row) => plain(row.architecture) },
 ];
