@@ -18,6 +18,8 @@
 
 enum { NEVER = 1000, SKIPPED = 77 };
 
+#define EXECUTES "executes" // the argument of one that executes itself again and again
+
 typedef int (*stop_function)(struct hs_inject_target *target, struct hs_error *error);
 
 static const stop_function stops[] = {hs_inject_stop__one, hs_inject_stop__all};
@@ -193,6 +195,47 @@ START_TEST(killed_while_stopped)
 }
 END_TEST
 
+// ---- execve --------------------------------------------------------------------------------------------------------
+
+enum { STOPS = 300 };
+
+static void *wait_for_end(void *unused)
+{
+    for (;;)
+        pause();
+    return unused;
+}
+
+// Other threads make an execve longer.
+static void execute_again(char **arguments)
+{
+    pthread_t thread;
+    for (int i = 0; i < 2; i++)
+        if (pthread_create(&thread, NULL, wait_for_end, NULL))
+            _exit(1);
+    execv("/proc/self/exe", arguments);
+    _exit(1);
+}
+
+// The kernel may lose what it was asked.
+START_TEST(one_that_executes)
+{
+    char *const arguments[] = {"stop", EXECUTES, NULL};
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (!child)
+        execute_again((char **)arguments);
+    for (int i = 0; i < STOPS; i++) {
+        ck_assert_int_eq(hs_inject_target__open(&target, child, &error), 0);
+        int failed = stops[_i](&target, &error);
+        ck_assert_msg(!failed || failed == -ESRCH, "%s", error.message);
+        hs_inject_target__close(&target);
+    }
+    kill(child, SIGKILL);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+}
+END_TEST
+
 // In a container it may not be.
 static bool is_allowed(void)
 {
@@ -205,8 +248,10 @@ static bool is_allowed(void)
     return allowed;
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
+    if (count == 2 && !strcmp(arguments[1], EXECUTES))
+        execute_again(arguments);
     if (!is_allowed())
         return SKIPPED;
     Suite *suite = suite_create("stop");
@@ -222,5 +267,8 @@ int main(void)
     tcase_add_checked_fixture(ends, begin_with_threads, NULL);
     tcase_add_loop_test(ends, killed_while_stopped, 0, 2);
     suite_add_tcase(suite, ends);
+    TCase *executing = tcase_create("execve");
+    tcase_add_loop_test(executing, one_that_executes, 0, 2);
+    suite_add_tcase(suite, executing);
     return run_suite(suite);
 }
