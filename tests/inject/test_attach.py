@@ -3,6 +3,7 @@
 target; none: all cases are listed."""
 import contextlib
 import ctypes
+import glob
 import hashlib
 import json
 import os
@@ -156,6 +157,13 @@ def attached_often(target):
     target.leave()
 
 
+def open_files(target):
+    """Of all threads: those of the recorder have descriptors of their own."""
+    for path in glob.glob(f'/proc/{target.pid}/task/*/fd/*'):
+        with contextlib.suppress(OSError):  # it was closed meanwhile
+            yield os.readlink(path)
+
+
 def counts(target):
     """What is recorded is what the program says, again after a detach; then everything is as before."""
     before = target.state()
@@ -164,6 +172,8 @@ def counts(target):
         held = target.ask('held')
         allocated = target.ask(f'work {200 + turn}') + 1
         old = target.ask('old') if turn == 0 else 0
+        # It would be for returning pages of modules to the kernel, but any module may be unloaded.
+        assert not any(path.endswith('/pagemap') for path in open_files(target))
         target.detach()
         target.ask('work 10')
         assert target.state() == before, (before, target.state())
