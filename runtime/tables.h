@@ -7,8 +7,8 @@
 // Only tables of modules that were loaded when the program began are returned, because these modules are not unloaded.
 // If recording starts later, there are none: others may be mapped at their addresses by then, and what a program
 // writes between the kernel's word and the return of a page would be lost. Only segments without code are used that
-// nobody writes to, and only pages that belong to the file according to the kernel. So data that the program has written
-// is kept.
+// nobody writes to, and only pages that belong to the file according to the kernel. So data that the program has
+// written is kept.
 #ifndef HEAPSONDE_RUNTIME_TABLES_H
 #define HEAPSONDE_RUNTIME_TABLES_H
 
