@@ -239,7 +239,7 @@ static void start(void)
     }
     map_shared();
     hs_config.inline_writer |= hs_is_zygote();
-    if (hs_config.disabled)
+    if (hs_config.disabled || hs_process__attached[0])
         hs_tables__close();
     // A host may have recording begin.
     bool paused = hs_config.disabled && hs_stream__is_wanted();

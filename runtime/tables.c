@@ -75,7 +75,7 @@ void hs_tables__close(void)
 
 void hs_tables__watch(void)
 {
-    long pagemap = HS_SYSTEM_OPEN_OWN("pagemap");
+    long pagemap = tables.closed ? -1 : HS_SYSTEM_OPEN_OWN("pagemap");
     tables.pagemap = pagemap >= 0 ? (int)pagemap + 1 : 0;
 }
 

@@ -5,8 +5,10 @@
 // lost, and a page that is needed again is in the page cache.
 //
 // Only tables of modules that were loaded when the program began are returned, because these modules are not unloaded.
-// If recording starts later, there are none. Only segments without code are used that nobody writes to, and only pages
-// that belong to the file according to the kernel. So data that the program has written is kept.
+// If recording starts later, there are none: others may be mapped at their addresses by then, and what a program
+// writes between the kernel's word and the return of a page would be lost. Only segments without code are used that
+// nobody writes to, and only pages that belong to the file according to the kernel. So data that the program has
+// written is kept.
 #ifndef HEAPSONDE_RUNTIME_TABLES_H
 #define HEAPSONDE_RUNTIME_TABLES_H
 
@@ -18,8 +20,8 @@ void hs_tables__note(uintptr_t start, uintptr_t end);
 // No more tables are added: recording starts later than the program, which may have loaded modules meanwhile.
 void hs_tables__close(void);
 
-// Starts returning pages. Opens a descriptor in the table of the calling thread, so that no file is opened
-// later, when a filter of system calls may forbid it.
+// Starts returning pages, unless there are none to come. Opens a descriptor in the table of the calling thread, so that
+// no file is opened later, when a filter of system calls may forbid it.
 void hs_tables__watch(void);
 
 // In a forked child: the descriptor is gone.

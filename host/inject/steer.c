@@ -87,7 +87,10 @@ int hs_inject_steer__call(struct hs_inject_target *target, uint64_t stub, uint64
         return hs_inject_target__not_written(target, failed, error);
     if (carry_out(target, thread, &borrowed, call, result))
         return 0;
-    hs_inject_target__drop_thread(target, 0);
+    if (target->is_starting)
+        hs_inject_target__drop_thread(target, 0);
+    else
+        hs_inject_target__let_thread_go(target, 0);
     return hs_error__set(error, ESRCH, "thread %d has ended", (int)thread->tid);
 }
 

@@ -87,11 +87,11 @@ static int seize_all(struct hs_inject_target *target, struct hs_error *error)
 }
 
 // Whether a wait for its stop ends soon. Not that of a thread that waits in the kernel: for a child of vfork, or a
-// disk.
+// disk. It is asked again now and then, since the kernel can lose what it was asked during an execve.
 static bool will_stop(const struct hs_inject_target *target, pid_t tid)
 {
     const struct timespec pause = {0, LOOK_PAUSE_NS};
-    for (unsigned looks = 0; looks < WAITING_LOOKS;) {
+    for (unsigned looks = 0, all = 1; looks < WAITING_LOOKS; all++) {
         siginfo_t info = {.si_pid = 0};
         if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOWAIT | WNOHANG | __WALL) || info.si_pid)
             return true;
@@ -99,6 +99,8 @@ static bool will_stop(const struct hs_inject_target *target, pid_t tid)
         if (!state || state == 'Z' || state == 'X')
             return true;
         looks = state == 'D' ? looks + 1 : 0;
+        if (all % WAITING_LOOKS == 0)
+            ptrace(PTRACE_INTERRUPT, tid, 0, 0);
         nanosleep(&pause, NULL);
     }
     return false;

@@ -145,7 +145,12 @@ int hs_inject_target__read_mappings(struct hs_inject_target *target, struct hs_e
         is_whole = take_line(target, line);
     free(line);
     fclose(file);
-    return is_whole ? 0 : hs_error__set(error, ENOMEM, "out of memory");
+    if (!is_whole)
+        return hs_error__set(error, ENOMEM, "out of memory");
+    // An execve has a moment without any.
+    return target->mapping_count
+               ? 0
+               : hs_error__set(error, ESRCH, "process %d has ended, or executes another program", (int)target->pid);
 }
 
 // ---- memory --------------------------------------------------------------------------------------------------------

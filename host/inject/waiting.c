@@ -97,8 +97,7 @@ bool hs_inject_waiting__stop(const struct hs_inject_target *target, struct hs_th
             return false;
         if (hs_inject_waiting__is_stop(status))
             break;
-        if (ptrace(PTRACE_CONT, thread->tid, 0, (void *)(intptr_t)(status >> 16 ? 0 : WSTOPSIG(status))))
-            return false;
+        ptrace(PTRACE_CONT, thread->tid, 0, (void *)(intptr_t)(status >> 16 ? 0 : WSTOPSIG(status)));
     }
     thread->is_stopped = true;
     thread->is_seen = false;

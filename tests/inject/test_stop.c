@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Threads that cannot be stopped, with a clock that the test sets.
+#include "host/inject/steer.h"
 #include "host/inject/stop.h"
 #include "host/inject/waiting.h"
 #include "tests/suite.h"
@@ -12,11 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { NEVER = 1000, SKIPPED = 77 };
+
+#define EXECUTES "executes" // the argument of one that executes itself again and again
 
 typedef int (*stop_function)(struct hs_inject_target *target, struct hs_error *error);
 
@@ -25,13 +29,15 @@ static struct hs_inject_target target;
 static struct hs_error error;
 static pid_t child;
 static int to_child[2];
-static bool no_memory;
+static bool no_memory, ends_in_call;
 static int looks, goes_on_after; // looks at the clock, between which a second passes; after so many, the child goes on
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 void *__real_realloc(void *block, size_t size);
 void *__wrap_realloc(void *block, size_t size);
+long __real_ptrace(int request, pid_t tid, void *address, void *data);
+long __wrap_ptrace(int request, pid_t tid, void *address, void *data);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -46,6 +52,17 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 void *__wrap_realloc(void *block, size_t size)
 {
     return no_memory ? NULL : __real_realloc(block, size);
+}
+
+long __wrap_ptrace(int request, pid_t tid, void *address, void *data)
+{
+    siginfo_t told;
+    if (ends_in_call && request == PTRACE_SYSCALL) {
+        kill(child, SIGKILL);
+        while (waitid(P_PID, (id_t)tid, &told, WEXITED | WNOWAIT | __WALL) && errno == EINTR)
+            continue;
+    }
+    return __real_ptrace(request, tid, address, data);
 }
 
 // The one that it waits for shares its memory.
@@ -193,6 +210,66 @@ START_TEST(killed_while_stopped)
 }
 END_TEST
 
+START_TEST(killed_while_it_carries_out_a_call)
+{
+    static uint8_t code[HS_INJECT_CODE];
+    const struct hs_system_call call = {SYS_getpid, {0}};
+    long result;
+    int status;
+    ck_assert_int_eq(hs_inject_stop__all(&target, &error), 0);
+    ck_assert_uint_eq(target.thread_count, 2);
+    hs_inject_target__let_thread_go(&target, target.threads[1].tid == child);
+    ck_assert_int_ne(target.threads[0].tid, child);
+    ends_in_call = true;
+    ck_assert_int_eq(hs_inject_steer__call(&target, (uintptr_t)code, 0, &call, &result, &error), -ESRCH);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status));
+    hs_inject_target__close(&target);
+}
+END_TEST
+
+// ---- execve --------------------------------------------------------------------------------------------------------
+
+enum { STOPS = 300 };
+
+static void *wait_for_end(void *unused)
+{
+    for (;;)
+        pause();
+    return unused;
+}
+
+// Other threads make an execve longer.
+static void execute_again(char **arguments)
+{
+    pthread_t thread;
+    for (int i = 0; i < 2; i++)
+        if (pthread_create(&thread, NULL, wait_for_end, NULL))
+            _exit(1);
+    execv("/proc/self/exe", arguments);
+    _exit(1);
+}
+
+// The kernel may lose what it was asked.
+START_TEST(one_that_executes)
+{
+    char *const arguments[] = {"stop", EXECUTES, NULL};
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (!child)
+        execute_again((char **)arguments);
+    for (int i = 0; i < STOPS; i++) {
+        int failed = hs_inject_target__open(&target, child, &error);
+        if (!failed)
+            failed = hs_inject_stop__one(&target, &error);
+        ck_assert_msg(!failed || failed == -ESRCH, "%s", error.message);
+        hs_inject_target__close(&target);
+    }
+    kill(child, SIGKILL);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+}
+END_TEST
+
 // In a container it may not be.
 static bool is_allowed(void)
 {
@@ -205,8 +282,10 @@ static bool is_allowed(void)
     return allowed;
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
+    if (count == 2 && !strcmp(arguments[1], EXECUTES))
+        execute_again(arguments);
     if (!is_allowed())
         return SKIPPED;
     Suite *suite = suite_create("stop");
@@ -221,6 +300,10 @@ int main(void)
     TCase *ends = tcase_create("ends");
     tcase_add_checked_fixture(ends, begin_with_threads, NULL);
     tcase_add_loop_test(ends, killed_while_stopped, 0, 2);
+    tcase_add_test(ends, killed_while_it_carries_out_a_call);
     suite_add_tcase(suite, ends);
+    TCase *executing = tcase_create("execve");
+    tcase_add_test(executing, one_that_executes);
+    suite_add_tcase(suite, executing);
     return run_suite(suite);
 }
