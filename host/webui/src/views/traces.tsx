@@ -17,7 +17,7 @@ const COLUMNS: PlainColumn<ListRow>[] = [
     {" "}<span class="faint">{plain(row.cmdline).slice(0, 120)}</span>
     {row.growing && <Tag text="growing" />}{row.problem && <Tag kind="warn" text={plain(row.problem)} />}
     {row.holds === "sums" && <Tag text="sums only" />}</> },
-  { name: "Started", of: (row) => ns(row.timestamp), 
+  { name: "Started", of: (row) => ns(row.timestamp),
     cell: (row) => ns(row.timestamp) ? new Date(ns(row.timestamp) / 1e6).toLocaleString() : <Unknown why="the file does not say when the program was started" /> },
   { name: "Runtime", number: true, of: (row) => ns(row.runtime), cell: (row) => duration(ns(row.runtime), row.clock) },
   { name: "Still live", number: true, title: "at the end", of: (row) => row.final_allocated,
