@@ -48,30 +48,34 @@ static const struct drop_meaning {
       [HS_DROP_LINK] = {.advice = "Record again with --stream-policy block, which waits for the host, or with less "
                                   "data (--cull, --aggregate)."},
       [HS_DROP_STACK_TABLE] = {"incomplete", "Their call sites are not known.",
-                               "Record again with more memory for stacks (HEAPSONDE_MEMORY)."},
+                               "Record again with more memory for stacks (HEAPSONDE_MEMORY).", false},
       [HS_DROP_BLOCK_TABLE] = {"incomplete", "Live memory may be too low: such blocks count as freed at once.",
                                "Record again with more memory for blocks (HEAPSONDE_MEMORY).", true},
       [HS_DROP_SAMPLES] = {"missing in the recording",
                            "CPU time, waiting and page faults may be too low; the heap is not affected.",
-                           "Record again while the machine is less busy, or with fewer kinds of events (--events)."},
+                           "Record again while the machine is less busy, or with fewer kinds of events (--events).",
+                           false},
       [HS_DROP_UNLOADING] = {"incomplete", "Their call sites are not known; the heap is not affected.",
-                             "Usually nothing: this happens only while libraries are unloaded."},
+                             "Usually nothing: this happens only while libraries are unloaded.", false},
       [HS_DROP_NO_REGISTERS] = {"incomplete", "Their call sites are not known; the heap is not affected.",
-                                "Usually nothing: this happens only while threads end."},
+                                "Usually nothing: this happens only while threads end.", false},
       [HS_DROP_META] = {"missing in the recording", "Functions may lack their names, and stacks their callers.",
                         "Record again with --stream-policy block, which waits for the host, or with a larger "
-                        "--stream-buffer."},
+                        "--stream-buffer.",
+                        false},
       [HS_DROP_NO_ROOM] = {"incomplete", "Their call sites are not known.",
                            "Give these threads (pthread_attr_setstacksize(3)) or their signal handlers "
-                           "(sigaltstack(2)) larger stacks."},
+                           "(sigaltstack(2)) larger stacks.",
+                           false},
       [HS_DROP_CHILDREN] = {"missing in the recording", "Their allocations are in no trace.",
                             "Choose a place where the child processes may write, too, as an absolute path "
-                            "(--output)."},
+                            "(--output).",
+                            false},
       [HS_DROP_MODULES] = {"missing in the recording", "Stacks through this code lack names.",
-                           "Record again with more memory for modules (HEAPSONDE_MEMORY)."},
+                           "Record again with more memory for modules (HEAPSONDE_MEMORY).", false},
       [HS_DROP_FILES] = {"missing in the recording",
                          "Functions in these files lack names on machines that do not have the files.",
-                         "Keep copies of these files, and name their folder with --sysroot."},
+                         "Keep copies of these files, and name their folder with --sysroot.", false},
 };
 
 static struct drop_meaning meaning_of(unsigned reason)
