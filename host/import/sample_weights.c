@@ -14,6 +14,8 @@
 // was read.
 enum { SHARED_AMONG = 4 };
 
+enum { MOST_ERROR_NS = 1000000 }; // of the order of two records of a thread
+
 struct weighing {
     struct hs_sample **order; // by thread and time, those with a thread alone
     size_t count;
@@ -140,12 +142,25 @@ static void end_time_off(const struct weighing *weighing, struct hs_sample *left
     left->weight = known ? weight : 0;
 }
 
+// Times of records that the recorder took at different moments have errors of microseconds: a thread may seem to leave
+// again before it returns. Two returns follow then.
+static bool is_swapped(struct hs_sample *const *left_again, struct hs_sample *const *end)
+{
+    return end - left_again > 2 && left_again[1]->kind == HS_SAMPLE_ON_CPU && left_again[2]->kind == HS_SAMPLE_ON_CPU &&
+           left_again[1]->time - left_again[0]->time < MOST_ERROR_NS;
+}
+
 // One that is followed by another has no known end: the return is missing.
 static void weigh_time_off(const struct weighing *weighing, struct hs_sample **first, struct hs_sample **end,
                            uint64_t end_time)
 {
     struct hs_sample *left = NULL;
     for (; first < end; first++) {
+        if (left && (*first)->kind == HS_SAMPLE_OFF_CPU && is_swapped(first, end)) {
+            struct hs_sample *returned = first[1];
+            first[1] = first[0];
+            first[0] = returned;
+        }
         if ((*first)->kind == HS_SAMPLE_OFF_CPU) {
             if (left)
                 left->weight = 0;

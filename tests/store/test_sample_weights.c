@@ -117,7 +117,6 @@ START_TEST(times_off_the_processor_get_their_length)
     add(HS_SAMPLE_OFF_CPU, 7, 160, 1); // its end is missing
     add(HS_SAMPLE_OFF_CPU, 7, 170, 1);
     add(HS_SAMPLE_ON_CPU, 7, 175, 0);
-    add(HS_SAMPLE_ON_CPU, 7, 180, 0);
     add(HS_SAMPLE_OFF_CPU, 9, 900, 1); // lasts at the end
     add(HS_SAMPLE_ON_CPU, 8, 130, 0);  // came from another processor's ring
     weigh(1000);
@@ -127,6 +126,24 @@ START_TEST(times_off_the_processor_get_their_length)
     ck_assert_uint_eq(sum_of(9), 100);
     ck_assert_uint_eq(summary.off_cpu_samples, 4);
     ck_assert_uint_eq(summary.off_cpu_ns, 30 + 125 + 100);
+}
+END_TEST
+
+START_TEST(a_return_that_seems_to_follow_the_next_leave)
+{
+    start();
+    add(HS_SAMPLE_OFF_CPU, 7, 100000, 1);
+    add(HS_SAMPLE_OFF_CPU, 7, 114000, 1);
+    add(HS_SAMPLE_ON_CPU, 7, 114003, 0); // from the first time
+    add(HS_SAMPLE_ON_CPU, 7, 118000, 0);
+    add(HS_SAMPLE_OFF_CPU, 8, 100000, 1); // its end is missing
+    add(HS_SAMPLE_OFF_CPU, 8, 200000, 1);
+    add(HS_SAMPLE_ON_CPU, 8, 9000000, 0);
+    add(HS_SAMPLE_ON_CPU, 8, 9000001, 0);
+    weigh(10000000);
+    ck_assert_uint_eq(sum_of(7), 14003 + 4000);
+    ck_assert_uint_eq(sum_of(8), 8800000);
+    ck_assert_uint_eq(summary.off_cpu_samples, 3);
 }
 END_TEST
 
@@ -173,6 +190,7 @@ int main(void)
     tcase_add_test(cases, few_samples_are_shared_with_the_next_ones);
     tcase_add_test(cases, clocks_across_a_pause_and_of_another_thread_mean_nothing);
     tcase_add_test(cases, times_off_the_processor_get_their_length);
+    tcase_add_test(cases, a_return_that_seems_to_follow_the_next_leave);
     tcase_add_test(cases, what_may_have_ended_where_records_were_lost_is_left_out);
     tcase_add_test(cases, absurd_samples_do_no_harm);
     suite_add_tcase(suite, cases);
