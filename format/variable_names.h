@@ -12,21 +12,25 @@
 #define HS_LIMITS_OF_CPU_FREQUENCY      1, 10000
 #define HS_LIMITS_OF_ONE_IN_N           1, 1048576 // FAULT_STACKS, SWITCH_STACKS
 #define HS_LIMITS_OF_STACK_COPY         512, 61440
+#define HS_LIMITS_OF_BOARD_PATIENCE     1, 86400
 
-// COMMAND(name, argument, help), NO_EFFECT(name).
+// COMMAND(name, kind, argument, help, lowest, highest), NO_EFFECT(name). `kind` is that of host/cli/variables.h.
 #define HS_OTHER_VARIABLES(COMMAND, NO_EFFECT)                                                                         \
-    COMMAND("LIBRARY", "FILE", "the recording library that run preloads")                                              \
-    COMMAND("SHIMS", "DIR", "the folder of the libraries for targets: ABI/libheapsonde-trace.so")                      \
-    COMMAND("RUN_OPTIONS", "OPTIONS", "more options of run --wrapper, written as for a shell")                         \
-    COMMAND("TOKEN", "TEXT",                                                                                           \
+    COMMAND("LIBRARY", TEXT, "FILE", "the recording library that run preloads", 0, 0)                                  \
+    COMMAND("SHIMS", TEXT, "DIR", "the folder of the libraries for targets: ABI/libheapsonde-trace.so", 0, 0)          \
+    COMMAND("RUN_OPTIONS", TEXT, "OPTIONS", "more options of run --wrapper, written as for a shell", 0, 0)             \
+    COMMAND("TOKEN", TEXT, "TEXT",                                                                                     \
             "the token of server, ctl serve and gather --metrics, if --token is not given; top "                       \
-            "sends it to the server")                                                                                  \
-    COMMAND("BOARD_PATIENCE", "SECONDS",                                                                               \
-            "with run --on, how long the machine may not answer before its connection counts as cut; default 15")      \
-    COMMAND("CACHE_SIZE", "BYTES",                                                                                     \
+            "sends it to the server",                                                                                  \
+            0, 0)                                                                                                      \
+    COMMAND("BOARD_PATIENCE", NUMBER, "SECONDS",                                                                       \
+            "with run --on, how long the machine may not answer before its connection counts as cut; default 15",      \
+            HS_LIMITS_OF_BOARD_PATIENCE)                                                                               \
+    COMMAND("CACHE_SIZE", SIZE, "SIZE",                                                                                \
             "how large the folder of stores in the user's cache becomes before stores that were not used for the "     \
-            "longest time are removed; default 2 GiB")                                                                 \
-    COMMAND("ANNOUNCE_PORT", "N", "the port where gather listens for announcements of devices")                        \
+            "longest time are removed, such as 500M or 10G; default 2G",                                               \
+            0, 0)                                                                                                      \
+    COMMAND("ANNOUNCE_PORT", PORT, "N", "the port where gather listens for announcements of devices", 0, 0)            \
     NO_EFFECT("BACKTRACE_CACHE_SIZE")                                                                                  \
     NO_EFFECT("BACKTRACE_CACHE_SIZE_LEVEL_1")                                                                          \
     NO_EFFECT("BACKTRACE_CACHE_SIZE_LEVEL_2")                                                                          \

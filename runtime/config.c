@@ -109,7 +109,7 @@ struct environment {
     size_t at, length;
 };
 
-enum { KERNEL_COPY = 256 * 1024 };
+enum { KERNEL_COPY = 256 * 1024, MOST_DIGITS = 19 }; // more may be too large for 64 bits
 
 static void environment_open(struct environment *environment)
 {
@@ -144,7 +144,7 @@ static bool parse_number(const char *text, uint64_t *number)
 {
     const char *end = text;
     uint64_t value = hs_text__parse(&end, 10);
-    if (end == text || *end)
+    if (end == text || *end || end - text > MOST_DIGITS)
         return false;
     *number = value;
     return true;
@@ -286,8 +286,8 @@ static bool set_option(const struct option *option, const char *value)
 // Variables that have no meaning here, and those of tests. Each ends with a zero, the list with another.
 static bool is_of_others(const char *entry)
 {
-#define COMMAND(name, argument, help) name "=\0"
-#define NO_EFFECT(name)               name "=\0"
+#define COMMAND(name, ...) name "=\0"
+#define NO_EFFECT(name)    name "=\0"
     static const char names[] = HS_OTHER_VARIABLES(COMMAND, NO_EFFECT) "TEST_\0";
 #undef COMMAND
 #undef NO_EFFECT

@@ -166,6 +166,8 @@ void hs_documents__variables(FILE *out)
         if (variable->kind == HS_VARIABLE_NO_EFFECT)
             fprintf(out, "- `MEMORY_PROFILER_%s`\n", variable->name);
     fputs("\n## Of the command\n\n", out);
+    wrap(out, "Every command but `doctor` and `help` refuses wrong values of these.", 0, 0);
+    fputc('\n', out);
     print_variables(out, HS_READER_COMMAND);
     fputc('\n', out);
     wrap(out,

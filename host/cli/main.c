@@ -3,11 +3,15 @@
 #include "host/cli/commands.h"
 #include "host/cli/documents.h"
 #include "host/cli/passwords.h"
+#include "host/cli/values.h"
+#include "host/cli/variables.h"
+#include "host/import/cache.h"
 #include "host/webui/files.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifndef HEAPSONDE_VERSION
@@ -26,6 +30,26 @@ static bool reads_files(const struct hs_command *command)
     return option->name != NULL;
 }
 
+// These two work whatever the environment is: one describes the variables, the other says which is wrong.
+static bool needs_variables(const struct hs_command *command)
+{
+    return command != &hs_command_help && command != &hs_command_doctor;
+}
+
+static bool take_variables(const struct hs_command *command)
+{
+    char problem[512];
+    const char *size = getenv("HEAPSONDE_CACHE_SIZE");
+    uint64_t bytes;
+    if (needs_variables(command) && hs_variables__problem_of_command(problem, sizeof problem)) {
+        hs_complain(command, "%s", problem);
+        return false;
+    }
+    if (size && hs_value__size(size, &bytes))
+        hs_cache__limit(bytes);
+    return true;
+}
+
 static int run_command(const struct hs_command *command, int argc, char **argv)
 {
     struct hs_arguments arguments;
@@ -34,7 +58,7 @@ static int run_command(const struct hs_command *command, int argc, char **argv)
     if (result == HS_PARSE_HELP) {
         hs_documents__help(stdout, command);
         status = HS_EXIT_OK;
-    } else if (result == HS_PARSE_OK) {
+    } else if (result == HS_PARSE_OK && take_variables(command)) {
         if (reads_files(command))
             hs_memory__limit(hs_arguments__number(&arguments, HS_MEMORY, 0));
         status = command->run(&arguments);

@@ -33,8 +33,9 @@ static const char prefix[] = "HEAPSONDE_", other_prefix[] = "MEMORY_PROFILER_";
     {                                                                                                                  \
         name, HS_READER_RECORDER, HS_VARIABLE_CHOICE, values, NULL, help, 0, 0                                         \
     }
-#define COMMAND(name, argument, help) {name, HS_READER_COMMAND, HS_VARIABLE_TEXT, NULL, argument, help, 0, 0},
-#define NO_EFFECT(name)               {name, HS_READER_RECORDER, HS_VARIABLE_NO_EFFECT, NULL, NULL, NULL, 0, 0},
+#define COMMAND(name, kind, argument, help, ...)                                                                       \
+    {name, HS_READER_COMMAND, HS_VARIABLE_##kind, NULL, argument, help, __VA_ARGS__},
+#define NO_EFFECT(name) {name, HS_READER_RECORDER, HS_VARIABLE_NO_EFFECT, NULL, NULL, NULL, 0, 0},
 
 const struct hs_variable hs_variables[] = {
     TEXT("OUTPUT", "FILE",
@@ -237,6 +238,11 @@ bool hs_variable__problem(const struct hs_variable *variable, const char *value,
         else
             return false;
         return true;
+    case HS_VARIABLE_SIZE:
+        if (hs_value__size(value, &number))
+            return false;
+        snprintf(text, size, "takes a size such as 4096, 64K or 2G, not '%s'", value);
+        return true;
     case HS_VARIABLE_COUNTED:
         if (is_counted(value, variable->values))
             return false;
@@ -301,6 +307,20 @@ static bool is_wrong(const char *entry, const char *before, char *text, size_t s
         return false;
     snprintf(text, size, "%s%s %s", before, variable->name, problem);
     return true;
+}
+
+bool hs_variables__problem_of_command(char *text, size_t size)
+{
+    char name[64], problem[256];
+    for (const struct hs_variable *variable = hs_variables; variable->name; variable++) {
+        snprintf(name, sizeof(name), "%s%s", prefix, variable->name);
+        const char *value = variable->reader == HS_READER_COMMAND ? getenv(name) : NULL;
+        if (!value || !hs_variable__problem(variable, value, problem, sizeof(problem)))
+            continue;
+        snprintf(text, size, "%s %s", name, problem);
+        return true;
+    }
+    return false;
 }
 
 bool hs_variables__problem(char **environment, char *text, size_t size)

@@ -10,6 +10,7 @@
 enum hs_variable_kind {
     HS_VARIABLE_SWITCH, // 1 or 0
     HS_VARIABLE_NUMBER,
+    HS_VARIABLE_SIZE, // bytes: 4096, 64K, 1.5M, 2G
     HS_VARIABLE_TEXT,
     HS_VARIABLE_CHOICE,  // one of `values`
     HS_VARIABLE_LIST,    // of these, with commas between
@@ -40,6 +41,9 @@ const struct hs_variable *hs_variable__find(const char *name, size_t length);
 // Says what is wrong with a value: a text after the name of the variable or option, such as "takes 1 or 0, not 'yes'".
 // False when it is right. An empty value is as good as none.
 bool hs_variable__problem(const struct hs_variable *variable, const char *value, char *text, size_t size);
+
+// Says what is wrong with the first variable of those that the command reads. False when there is none.
+bool hs_variables__problem_of_command(char *text, size_t size);
 
 // Says what is wrong with the first variable in the environment of a recording that is unknown or has a wrong value.
 // False when there is none.

@@ -13,8 +13,7 @@
 uint16_t hs_hearing__port(void)
 {
     const char *text = getenv("HEAPSONDE_ANNOUNCE_PORT");
-    unsigned long number = text ? strtoul(text, NULL, 10) : 0;
-    return number <= UINT16_MAX ? (uint16_t)number : 0;
+    return text ? (uint16_t)strtoul(text, NULL, 10) : 0;
 }
 
 // Groups are joined on every interface there is now.

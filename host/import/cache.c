@@ -12,13 +12,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static uint64_t most_bytes = 2ull << 30;
 
 struct cached_store {
     char name[NAME_MAX + 1];
@@ -117,12 +118,9 @@ static bool remove_unused(int folder_fd, const char *folder, const char *name)
     return removed;
 }
 
-static uint64_t most_bytes(void)
+void hs_cache__limit(uint64_t bytes)
 {
-    const char *text = getenv("HEAPSONDE_CACHE_SIZE");
-    char *end = NULL;
-    const unsigned long long bytes = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-    return end && !*end ? bytes : HS_CACHE_BYTES;
+    most_bytes = bytes;
 }
 
 void hs_cache__prune(void)
@@ -132,12 +130,11 @@ void hs_cache__prune(void)
     DIR *folder = hs_cache__folder(path, sizeof path) ? opendir(path) : NULL;
     if (!folder)
         return;
-    const uint64_t most = most_bytes();
     uint64_t sum = list(folder, &stores);
     const struct cached_store *store = stores.data;
     if (stores.count)
         qsort(stores.data, stores.count, sizeof *store, compare_uses);
-    for (size_t i = 0; i < stores.count && sum > most; i++)
+    for (size_t i = 0; i < stores.count && sum > most_bytes; i++)
         if (remove_unused(dirfd(folder), path, store[i].name))
             sum -= store[i].bytes;
     free(stores.data);

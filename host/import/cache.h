@@ -7,14 +7,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-
-#define HS_CACHE_BYTES (2ull << 30) // unless HEAPSONDE_CACHE_SIZE says another number
+#include <stdint.h>
 
 // Finds the folder, and creates it. False: there is none.
 bool hs_cache__folder(char *path, size_t size);
 
 // A store in the cache was opened.
 void hs_cache__use(const char *directory);
+
+// How large the cache becomes; without this, 2 GiB.
+void hs_cache__limit(uint64_t bytes);
 
 // A store was added to the cache.
 void hs_cache__prune(void);

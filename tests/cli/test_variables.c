@@ -127,6 +127,7 @@ static const struct {
     {"$HEAPSONDE run --connect 127.0.0.1:0", "in numbers"},
     {"$HEAPSONDE run --connect 127.0.0.1:65536", "in numbers"},
     {"$HEAPSONDE run --connect ::1:80", "in numbers"},
+    {"HEAPSONDE_CACHE_SIZE=x $HEAPSONDE run", "HEAPSONDE_CACHE_SIZE takes a size such as 4096, 64K or 2G, not 'x'"},
 };
 
 START_TEST(test_what_is_mistyped_is_refused)
@@ -148,6 +149,7 @@ static const char *const taken[] = {
     "HEAPSONDE_GATHER_MAPS=true HEAPSONDE_TOKEN=x HEAPSONDE_ANNOUNCE_PORT=1 $HEAPSONDE run",
     "HEAPSONDE_WRITER=thread HEAPSONDE_CPU_CLOCK=time HEAPSONDE_UNWINDER=own $HEAPSONDE run",
     "HEAPSONDE_LOG=error $HEAPSONDE run --stacks here --events heap",
+    "HEAPSONDE_CACHE_SIZE=1.5G HEAPSONDE_BOARD_PATIENCE=20 $HEAPSONDE run",
 };
 
 START_TEST(test_what_is_right_is_taken)
@@ -204,6 +206,60 @@ START_TEST(test_files_for_the_trace_that_are_missing_are_refused)
 }
 END_TEST
 
+// ---- of the command -------------------------------------------------------------------------------------------------
+
+START_TEST(test_the_command_refuses_its_own_that_are_wrong)
+{
+    static const char *const wrong[][2] = {
+        {"CACHE_SIZE=much", "HEAPSONDE_CACHE_SIZE takes a size such as 4096, 64K or 2G, not 'much'"},
+        {"CACHE_SIZE=-1", "HEAPSONDE_CACHE_SIZE takes a size such as 4096, 64K or 2G, not '-1'"},
+        {"BOARD_PATIENCE=15s", "HEAPSONDE_BOARD_PATIENCE takes a whole number such as 10, not '15s'"},
+        {"BOARD_PATIENCE=0", "HEAPSONDE_BOARD_PATIENCE takes a number from 1 to 86400, not '0'"},
+        {"ANNOUNCE_PORT=70000", "HEAPSONDE_ANNOUNCE_PORT takes a port from 1 to 65535, not '70000'"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct outcome outcome = run("HEAPSONDE_%s $HEAPSONDE shims", wrong[i][0]);
+        ck_assert_int_eq(outcome.status, 2);
+        ck_assert_str_eq(outcome.output, "");
+        ck_assert_str_eq(outcome.errors, text("heapsonde shims: %s\n", wrong[i][1]));
+        free_outcome(&outcome);
+        outcome = run("HEAPSONDE_%s $HEAPSONDE doctor", wrong[i][0]);
+        ck_assert_msg(strstr(outcome.output, wrong[i][1]) != NULL, "%s", outcome.output);
+        free_outcome(&outcome);
+        outcome = run("HEAPSONDE_%s $HEAPSONDE help variables", wrong[i][0]);
+        ck_assert_int_eq(outcome.status, 0);
+        free_outcome(&outcome);
+    }
+}
+END_TEST
+
+// The names are right here. Those of the recorder are no matter of these commands.
+START_TEST(test_the_command_takes_its_own_that_are_right)
+{
+    static const char *const right[] = {
+        "CACHE_SIZE=1G", "CACHE_SIZE=0", "CACHE_SIZE=", "MODE=agregate", "BOARD_PATIENCE=86400", "ANNOUNCE_PORT=65535"};
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        struct outcome outcome = run("HEAPSONDE_%s $HEAPSONDE shims", right[i]);
+        ck_assert_msg(outcome.status == 0, "%s: %s", right[i], outcome.errors);
+        free_outcome(&outcome);
+    }
+}
+END_TEST
+
+// A trace of a descriptor's file has its store in the cache; the next one there removes the first.
+START_TEST(test_the_size_of_the_cache_has_a_suffix)
+{
+    shell("mkdir cache readonly && for i in 1 2; do \"$HEAPSONDE\" run -q -o readonly/$i.dat -- true && "
+          ": >readonly/$i.dat.store; done");
+    shell("for i in 1 2; do XDG_CACHE_HOME=$PWD/cache HEAPSONDE_CACHE_SIZE=1K \"$HEAPSONDE\" report readonly/$i.dat; "
+          "done");
+    shell("test $(ls cache/heapsonde | wc -l) = 1");
+    shell("for i in 1 2; do XDG_CACHE_HOME=$PWD/cache HEAPSONDE_CACHE_SIZE=1G \"$HEAPSONDE\" report readonly/$i.dat; "
+          "done");
+    shell("test $(ls cache/heapsonde | wc -l) = 2");
+}
+END_TEST
+
 // ---- said by the library -------------------------------------------------------------------------------------------
 
 static const struct {
@@ -212,6 +268,8 @@ static const struct {
     {"HEAPSONDE_OUTPUT=t.dat", NULL},
     {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_MODE=agregate", "not understood and ignored: HEAPSONDE_MODE=agregate\n"},
     {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_EVENTS=heap,rss", "ignored: HEAPSONDE_EVENTS=heap,rss\n"},
+    {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_MEMORY=18446744073709617152",
+     "ignored: HEAPSONDE_MEMORY=18446744073709617152\n"},
     {"HEAPSONDE_OUTPTU=t.dat", "ignored: HEAPSONDE_OUTPTU=t.dat\n"},
     {"HEAPSONDE_OUTPUT=t.dat HEAPSONDE_LOG=wran", "ignored: HEAPSONDE_LOG=wran\n"},
     {"HEAPSONDE_OUTPUT=missing/t.dat", "nothing is recorded: cannot create "},
@@ -299,6 +357,9 @@ int main(void)
     tcase_add_loop_test(tests, test_what_is_mistyped_is_refused, 0, sizeof refused / sizeof *refused);
     tcase_add_loop_test(tests, test_what_is_right_is_taken, 0, sizeof taken / sizeof *taken);
     tcase_add_test(tests, test_keys_that_cannot_be_used_are_refused);
+    tcase_add_test(tests, test_the_command_refuses_its_own_that_are_wrong);
+    tcase_add_test(tests, test_the_command_takes_its_own_that_are_right);
+    tcase_add_test(tests, test_the_size_of_the_cache_has_a_suffix);
     tcase_add_test(tests, test_files_for_the_trace_that_are_missing_are_refused);
     tcase_add_loop_test(tests, test_the_library_says_what_it_does_not_do, 0, sizeof alone / sizeof *alone);
     tcase_add_test(tests, test_the_trace_says_what_was_ignored);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Where an import puts its store, and what it leaves behind when it fails, is cancelled or killed.
+#include "host/import/cache.h"
 #include "host/import/import.h"
 #include "host/import/row_ends.h"
 #include "tests/store/import_folder.h"
@@ -211,7 +212,6 @@ static void set_use(int trace, long seconds)
 START_TEST(the_cache_keeps_what_was_used_last)
 {
     int trace[4];
-    char size[32];
     uint64_t bytes;
     setenv("XDG_CACHE_HOME", folder, 1);
     for (int i = 0; i < 3; i++) {
@@ -228,8 +228,7 @@ START_TEST(the_cache_keeps_what_was_used_last)
     ck_assert_ptr_nonnull(file);
     ck_assert_int_eq(fscanf(file, "%" SCNu64, &bytes), 1);
     fclose(file);
-    snprintf(size, sizeof size, "%" PRIu64, bytes);
-    setenv("HEAPSONDE_CACHE_SIZE", size, 1);
+    hs_cache__limit(bytes);
     trace[3] = make_cached_trace(3, 100);
     hs_store__close(open_cached(trace[3]));
     for (int i = 0; i < 4; i++) {
@@ -244,7 +243,7 @@ START_TEST(the_cache_keeps_what_is_open)
     int trace[3];
     struct hs_store *store[3];
     setenv("XDG_CACHE_HOME", folder, 1);
-    setenv("HEAPSONDE_CACHE_SIZE", "1", 1);
+    hs_cache__limit(1);
     for (int i = 0; i < 3; i++) {
         trace[i] = make_cached_trace(i, 500);
         store[i] = open_cached(trace[i]);
