@@ -19,20 +19,23 @@
 #define PAGE        "html"
 #define FORMATS     HS_EXPORT_CHOICES HS_DUMP_OUTPUT_CHOICES " " PAGE
 
+// Endings of file names beside those of the table in host/export/export.h.
+#define OTHER_ENDINGS(X)            X(".folded", "collapsed") X(".html", PAGE) X(".pb.gz", "pprof")
+#define ENDING(ending, format)      {ending, format},
+#define ENDING_WORD(ending, format) " " ending
+#define ENDINGS                     HS_EXPORT_SUFFIXES "or" OTHER_ENDINGS(ENDING_WORD)
+
 // NULL: neither --format nor the ending of the file's name says it.
 static const char *format_of(const struct hs_arguments *arguments)
 {
-    static const char *const endings[][2] = {
-        {".svg", "flamegraph"},      {".html", PAGE},          {".csv", "csv"},
-        {".parquet", "parquet"},     {".jsonl", "jsonl"},      {".pb.gz", "pprof"},
-        {".collapsed", "collapsed"}, {".folded", "collapsed"}, {".heapprofile", "heapprofile"},
-    };
+    static const char *const endings[][2] = {OTHER_ENDINGS(ENDING)};
     const char *path = hs_arguments__text(arguments, "output", "");
     const char *given = hs_arguments__text(arguments, "format", NULL);
+    const struct hs_export_format *format = given ? NULL : hs_export_format__of_path(path);
     for (size_t i = 0; !given && i < sizeof(endings) / sizeof(endings[0]); i++)
         if (hs_path__ends_with(path, endings[i][0]))
             given = endings[i][1];
-    return given;
+    return format ? format->name : given;
 }
 
 static int write_trace_as_dump(FILE *out, const struct hs_subject *subject, enum hs_dump_output format)
@@ -335,7 +338,8 @@ static int export(const struct hs_arguments *arguments)
     struct hs_opened opened;
     const char *path = hs_arguments__text(arguments, "output", "-");
     if (!format_of(arguments)) {
-        hs_complain(arguments->command, "needs --format; give one of: " FORMATS);
+        hs_complain(arguments->command,
+                    "needs --format; give one of: " FORMATS "; or end the name after -o with one of: " ENDINGS);
         return HS_EXIT_USAGE;
     }
     if (hs_same_file(path, arguments->operands[0])) {
@@ -359,12 +363,10 @@ static const struct hs_option options[] = {
      .kind = HS_OPTION_CHOICE,
      .argument = "FORMAT",
      .choices = FORMATS,
-     .help =
-         "what to write; without it, .svg, .html, .csv, .parquet, .jsonl, .pb.gz, .folded or .heapprofile at the end "
-         "of the name of --output says it; " HS_EXPORT_HELP
-         "pprof: profile.proto for pprof and others; symbolized: heap_v2 with names, for jeprof; for heap dumps "
-         "also heap_v2 and its older form heap_profile; html: the page of 'heapsonde server' with its answers, "
-         "in one file"},
+     .help = "what to write; without it, the end of the name of --output says it: " ENDINGS "; " HS_EXPORT_HELP
+             "pprof: profile.proto for pprof and others; symbolized: heap_v2 with names, for jeprof; for heap dumps "
+             "also heap_v2 and its older form heap_profile; html: the page of 'heapsonde server' with its answers, "
+             "in one file"},
     HS_OUTPUT_OPTION,
     {.name = "cost",
      .letter = 'c',

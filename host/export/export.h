@@ -74,10 +74,14 @@ struct hs_export_format {
 #define HS_EXPORT_CHOICE_OF_STACKS(name, writer, summary, media_type, suffix, whole, of_blocks, ...)                   \
     HS_EXPORT_CHOICE_##of_blocks(name)
 #define HS_EXPORT_CHOICE_true(name)
-#define HS_EXPORT_CHOICE_false(name) #name " "
-#define HS_EXPORT_HELP               HS_EXPORT_FORMATS(HS_EXPORT_HELP_OF)
+#define HS_EXPORT_CHOICE_false(name)                                        #name " "
+#define HS_EXPORT_HELP                                                      HS_EXPORT_FORMATS(HS_EXPORT_HELP_OF)
+#define HS_EXPORT_SUFFIXES                                                  HS_EXPORT_FORMATS(HS_EXPORT_SUFFIX_OF) // ends with a space
+#define HS_EXPORT_SUFFIX_OF(name, writer, summary, media_type, suffix, ...) suffix " "
 extern const struct hs_export_format hs_export_formats[]; // a NULL name ends it
 const struct hs_export_format *hs_export_format__find(const char *name);
+// The one whose suffix is the longest that ends the path, or NULL.
+const struct hs_export_format *hs_export_format__of_path(const char *path);
 
 // Estimated bytes of an export: of `rows` blocks or samples without their stacks, and of stacks with `frames` frames.
 uint64_t hs_export_format__bytes(const struct hs_export_format *format, uint64_t rows);

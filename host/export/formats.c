@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/export/export.h"
 
+#include "host/base/path.h"
+
 #include <string.h>
 
 #define ENTRY(name, writer, summary, media_type, suffix, whole, of_blocks, events, row_bytes, frame_bytes)             \
@@ -14,6 +16,16 @@ const struct hs_export_format *hs_export_format__find(const char *name)
             return format;
     }
     return NULL;
+}
+
+const struct hs_export_format *hs_export_format__of_path(const char *path)
+{
+    const struct hs_export_format *found = NULL;
+    for (const struct hs_export_format *format = hs_export_formats; format->name; format++) {
+        if (hs_path__ends_with(path, format->suffix) && (!found || strlen(format->suffix) > strlen(found->suffix)))
+            found = format;
+    }
+    return found;
 }
 
 static uint64_t product(uint64_t count, unsigned bytes_of_each)

@@ -135,6 +135,31 @@ START_TEST(test_a_trace_of_nothing_is_small)
 }
 END_TEST
 
+static void expect_ending(const char *ending, const char *format)
+{
+    shell("$HEAPSONDE export -o by%s t.dat && $HEAPSONDE export --format %s -o named t.dat && cmp by%s named", ending,
+          format, ending);
+    shell("$HEAPSONDE export --help | tr -s ' \\n' ' ' | grep -qF ' %s ' || "
+          "$HEAPSONDE export --help | tr -s ' \\n' ' ' | grep -qF ' %s;'",
+          ending, ending);
+}
+
+START_TEST(test_the_ending_of_the_name_says_the_format)
+{
+    make_program();
+    shell("$HEAPSONDE run -q -o t.dat -- ./program 100");
+    for (const struct hs_export_format *format = hs_export_formats; format->name; format++)
+        expect_ending(format->suffix, format->name);
+    expect_ending(".folded", "collapsed");
+    expect_ending(".pb.gz", "pprof");
+    expect_ending(".html", "html");
+    struct outcome outcome = run("$HEAPSONDE export -o t.other t.dat");
+    ck_assert_int_eq(outcome.status, 2);
+    ck_assert_msg(strstr(outcome.errors, ".collapsed ") && strstr(outcome.errors, ".folded "), "%s", outcome.errors);
+    free_outcome(&outcome);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cli_sizes");
@@ -145,6 +170,7 @@ int main(void)
     tcase_add_test(tests, test_a_huge_export_of_deep_stacks_is_told_before);
     tcase_add_test(tests, test_estimates);
     tcase_add_test(tests, test_a_trace_of_nothing_is_small);
+    tcase_add_test(tests, test_the_ending_of_the_name_says_the_format);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -17,6 +17,13 @@ def formats(table=None):
     return re.findall(r'^    X\(([^,]+),', table or read('host/export/export.h'), re.M)
 
 
+def suffixes(table=None, command=None):
+    """Endings of file names that choose a format."""
+    others = re.search(r'^#define OTHER_ENDINGS.*', command or read('host/cli/export_command.c'), re.M)
+    table = re.search(r'define HS_EXPORT_FORMATS\(X\).*?\n\n', table or read('host/export/export.h'), re.S)
+    return re.findall(r'"(\.[a-z.]+)"', table.group() + others.group())
+
+
 def endpoints():
     """Words of the paths: of /data/{id}/map/{map} it is map/N."""
     paths = re.findall(r'\.path = "/data/\{id\}/([^"]+)"', read('host/rest/endpoints.c'))
@@ -44,10 +51,11 @@ def unsaid(page, build):
 
 def main():
     wrong = list(unsaid(read('docs/installing.md'), read('cmake/libraries.cmake')))
+    wrong += missing('ending', suffixes(), 'docs/exports.md', read('docs/exports.md'))
     for page in ('docs/exports.md', 'host/webui/src/views/export.tsx'):
         wrong += missing('format', formats(), page, read(page))
     wrong += missing('endpoint', endpoints() + fleet_endpoints(), 'docs/server.md', read('docs/server.md'))
-    if not formats() or not endpoints() or not fleet_endpoints():
+    if not formats() or len(suffixes()) <= len(formats()) or not endpoints() or not fleet_endpoints():
         wrong.append('the tables in host/export/export.h and host/rest/endpoints.c have another form')
     print('\n'.join(wrong))
     return 1 if wrong else 0
