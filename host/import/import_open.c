@@ -366,10 +366,6 @@ static const char *describe(int failed)
         return "more than 4294967295 allocations: too many for one store";
     case -ECANCELED:
         return "cancelled";
-    case -ENOSPC:
-    case -EDQUOT:
-        return "there is no room beside it, in the user's cache, and in the folder for temporary files; make room, or "
-               "name another folder with TMPDIR";
     default:
         return strerror(-failed);
     }
@@ -381,6 +377,19 @@ static int refuse_size(const char *path, const char *what, uint64_t bytes, struc
                          path, what, hs_memory__advice(bytes).text);
 }
 
+// Only the folders that were tried.
+static int refuse_room(const char *path, const struct hs_import_options *options, int failed, struct hs_error *error)
+{
+    if (options && options->store && !options->temporary)
+        return hs_error__set(error, -failed, "%s: cannot be imported: there is no room for the store %s: %s", path,
+                             options->store, strerror(-failed));
+    return hs_error__set(error, -failed,
+                         "%s: cannot be imported: there is no room %sin the folder for temporary files, %s: %s; make "
+                         "room, or name another folder with TMPDIR",
+                         path, options && options->temporary ? "" : "beside it, in the user's cache, and ",
+                         hs_path__temporary(), strerror(-failed));
+}
+
 static int refuse(const char *path, const struct hs_trace *trace, const struct hs_import_options *options, int failed,
                   struct hs_error *error)
 {
@@ -389,6 +398,8 @@ static int refuse(const char *path, const struct hs_trace *trace, const struct h
         return refuse_size(path, "live blocks", hs_trace__most_live(trace, cancel) * HS_MEMORY_BLOCK, error);
     if (failed == -ENOBUFS)
         return refuse_size(path, "nodes of stacks", hs_trace__most_nodes(trace, cancel) * HS_MEMORY_NODE, error);
+    if (is_about_room(failed))
+        return refuse_room(path, options, failed, error);
     return hs_error__set(error, -failed, "%s: cannot be imported: %s", path, describe(failed));
 }
 

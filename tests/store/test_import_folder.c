@@ -154,6 +154,38 @@ static void count_imports(void *context, uint64_t done, uint64_t total)
     last = done;
 }
 
+// The message names only folders that were tried.
+static void expect_refused(const struct hs_import_options *options, const char *said, const char *unsaid)
+{
+    struct hs_store *store;
+    struct hs_error error = {""};
+    ck_assert_int_ne(hs_import__open(path, options, &store, &error), 0);
+    ck_assert_msg(strstr(error.message, said) != NULL, "%s", error.message);
+    ck_assert_msg(!unsaid || !strstr(error.message, unsaid), "%s", error.message);
+}
+
+START_TEST(a_full_file_system_is_named)
+{
+    struct random_program program;
+    const struct rlimit limits = {1 << 19, 1 << 19};
+    char named[4200];
+    snprintf(named, sizeof named, "%s/named", folder);
+    random_program__make(&program, 1, 200000, 1, false, 8);
+    random_program__write(&program, path, HS_BYTE_ORDER_LITTLE, 8, false, true);
+    random_program__free(&program);
+    setenv("TMPDIR", folder, 1);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limits), 0);
+    expect_refused(&(struct hs_import_options){.store = named}, named, "TMPDIR");
+    expect_refused(&(struct hs_import_options){.store = named}, "no room for the store", "cache");
+    expect_refused(&(struct hs_import_options){.temporary = true}, "no room in the folder for temporary files",
+                   "cache");
+    expect_refused(NULL, "no room beside it, in the user's cache, and in the folder for temporary files", NULL);
+    run_shell("rmdir '%s/heapsonde' && test $(ls '%s' | wc -l) = 1", folder, folder);
+}
+END_TEST
+
 // What has no room beside the trace has none in another folder of the same file system.
 START_TEST(a_full_file_system_is_not_tried_again)
 {
@@ -316,6 +348,7 @@ int main(void)
     tcase_add_test(tests, cancelling_stops_and_leaves_nothing);
     tcase_add_test(tests, failing_calls_are_errors);
     tcase_add_test(tests, a_full_file_system_is_not_tried_again);
+    tcase_add_test(tests, a_full_file_system_is_named);
     tcase_add_test(tests, the_cache_keeps_what_was_used_last);
     tcase_add_test(tests, the_cache_keeps_what_is_open);
     suite_add_tcase(suite, tests);
