@@ -145,19 +145,19 @@ bool hs_stream_source__finish(uint32_t *progress)
 
 // ---- what fills slowly ----------------------------------------------------------------------------------------------
 
-// Copies are due when the contents of a buffer have doubled since its last one. When that would take long, its thread
-// goes on in another buffer. With it goes what is new in all the others: a reader takes what is in the stream up to a
-// time for all there was. Copies take at most 200 bytes per second on average.
-#define QUIET_NS       5000000000ull
-#define LOOKS_APART_NS 1000000000ull
-#define NS_OF_ONE_BYTE 5000000ull
-
+// Copies are due when the contents of a buffer have doubled since its last one, or when that takes long and there is
+// anything new. When its contents are many, its thread goes on in another buffer. With it goes what is new in all the
+// others: a reader takes what is in the stream up to a time for all there was. Copies take at most 200 bytes per second
+// on average, but not even large ones delay the next ones for longer than LONGEST.
+//
+// Times are in units of 0.27 seconds: 32 bits are enough, and take less code.
+enum { TIME_SHIFT = 28, QUIET = 19, LOOKS_APART = 4, LONGEST = 64, BYTES_A_UNIT = 50 };
 enum { RECORDS_END = HS_SLOT_RECORDS_SIZE / 8, LOOKED_AHEAD = 16, MANY_WORDS = 64 };
 
 // Used only by the sender.
 static struct {
-    uint64_t due_ns;
-    uint32_t head; // of the ring
+    uint32_t due, last; // times of the next and of the last copies
+    uint32_t head;      // of the ring
 } show;
 
 // How many words of records there are, if there are at least as many as were copied. Memory that was not written is not
@@ -189,25 +189,26 @@ static bool has_new(uint32_t index, uint32_t use, struct copied *now)
     return now->words > before;
 }
 
-static bool has_doubled(uint32_t index)
+// Whether it has something that was not copied, and `factor` times as much as was.
+static bool has_grown(uint32_t index, uint32_t factor)
 {
     struct copied now;
     return (has_new(index, HS_SLOT_META, &now) || has_new(index, HS_SLOT_EVENTS, &now)) &&
-           now.words >= 2 * words_copied(index, now.sequence);
+           now.words >= factor * words_copied(index, now.sequence);
 }
 
-static bool any_has_doubled(void)
+static bool any_has_grown(uint32_t factor)
 {
     uint32_t total = hs_slots__total(), i = 0;
-    while (i < total && !has_doubled(i))
+    while (i < total && !has_grown(i, factor))
         i++;
     return i < total;
 }
 
 // Returns the bytes that were added to the stream.
-static uint64_t copy_new(uint32_t use)
+static uint32_t copy_new(uint32_t use)
 {
-    uint64_t bytes = 0;
+    uint32_t bytes = 0;
     struct copied now;
     for (uint32_t i = 0; i < hs_slots__total(); i++) {
         if (!has_new(i, use, &now))
@@ -218,7 +219,7 @@ static uint64_t copy_new(uint32_t use)
             hs_threads__part_from(hs_slots__at(i));
         if (is_copied(i, now.sequence))
             copied[i].words = now.words;
-        bytes += HS_SLOT_RECORDS_OFFSET + 8 * (uint64_t)now.words + LONGEST_RECORD;
+        bytes += HS_SLOT_RECORDS_OFFSET + 8 * now.words + LONGEST_RECORD;
     }
     return bytes;
 }
@@ -226,22 +227,23 @@ static uint64_t copy_new(uint32_t use)
 // The events of a program that fills buffers are in the stream by themselves. What explains events comes before them.
 void hs_stream_source__show(uint64_t now_ns)
 {
-    uint32_t head = hs_stream_ring__head(&hs_stream.ring);
-    uint64_t quiet_ns = now_ns + QUIET_NS;
+    uint32_t head = hs_stream_ring__head(&hs_stream.ring), now = (uint32_t)(now_ns >> TIME_SHIFT);
     if (head != show.head) {
         show.head = head;
-        show.due_ns = show.due_ns > quiet_ns ? show.due_ns : quiet_ns;
+        show.due = show.due > now + QUIET ? show.due : now + QUIET;
     }
-    if (now_ns < show.due_ns)
+    if (now < show.due)
         return;
-    show.due_ns = now_ns + LOOKS_APART_NS;
-    if (hs_cull__is_on() || hs_aggregate__is_on() || !any_has_doubled())
+    show.due = now + LOOKS_APART;
+    if (hs_cull__is_on() || hs_aggregate__is_on() || !any_has_grown(now < show.last + LONGEST ? 2 : 1))
         return;
     hs_stream__flush_journals();
-    uint64_t bytes = copy_new(HS_SLOT_META);
+    uint32_t bytes = copy_new(HS_SLOT_META);
     bytes += copy_new(HS_SLOT_EVENTS);
+    uint32_t delay = QUIET + bytes / BYTES_A_UNIT;
     show.head = hs_stream_ring__head(&hs_stream.ring);
-    show.due_ns = quiet_ns + bytes * NS_OF_ONE_BYTE;
+    show.due = now + (delay < LONGEST ? delay : LONGEST);
+    show.last = now;
 }
 
 void hs_stream_source__sender_begins(void)

@@ -177,9 +177,9 @@ START_TEST(doubling)
     ck_assert_uint_eq(wait_for(7), 1);
     while (words < 19)
         add_record(slot, words++);
-    ck_assert_uint_eq(wait_for(60), 0);
+    ck_assert_uint_eq(wait_for(12), 0);
     add_record(slot, words);
-    ck_assert_uint_eq(wait_for(7), 1);
+    ck_assert_uint_eq(wait_for(2), 1);
     ck_assert_ptr_null(parted);
 }
 END_TEST
@@ -193,21 +193,61 @@ START_TEST(together)
             add_record(slots[i], words);
     ck_assert_uint_eq(wait_for(7), 3);
     add_record(slots[1], 10);
-    ck_assert_uint_eq(wait_for(60), 0);
+    ck_assert_uint_eq(wait_for(8), 0);
     for (uint32_t words = 10; words < 20; words++)
         add_record(slots[2], words);
     ck_assert_uint_eq(wait_for(7), 2);
 }
 END_TEST
 
+// Whatever doubling would take.
+START_TEST(not_later_than_that)
+{
+    struct hs_slot *slot = take(HS_SLOT_EVENTS);
+    for (uint32_t words = 0; words < 60; words++) {
+        add_record(slot, words);
+        ck_assert_uint_ge(wait_for(19), 1);
+        ck_assert_mem_eq(last + RECORDS_OFFSET + 8 * words, hs_slot__records(slot) + words, 8);
+    }
+    ck_assert_uint_eq(wait_for(3600), 0);
+    ck_assert_uint_le(copied_bytes, copies * (RECORDS_OFFSET + 8 * 60 + 96));
+}
+END_TEST
+
+// What begins with much and goes on with little.
+START_TEST(a_large_copy_delays_little)
+{
+    struct hs_slot *slot = take(HS_SLOT_EVENTS);
+    for (uint32_t words = 0; words < WORDS - 10; words++)
+        add_record(slot, words);
+    ck_assert_uint_eq(wait_for(7), 1);
+    hs_slots__submit(slot);
+    slot = take(HS_SLOT_EVENTS);
+    add_record(slot, 0);
+    ck_assert_uint_eq(wait_for(19), 1);
+}
+END_TEST
+
+// A thread that parts from its buffer adds the next record to another one.
+static struct hs_slot *part(struct hs_slot *slot, uint32_t *words)
+{
+    if (parted != slot)
+        return slot;
+    parted = NULL;
+    *words = 0;
+    hs_slots__submit(slot);
+    hs_slots__give_back(hs_slots__collect());
+    return take(HS_SLOT_EVENTS);
+}
+
 START_TEST(bounded)
 {
     struct hs_slot *slot = take(HS_SLOT_EVENTS);
     uint64_t began = now;
-    for (uint32_t words = 0; words < WORDS; words++) {
-        add_record(slot, words);
+    for (uint32_t records = 0, words = 0; records < WORDS; records++) {
+        add_record(slot, words++);
         wait_for(3);
-        ck_assert_uint_le(copied_bytes, 2 * 8 * (words + 1) + copies * (RECORDS_OFFSET + 96));
+        slot = part(slot, &words);
         ck_assert_uint_le(copied_bytes, (now - began) / SECOND * 200 + HS_SLOT_SIZE);
     }
     ck_assert_uint_ge(copies, 8);
@@ -339,6 +379,8 @@ int main(void)
     tcase_add_test(tests, quiet);
     tcase_add_test(tests, doubling);
     tcase_add_test(tests, together);
+    tcase_add_test(tests, not_later_than_that);
+    tcase_add_test(tests, a_large_copy_delays_little);
     tcase_add_test(tests, bounded);
     tcase_add_test(tests, parting);
     tcase_add_test(tests, busy);
