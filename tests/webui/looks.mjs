@@ -33,6 +33,29 @@ export function looks({ page, view, programs }) {
     }
   }, { of, viewport: { width: 390, height: 844 } });
 
+  // Korean has spaces within both.
+  page("no line breaks within a date or a time", async (page, go) => {
+    await go(cpp("overview"));
+    const started = page.locator(".view .faint", { hasText: "started" }).first();
+    await started.waitFor();
+    for (let width = 390; width >= 300; width -= 6) {
+      await page.setViewportSize({ width, height: 844 });
+      const lines = await started.evaluate((element) => [/\d{4}\.\s\d+\.\s\d+\./, /\p{L}+\s\d+:\d+:\d+/u].map((pattern) => {
+        const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT), range = document.createRange();
+        for (let node; (node = walker.nextNode());) {
+          const found = pattern.exec(node.data);
+          if (!found)
+            continue;
+          range.setStart(node, found.index);
+          range.setEnd(node, found.index + found[0].length);
+          return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size;
+        }
+        return 0;
+      }));
+      assert.deepEqual(lines, [1, 1], `${width} pixels`);
+    }
+  }, { of, locale: "ko-KR", viewport: { width: 390, height: 844 } });
+
   page("no number is cut off (390 pixels)", async (page, go) => {
     const { rows: [{ key: file }] } = await programs.server.json(`/data/${programs.cpp}/totals?by=source&sort_by=self.allocated.bytes&order=dsc&count=1`);
     for (const [name, query] of [["functions"], ["source"], ["source", `cost=allocated&ui.lines=costly&file=${encodeURIComponent(file)}`], ["stacks"], ["blocks"]]) {

@@ -17,7 +17,7 @@ import { copy } from "./parts/menu";
 import { Boundary, Pane, curl } from "./parts/pane";
 import { axisOf, Strip } from "./parts/strip";
 import { address, changed, filterOf, go, parse, paused, question, type Route, sideFilters, toView, useRoute, transformsOf } from "./state/route";
-import { baseName, count, plain, processName, timesCount } from "./text/format";
+import { baseName, count, moment, plain, processName, timesCount } from "./text/format";
 import { diffQuestion } from "./views/diff";
 import { FleetFrame, fleetViewOf } from "./views/fleet";
 import { sourceQuestion } from "./views/source";
@@ -194,7 +194,7 @@ function Age({ of }: { of: unknown }) {
 
 // What a reader of a printed page does not see otherwise.
 function OnPaper({ route, summary }: { route: Route; summary: Summary }) {
-  return <p class="on-paper">{captionOf(route, summary)}{summary.start_realtime_ns > 0 && ` \u00b7 recorded ${new Date(summary.start_realtime_ns / 1e6).toLocaleString()}`}
+  return <p class="on-paper">{captionOf(route, summary)}{summary.start_realtime_ns > 0 && ` \u00b7 recorded ${moment(summary.start_realtime_ns)}`}
     {` \u00b7 trace ${summary.trace_id.slice(0, 12)}`}</p>;
 }
 

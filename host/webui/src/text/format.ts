@@ -19,6 +19,12 @@ export function bytes(value: number): string {
   return (value < 0 ? MINUS : "") + (unit ? three(scaled) : scaled.toFixed(0)) + " " + UNITS[unit];
 }
 
+// A date and a time, in nanoseconds since 1970, as the reader writes them. A line may break only between the two.
+export function moment(ns: number): string {
+  const date = new Date(ns / 1e6);
+  return [date.toLocaleDateString(), date.toLocaleTimeString()].map((part) => part.replace(/\s/g, "\u00a0")).join(", ");
+}
+
 export function count(value: number): string {
   return (value < 0 ? MINUS : "") + Math.abs(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
 }

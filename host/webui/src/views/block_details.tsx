@@ -6,12 +6,12 @@ import { type Block, type BlockEnd, ns } from "../data/types";
 import { Pane } from "../parts/pane";
 import { Stack } from "../parts/stack";
 import { address, question, type Route, toView } from "../state/route";
-import { bytes, count, duration, exactBytes, hexadecimal } from "../text/format";
+import { bytes, count, duration, exactBytes, hexadecimal, moment } from "../text/format";
 
 // Which block it is, in an address: where it is, and since when.
 export const nameOf = (block: Block): string => `${hexadecimal(block.address_s)}.${ns(block.timestamp_relative)}`;
 
-export const whenOf = (block: Block): string => new Date(ns(block.timestamp) / 1e6).toLocaleString();
+export const whenOf = (block: Block): string => moment(ns(block.timestamp));
 
 const lived = (block: Block, end: BlockEnd): string => duration(Math.max(0, ns(end.timestamp) - ns(block.timestamp)));
 

@@ -9,7 +9,7 @@ import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
 import { ResidentParts } from "../parts/resident";
 import { address, filterOf, question, type Route, toView } from "../state/route";
-import { baseName, bytes, count, counted, duration, exactBytes, plain, share, shortName } from "../text/format";
+import { baseName, bytes, count, counted, duration, exactBytes, moment, plain, share, shortName } from "../text/format";
 import { COSTS } from "../text/words";
 import type { ViewProps } from "./view";
 
@@ -24,7 +24,7 @@ export function OverviewView({ route, summary, row }: ViewProps) {
       <Pane answer={answer} path={path}>
         {(now) => <>
           <p class="program" title={plain(now.program)}><b>{baseName(now.program)}</b>{wordsOf(now.command) && <code>{wordsOf(now.command)}</code>}</p>
-          <p class="faint">{now.pid ? `process ${now.pid}, ` : ""}{now.arch === "unknown" ? "" : `${plain(now.arch)}, `}{duration(now.duration_ns)}{now.start_realtime_ns ? `, ${now.clock ? "written" : "started"} ${new Date(now.start_realtime_ns / 1e6).toLocaleString()}` : ""}, {now.dumps ? counted(Number(now.dumps), "heap dumps") : state(now)}
+          <p class="faint">{now.pid ? `process ${now.pid}, ` : ""}{now.arch === "unknown" ? "" : `${plain(now.arch)}, `}{duration(now.duration_ns)}{now.start_realtime_ns ? `, ${now.clock ? "written" : "started"} ${moment(now.start_realtime_ns)}` : ""}, {now.dumps ? counted(Number(now.dumps), "heap dumps") : state(now)}
             {now.threads ? `, ${count(now.threads)} thread${now.threads === 1 ? "" : "s"}` : ""}{now.allocator ? `, ${plain(now.allocator)}` : ""}</p>
           {now.attached_after_ns !== null && <p class="note">The recording began {duration(now.attached_after_ns)} after the process had started. {now.older_bytes === null ? "Blocks" : `Some ${bytes(now.older_bytes)} in blocks`} that are older are not in it{now.dumps ? "." : `; ${count(now.unknown_frees)} of them ${now.unknown_frees === 1 ? "was" : "were"} freed since.`}</p>}
           {now.estimate && <p class="note">The numbers are {plain(now.estimate)}.</p>}

@@ -6,7 +6,7 @@ import { Devices } from "../parts/devices";
 import { Pane } from "../parts/pane";
 import { address, type Route } from "../state/route";
 import { type PlainColumn, PlainTable } from "../table/plain";
-import { baseName, bytes, count, counted, duration, exactBytes, plain } from "../text/format";
+import { baseName, bytes, count, counted, duration, exactBytes, moment, plain } from "../text/format";
 
 const Tag = ({ text, kind }: { text: string; kind?: string }) => <>{" "}<span class={kind ? `tag ${kind}` : "tag"} title={text}>{text}</span></>;
 const Unknown = ({ why }: { why: string }) => <span class="faint" title={why}>{"\u2013"}</span>;
@@ -18,7 +18,7 @@ const COLUMNS: PlainColumn<ListRow>[] = [
     {row.growing && <Tag text="growing" />}{row.problem && <Tag kind="warn" text={plain(row.problem)} />}
     {row.holds === "sums" && <Tag text="sums only" />}</> },
   { name: "Started", of: (row) => ns(row.timestamp),
-    cell: (row) => ns(row.timestamp) ? new Date(ns(row.timestamp) / 1e6).toLocaleString() : <Unknown why="the file does not say when the program was started" /> },
+    cell: (row) => ns(row.timestamp) ? moment(ns(row.timestamp)) : <Unknown why="the file does not say when the program was started" /> },
   { name: "Runtime", number: true, of: (row) => ns(row.runtime), cell: (row) => duration(ns(row.runtime), row.clock) },
   { name: "Still live", number: true, title: "at the end", of: (row) => row.final_allocated,
     cell: (row) => <span title={`${exactBytes(row.final_allocated)} in ${counted(row.final_allocated_count, "blocks")}`}>{bytes(row.final_allocated)}</span> },
