@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/base/memory.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -67,6 +68,29 @@ void hs_memory__limit(uint64_t bytes)
 uint64_t hs_memory__most(void)
 {
     return most;
+}
+
+// What the kernel counts for RLIMIT_DATA, the sixth number, together with the first thread's stack. 0: not known.
+static uint64_t taken(void)
+{
+    char text[256];
+    unsigned long pages = 0;
+    const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    const ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0)
+        close(fd);
+    text[length > 0 ? length : 0] = 0;
+    if (sscanf(text, "%*u %*u %*u %*u %*u %lu", &pages) != 1)
+        return 0;
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+bool hs_memory__has_room(uint64_t bytes)
+{
+    if (!most || !HS_MEMORY_IS_LIMITED)
+        return true;
+    const uint64_t now = taken();
+    return now < most && most - now >= bytes;
 }
 
 uint64_t hs_memory__unpacked(uint64_t packed, unsigned times)

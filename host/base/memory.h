@@ -24,6 +24,8 @@
 void hs_memory__limit(uint64_t bytes);
 // 0: hs_memory__limit() was not called.
 uint64_t hs_memory__most(void);
+// Whether this process may allocate `bytes` more now. True: also if that is not known. Allocates nothing itself.
+bool hs_memory__has_room(uint64_t bytes);
 // The size of the stacks of threads.
 size_t hs_memory__stack(void);
 

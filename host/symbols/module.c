@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/symbols/module.h"
 
+#include "host/base/memory.h"
 #include "host/base/text_stream.h"
 #include "host/symbols/expand.h"
 #include "host/symbols/locate.h"
@@ -224,9 +225,19 @@ static uint64_t opened_bytes(Elf *elf)
     return bytes;
 }
 
+// If an allocation fails, libdw ends the process, or stores through NULL. To look up one address takes less than this.
+#define LOOK_UP_MEMORY (16u << 20)
+
+static bool has_room(struct hs_module_symbols *self)
+{
+    bool room = hs_memory__has_room(LOOK_UP_MEMORY);
+    self->lacks_memory |= !room;
+    return room;
+}
+
 static struct hs_dwarf *dwarf_of(struct hs_module_symbols *self)
 {
-    if (!self->dwarf_tried) {
+    if (!self->dwarf_tried && has_room(self)) {
         self->dwarf_tried = true;
         Dwarf *dwarf = self->module ? dwfl_module_getdwarf(self->module, &self->dwarf_bias) : NULL;
         if (dwarf) {
@@ -272,7 +283,8 @@ uint32_t hs_module_symbols__frames(struct hs_module_symbols *self, uint64_t addr
     if (!self->module)
         return 0;
     struct hs_dwarf *dwarf = dwarf_of(self);
-    uint32_t count = dwarf ? hs_dwarf__frames(dwarf, address - self->dwarf_bias, frames) : 0;
+    bool reads = dwarf && has_room(self);
+    uint32_t count = reads ? hs_dwarf__frames(dwarf, address - self->dwarf_bias, frames) : 0;
     if (!count)
         frames[count++] = (struct hs_dwarf_frame){0};
     struct hs_dwarf_frame *outermost = &frames[count - 1];

@@ -25,7 +25,8 @@ struct hs_module_symbols {
     struct hs_dwarf *dwarf;
     Dwarf_Addr dwarf_bias;
     bool dwarf_tried;
-    uint64_t bytes; // what it takes, about
+    bool lacks_memory; // of some addresses the debug information was not read
+    uint64_t bytes;    // what it takes, about
     Dwarf *supplement;
     int supplement_fd;
     struct hs_symbol_table table;

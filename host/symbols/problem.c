@@ -16,6 +16,7 @@ void hs_symbols__status(struct hs_symbols *self, size_t module, struct hs_symbol
     *status = (struct hs_symbols_status){.state = it->state,
                                          .has_lines = hs_module_symbols__has_lines(it),
                                          .is_packed = it->packed,
+                                         .lacks_memory = it->lacks_memory,
                                          .lacks_units = hs_module_symbols__lacks_units(it),
                                          .path = it->description.path,
                                          .build_id = it->description.build_id,
@@ -32,14 +33,15 @@ const char *hs_symbols_reason(const struct hs_symbols_status *status)
                                           [HS_SYMBOLS_MISSING] = "no_file", [HS_SYMBOLS_MISMATCH] = "other_build",
                                           [HS_SYMBOLS_CHANGED] = "changed", [HS_SYMBOLS_FOREIGN] = "other_machine",
                                           [HS_SYMBOLS_DAMAGED] = "damaged"};
-    bool complete = status->state == HS_SYMBOLS_FOUND && status->has_lines && !status->lacks_units;
+    bool complete =
+        status->state == HS_SYMBOLS_FOUND && status->has_lines && !status->lacks_units && !status->lacks_memory;
     return complete || status->has_no_file ? NULL : reasons[status->state];
 }
 
 bool hs_symbols__wanted(const struct hs_symbols_status *status, enum hs_wanted kind, char *path, size_t size)
 {
     char by_id[32 + 2 * HS_BUILD_ID_MAX];
-    if (!hs_symbols_reason(status))
+    if (!hs_symbols_reason(status) || status->lacks_memory)
         return false;
     switch (kind) {
     case HS_WANTED_BY_BUILD_ID:
@@ -67,6 +69,10 @@ static void explain(const struct hs_symbols_status *status, char *text, size_t s
         [HS_SYMBOLS_FOREIGN] = "is built for another machine than the trace",
         [HS_SYMBOLS_DAMAGED] = "is not a readable ELF file, or its sections unpack to far more than such files have",
     };
+    if (status->state == HS_SYMBOLS_FOUND && status->lacks_memory) {
+        snprintf(text, size, "has debug information that there was no memory to read");
+        return;
+    }
     if (status->state == HS_SYMBOLS_FOUND && status->is_packed) {
         snprintf(text, size, "has debug information that cannot be unpacked: it is damaged, or larger than it can be");
         return;
@@ -126,7 +132,9 @@ static void name_wanted(const struct hs_symbols_options *options, const struct h
         fputs(separator, stream);
         name_by_build_id(stream, options, path);
     }
-    if (!by_id && !*separator)
+    if (status->lacks_memory)
+        fputs("more memory with --memory SIZE", stream);
+    else if (!by_id && !*separator)
         fputs("the same build with debug information in its place", stream);
     fclose(stream);
 }
@@ -153,8 +161,8 @@ bool hs_symbols__problem(struct hs_symbols *self, size_t module, char *line, siz
     struct hs_symbols_status status;
     char why[4096 + 64];
     char wanted[3 * 4096];
-    enum hs_symbols_state state = self->modules[module]->state;
-    if (state == HS_SYMBOLS_UNUSED || state == HS_SYMBOLS_FOUND)
+    const struct hs_module_symbols *it = self->modules[module];
+    if (it->state == HS_SYMBOLS_UNUSED || (it->state == HS_SYMBOLS_FOUND && !it->lacks_memory))
         return false;
     hs_symbols__status(self, module, &status);
     if (!hs_symbols__explain(self, &status, why, sizeof(why), wanted, sizeof(wanted)))

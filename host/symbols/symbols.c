@@ -76,7 +76,8 @@ static bool is_same_module(const struct hs_symbols_module *one, const struct hs_
 // What was missing is looked for again.
 static bool has_all_lines(const struct hs_module_symbols *open)
 {
-    return open->state == HS_SYMBOLS_FOUND && open->dwarf && !hs_dwarf__lacks_units(open->dwarf) && !open->packed;
+    return open->state == HS_SYMBOLS_FOUND && open->dwarf && !open->lacks_memory &&
+           !hs_dwarf__lacks_units(open->dwarf) && !open->packed;
 }
 
 void hs_symbols__hand_over(struct hs_symbols *from, struct hs_symbols *to)

@@ -106,11 +106,12 @@ enum hs_symbols_state hs_symbols__state(const struct hs_symbols *symbols, size_t
 // The state of a module's symbols. The strings are valid as long as the session.
 struct hs_symbols_status {
     enum hs_symbols_state state;
-    bool has_lines;   // debug information was found
-    bool is_packed;   // it could not be unpacked
-    bool lacks_units; // a part is in .dwo files that were found neither as files nor in a .dwp file
-    bool has_no_file; // there cannot be one: the vdso, anonymous code
-    const char *path; // as in the trace
+    bool has_lines;    // debug information was found
+    bool is_packed;    // it could not be unpacked
+    bool lacks_memory; // there was none to read it, at least for some addresses
+    bool lacks_units;  // a part is in .dwo files that were found neither as files nor in a .dwp file
+    bool has_no_file;  // there cannot be one: the vdso, anonymous code
+    const char *path;  // as in the trace
     const uint8_t *build_id;
     size_t build_id_length;
     const char *file;       // the file that is used, or one that was rejected; NULL: none

@@ -209,6 +209,20 @@ class Open(TestCase):
         self.assertEqual(server.text("/data/last/allocations?count=1"), expected)
 
     @unittest.skipUnless(IS_NATIVE and SHIM, "the limit is for an emulator or a sanitizer, too")
+    def test_debug_information_without_memory(self):
+        """Where there is no memory to read it, names come from the symbols, and the server goes on."""
+        trace = self.recorded_trace("command.dat", COMMAND, "help")
+        lines = {}
+        for size in (512, *range(14, 50, 4)):  # the first one imports
+            server = self.serve("--memory", f"{size}M", trace)
+            answers = [server.ask("/data/last/tree"), server.ask("/data/last/allocations", count=5)]
+            self.assertTrue({status for status, _, _ in answers} <= {200, 503}, (size, answers))
+            if answers[0][0] == 200:
+                lines[size] = answers[0][2].count(b'"source"')
+            server.stop()
+        self.assertEqual(max(lines.values()), lines[512])
+
+    @unittest.skipUnless(IS_NATIVE and SHIM, "the limit is for an emulator or a sanitizer, too")
     def test_followers_leave_connections_to_others(self):
         server = self.serve("--memory", "40M", self.random_trace("followed.dat", 7, 100, identity="5", growing=True))
         statuses = []
