@@ -130,7 +130,7 @@ static inline long hs_system_munmap(void *address, size_t length)
 enum {
     HS_FORBIDDEN_FILES = 1,  // looking for files and reading them
     HS_FORBIDDEN_PROBES = 2, // asking whether memory can be read
-    HS_FORBIDDEN_NAMES = 4,  // threads' names, and whether they are there
+    HS_FORBIDDEN_NAMES = 4,  // threads' names, whether they are there, and how much memory there is
     HS_FORBIDDEN_PID = 8,
     HS_FORBIDDEN_TID = 16,
     HS_FORBIDDEN_WRITING = 32, // what the writer does

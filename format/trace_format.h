@@ -67,7 +67,10 @@ struct hs_live {
     uint64_t footer_offset; // 0: none
     uint64_t end_time;      // time of the last transition of `state`
     uint64_t events;        // events sealed so far
-    uint64_t reserved[10];
+    // The largest resident size in KiB, as getrusage says: when the trace was created, and until the last change of
+    // end_time. 0: unknown.
+    uint64_t resident_before, resident_most;
+    uint64_t reserved[8];
     uint64_t dropped[HS_DROP_COUNT]; // by enum hs_drop
     uint64_t truncated[16];          // stacks cut, by enum hs_end of unwind/walk.h (index 0 unused)
     uint64_t guessed;                // stacks that hold a guessed frame

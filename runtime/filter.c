@@ -33,6 +33,7 @@ static const struct call calls[] = {
     {SYS_capget, HS_FORBIDDEN_RIGHTS},
     {SYS_tgkill, HS_FORBIDDEN_NAMES},
     {SYS_tkill, HS_FORBIDDEN_NAMES},
+    {SYS_getrusage, HS_FORBIDDEN_NAMES},
     {SYS_getpid, HS_FORBIDDEN_PID},
     {SYS_gettid, HS_FORBIDDEN_TID},
     {SYS_pwritev, HS_FORBIDDEN_WRITING},

@@ -121,10 +121,9 @@ static void write_info(void)
     add_mode_info(&writer);
     if (process.ignored[0])
         add_info(&writer, "ignored-variables", process.ignored + 1);
-    // A second point: from the two a reader knows the counter's rate, should the process be killed soon.
-    uint64_t monotonic = hs_clock__monotonic_ns();
-    hs_meta_clock(&writer, hs_clock__now(), monotonic, hs_clock__realtime_ns());
     hs_sealer__append_meta(&hs_sealers[0], buffer, (uint32_t)(writer.at - buffer), 0);
+    // From two points a reader knows the counter's rate, should the process be killed soon.
+    hs_seal__point();
 }
 
 // ---- start ---------------------------------------------------------------------------------------------------------

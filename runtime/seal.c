@@ -24,8 +24,8 @@ enum { LOOK_AGAIN_AFTER = 16 };
 // when threads wait.
 enum { BYTES_WHEN_BUSY = 4, BYTES_WHEN_HURRIED = 5 };
 
-// Clock points: soon at first, then less and less often.
-#define FIRST_CLOCK_POINT_NS  50000000ull
+// Clock points: one at the start, soon a second, then less and less often.
+#define FIRST_CLOCK_POINT_NS  25000000ull // doubled by the one at the start
 #define CLOCK_POINTS_APART_NS 10000000000ull
 
 // Used only by the first sealer.
@@ -100,7 +100,19 @@ static bool seal_events(struct hs_sealer *sealer, const struct hs_slot_header *h
     return true;
 }
 
-static void write_clock_point(void)
+static void note_resident(struct hs_live *live)
+{
+    enum { RESIDENT = 4, WORDS = 18 }; // of struct rusage, which a C library may lay out in its own way
+    long usage[WORDS];
+    if (hs_system_forbids(HS_FORBIDDEN_NAMES))
+        return;
+    usage[RESIDENT] = 0;
+    HS_SYSTEM2(SYS_getrusage, 0, usage);
+    uint64_t *word = live->resident_before ? &live->resident_most : &live->resident_before;
+    hs_shared_word__store(word, (uint64_t)usage[RESIDENT]);
+}
+
+void hs_seal__point(void)
 {
     uint8_t buffer[64] = {0};
     struct hs_meta_writer writer;
@@ -108,6 +120,7 @@ static void write_clock_point(void)
     uint64_t monotonic = hs_clock__monotonic_ns();
     hs_meta_clock(&writer, hs_clock__now(), monotonic, hs_clock__realtime_ns());
     hs_sealer__append_meta(&hs_sealers[0], buffer, (uint32_t)(writer.at - buffer), 0);
+    note_resident(hs_output__live());
     if (seal.clock_points_apart_ns < CLOCK_POINTS_APART_NS)
         seal.clock_points_apart_ns *= 2;
     seal.next_clock_point_ns = monotonic + seal.clock_points_apart_ns;
@@ -155,7 +168,7 @@ static void write_clock_point_if_due(void)
         return;
     if (hs_cull__is_on())
         finish_culling();
-    write_clock_point();
+    hs_seal__point();
 }
 
 void hs_seal__slot(struct hs_sealer *sealer, struct hs_slot *slot)
@@ -201,7 +214,7 @@ void hs_seal__close(uint64_t state)
     hs_seal__aggregate(true);
     hs_output__drop_unused_slots();
     hs_embed__modules();
-    write_clock_point();
+    hs_seal__point();
     if (hs_output__stopped())
         return;
     hs_shared_word__store(&live->end_time, hs_clock__now());

@@ -22,6 +22,9 @@ void hs_seal__aggregate(bool at_once);
 // Writes clock point and state at the end of a trace.
 void hs_seal__close(uint64_t state);
 
+// Writes a clock point, and to the header how much memory the process has needed.
+void hs_seal__point(void);
+
 // Updates the time in the header, which shows that the program still runs.
 void hs_seal__beat(void);
 

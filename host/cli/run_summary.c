@@ -188,6 +188,9 @@ static void explain_own_allocator(const struct hs_recording *recording, const st
 {
     const struct hs_summary *summary = hs_store__summary(store);
     const char *name = recording->path ? hs_own_allocator(recording->path) : NULL;
+    const uint64_t bytes = name ? 0 : hs_unseen__memory(store);
+    if (bytes)
+        hs_complain(NULL, "%s %s", recording->program, hs_unseen__advice(store, bytes).text);
     if (!name || summary->state == HS_STATE_EXEC || (summary->allocations && !strcmp(name, "malloc")) ||
         hs_unseen__is_recorded(store, name))
         return;

@@ -12,7 +12,15 @@
 
 static void look_allocator(const char *program, struct hs_doctor_finding *finding)
 {
-    const char *name = hs_own_allocator(program);
+    const char *name = hs_own_allocator(program), *source = name ? NULL : hs_maps_alone(program);
+    if (source) {
+        hs_doctor__say(finding, HS_DOCTOR_LIMITED, "%s calls %s, but no malloc: it may have its own allocator", program,
+                       source);
+        hs_doctor__advise(finding,
+                          "its mappings are recorded, but not the blocks in them; on AMD64 and AArch64, name the "
+                          "allocator's functions with --allocator-symbols or --allocator-at");
+        return;
+    }
     if (!name) {
         hs_doctor__say(finding, HS_DOCTOR_WORKS, "%s", program);
         return;

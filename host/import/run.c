@@ -64,6 +64,8 @@ static void fill_summary(struct import *import)
     memcpy(summary->dropped, header->live.dropped, sizeof summary->dropped);
     memcpy(summary->truncated, header->live.truncated, sizeof summary->truncated);
     summary->guessed = header->live.guessed;
+    if (header->live.resident_before && header->live.resident_most > header->live.resident_before)
+        summary->resident_growth = (header->live.resident_most - header->live.resident_before) * 1024;
     summary->recovered_slots = info->recovered_slots;
 }
 

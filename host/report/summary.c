@@ -252,6 +252,9 @@ static void print_unseen(const struct report_summary_writer *to, const struct hs
                 "%s has its own allocator (%s), whose blocks are not recorded; on AMD64 and AArch64, record it with %s",
                 found[i].module, found[i].function, option.text);
     }
+    const uint64_t bytes = subject->restriction || count ? 0 : hs_unseen__memory(subject->store);
+    if (bytes)
+        row(to, "unseen", "%s %s", hs_program_name(subject->store), hs_unseen__advice(subject->store, bytes).text);
 }
 
 void hs_report__summary(FILE *out, const struct hs_subject *subject, const struct hs_digest *digest)

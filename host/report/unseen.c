@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/report/unseen.h"
 
+#include "host/report/text.h"
 #include "host/symbols/elf_probe.h"
 #include "host/symbols/own_allocator.h"
 
@@ -133,6 +134,87 @@ size_t hs_unseen__find(const struct hs_subject *subject, struct hs_unseen found[
     return search.count;
 }
 
+// Of all files that were loaded; without modules (there was nothing to record) of the program. UINT64_MAX: not known.
+static uint64_t loaded_bytes(const struct hs_store *store)
+{
+    size_t count;
+    uint64_t bytes = 0;
+    const struct hs_module *modules = hs_store__modules(store, &count);
+    for (size_t i = 0; i < count; i++)
+        bytes += modules[i].end - modules[i].start;
+    const char *program = hs_program_name(store);
+    if (!count && program[0] == '/')
+        bytes = hs_loaded_size(program);
+    return bytes ? bytes : UINT64_MAX;
+}
+
+struct mapped_bytes {
+    uint64_t files, others;
+};
+
+static struct mapped_bytes mapped_bytes(const struct hs_store *store)
+{
+    struct mapped_bytes bytes = {0};
+    size_t count;
+    const struct hs_columns *columns = hs_store__columns(store);
+    const struct hs_mapping *mappings = hs_store__mappings(store, &count);
+    for (uint64_t row = 0; row < columns->rows; row++) {
+        const uint8_t kind = hs_row__kind(columns, row);
+        if (kind != HS_KIND_MMAP && kind != HS_KIND_MREMAP)
+            continue;
+        const uint32_t detail = hs_row__detail(columns, row);
+        *(detail < count && mappings[detail].fd >= 0 ? &bytes.files : &bytes.others) += hs_row__size(columns, row);
+    }
+    return bytes;
+}
+
+static uint64_t heap_bytes(const struct hs_store *store)
+{
+    size_t count;
+    uint64_t bytes = hs_store__summary(store)->allocated_usable;
+    const struct hs_culled *culled = hs_store__culled(store, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (culled[i].kind == HS_CULLED_SHORT && culled[i].domain == HS_DOMAIN_HEAP)
+            bytes += culled[i].usable;
+    }
+    return bytes;
+}
+
+uint64_t hs_unseen__memory(const struct hs_store *store)
+{
+    // What stacks of threads and the recorder itself may have taken, the least that is worth a word, and how many times
+    // the heap it has to be.
+    enum { OF_THREAD = 1 << 20, OF_NODE = 128, OF_RECORDER = 4 << 20, LEAST = 8 << 20, TIMES = 8 };
+    size_t threads, nodes;
+    hs_store__threads(store, &threads);
+    hs_store__nodes(store, &nodes);
+    const uint64_t grown = hs_store__summary(store)->resident_growth;
+    uint64_t known = OF_RECORDER + (uint64_t)threads * OF_THREAD + (uint64_t)nodes * OF_NODE;
+    const uint64_t heap = heap_bytes(store);
+    if (grown < known + LEAST || heap > grown / TIMES)
+        return 0;
+    const uint64_t loaded = loaded_bytes(store);
+    if (loaded > grown)
+        return 0;
+    known += heap + loaded + mapped_bytes(store).files;
+    const uint64_t rest = grown > known ? grown - known : 0;
+    return rest < LEAST || heap > rest / TIMES ? 0 : rest;
+}
+
+struct hs_unseen_advice hs_unseen__advice(const struct hs_store *store, uint64_t bytes)
+{
+    struct hs_unseen_advice advice;
+    const bool maps = mapped_bytes(store).others >= bytes / 2;
+    snprintf(
+        advice.text, sizeof advice.text,
+        "has needed at least %s that no recorded allocation explains: it may have its own allocator; %s",
+        hs_text__bytes(bytes).text,
+        maps ? "the mappings that it made are in the trace ('heapsonde ask TRACE maps', and the page's view of maps)"
+             : "on AMD64 and AArch64, record it with --allocator-symbols or --allocator-at, or let it use the "
+               "system's malloc");
+    return advice;
+}
+
 void hs_report__unseen_json(struct hs_json *json, const struct hs_subject *subject)
 {
     struct hs_unseen found[HS_UNSEEN_MAX];
@@ -145,4 +227,5 @@ void hs_report__unseen_json(struct hs_json *json, const struct hs_subject *subje
         hs_json__close_object(json);
     }
     hs_json__close_array(json);
+    hs_json__number(json, "unseen_bytes", subject->restriction ? 0 : hs_unseen__memory(subject->store));
 }

@@ -21,6 +21,16 @@ enum { HS_UNSEEN_MAX = 16 };
 // Those of which no stack shows that they call malloc. Returns their number.
 size_t hs_unseen__find(const struct hs_subject *subject, struct hs_unseen found[HS_UNSEEN_MAX]);
 
+// Bytes by which the process has grown and which neither recorded blocks nor files explain, if these are most of what
+// it needed: a sign of an allocator that gets its memory from the kernel. 0: too few to be sure.
+uint64_t hs_unseen__memory(const struct hs_store *store);
+
+// What to say of them: a sentence without its subject, the program.
+struct hs_unseen_advice {
+    char text[320];
+};
+struct hs_unseen_advice hs_unseen__advice(const struct hs_store *store, uint64_t bytes);
+
 // Whether the trace says that the recorder stood before this function of the program: "je_malloc".
 bool hs_unseen__is_recorded(const struct hs_store *store, const char *function);
 
@@ -30,7 +40,7 @@ struct hs_unseen_option {
 };
 struct hs_unseen_option hs_unseen__option(const char *function);
 
-// For programs: the array `unseen`.
+// For programs: the array `unseen`, and `unseen_bytes`.
 void hs_report__unseen_json(struct hs_json *json, const struct hs_subject *subject);
 
 #endif

@@ -18,7 +18,7 @@
 #define HS_NEVER         UINT64_MAX // free time of a block that was never freed
 #define HS_NO_ROW        UINT32_MAX
 #define HS_ZONE_ROWS     65536 // rows per zone map entry
-#define HS_STORE_VERSION 15
+#define HS_STORE_VERSION 16
 
 // How the block came to be (column `kind`).
 enum hs_row_kind {
@@ -302,7 +302,8 @@ struct hs_summary {
     uint64_t dropped[16];   // by enum hs_drop of trace_format.h
     uint64_t truncated[16]; // by cut reason
     uint64_t guessed;
-    uint64_t merged_nodes;                  // nodes of stacks that had left the recorder's memory and came again
+    uint64_t resident_growth; // of the largest resident size since the recording began; 0: also if it is not known
+    uint64_t merged_nodes;    // nodes of stacks that had left the recorder's memory and came again
     uint64_t damaged_chunks, damaged_bytes; // sums of `damage`
     uint64_t damage[8];                     // chunks by enum hs_damage of host/import/import.h
     uint64_t damage_bytes[8];

@@ -163,6 +163,45 @@ const char *hs_own_allocator(const char *path)
     return functions.allocator;
 }
 
+// Of what a program calls; the first ones come from an allocator.
+static const char *const sources[] = {"malloc", "calloc",   "realloc", "posix_memalign", "aligned_alloc",
+                                      "strdup", "__strdup", "_Znwm",   "_Znwj",          "_Znam",
+                                      "_Znaj",  "mmap",     "mmap64",  "sbrk",           "brk"};
+enum { SOURCES = sizeof(sources) / sizeof(sources[0]), ALLOCATING_SOURCES = 11 };
+
+static size_t place_of_source(const char *name, const GElf_Sym *symbol)
+{
+    for (size_t i = 0; symbol->st_shndx == SHN_UNDEF && i < SOURCES; i++) {
+        if (!strcmp(name, sources[i]))
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+const char *hs_maps_alone(const char *path)
+{
+    int fd;
+    Elf *elf = open_elf(path, &fd);
+    const size_t first = first_in_table(elf, SHT_DYNSYM, place_of_source);
+    close_elf(elf, fd);
+    return first >= ALLOCATING_SOURCES && first < SOURCES ? sources[first] : NULL;
+}
+
+uint64_t hs_loaded_size(const char *path)
+{
+    int fd;
+    uint64_t size = 0;
+    size_t count = 0;
+    GElf_Phdr segment;
+    Elf *elf = open_elf(path, &fd);
+    if (elf && elf_getphdrnum(elf, &count))
+        count = 0;
+    for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &segment); i++)
+        size += segment.p_type == PT_LOAD ? segment.p_memsz : 0;
+    close_elf(elf, fd);
+    return size;
+}
+
 const char *hs_sanitizer(const char *path)
 {
     int fd;

@@ -21,6 +21,13 @@ struct hs_own_functions {
 
 void hs_own_functions(const char *path, struct hs_own_functions *functions);
 
+// The memory that a program's file takes when it is loaded, with its variables. 0: not known.
+uint64_t hs_loaded_size(const char *path);
+
+// The function by which a program gets memory from the kernel, "mmap", if it calls no function that allocates. NULL: it
+// calls one, or neither.
+const char *hs_maps_alone(const char *path);
+
 // The name of the sanitizer that a program was compiled for, or whose runtime a library is; NULL: none that replaces
 // the allocator. Such a runtime serves malloc itself, and stops if another library comes before it.
 const char *hs_sanitizer(const char *path);

@@ -318,6 +318,68 @@ START_TEST(test_an_allocator_of_its_own_is_told)
 }
 END_TEST
 
+// Takes memory from the kernel: by mmap, by the system call, or none, but a large variable.
+static const char mapping[] =
+    "#define _GNU_SOURCE\n"
+    "#include <string.h>\n"
+    "#include <sys/mman.h>\n"
+    "#include <sys/syscall.h>\n"
+    "#include <unistd.h>\n"
+    "enum { SIZE = 64 << 20, RIGHTS = PROT_READ | PROT_WRITE, HOW = MAP_PRIVATE | MAP_ANONYMOUS };\n"
+    "#ifdef LARGE\n"
+    "static char room[SIZE];\n"
+    "#endif\n"
+    "int main(void)\n"
+    "{\n"
+    "    char *block = BLOCK;\n"
+    "    memset(block, 1, SIZE);\n"
+    "    return *(volatile char *)block - 1;\n"
+    "}\n";
+
+static void expect_unseen_bytes(const char *trace, bool some)
+{
+    struct outcome outcome = run("$HEAPSONDE report %s", trace);
+    ck_assert_msg(!strstr(outcome.output, "that no recorded allocation explains") == !some, "%s", outcome.output);
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE report --json %s | grep unseen_bytes", trace);
+    ck_assert_msg(!strstr(outcome.output, "\"unseen_bytes\": 0,") == some, "%s", outcome.output);
+    free_outcome(&outcome);
+}
+
+START_TEST(test_memory_that_no_allocation_explains_is_told)
+{
+    static const char explained[] = " that no recorded allocation explains: it may have its own allocator; ";
+    write_file(text("%s/mapping.c", work), mapping, strlen(mapping));
+    shell("gcc '-DBLOCK=mmap(0, SIZE, RIGHTS, HOW, -1, 0)' -o mapping mapping.c");
+    shell("gcc '-DBLOCK=(char *)syscall(SYS_mmap, 0, SIZE, RIGHTS, HOW, -1, 0)' -o bare mapping.c");
+    shell("gcc -DLARGE -DBLOCK=room -o large mapping.c");
+    struct outcome outcome = run("$HEAPSONDE run -o mapping.dat -- ./mapping");
+    expect(&outcome, explained);
+    expect(&outcome, "the mappings that it made are in the trace");
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE run -o bare.dat -- ./bare");
+    expect(&outcome, explained);
+    expect(&outcome, "record it with --allocator-symbols or --allocator-at");
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE run -o large.dat -- ./large; $HEAPSONDE run -o true.dat -- true");
+    expect_none(&outcome, explained);
+    free_outcome(&outcome);
+    expect_unseen_bytes("mapping.dat", true);
+    expect_unseen_bytes("bare.dat", true);
+    expect_unseen_bytes("large.dat", false);
+    expect_unseen_bytes("true.dat", false);
+    outcome = run("$HEAPSONDE doctor -- ./mapping");
+    ck_assert_msg(strstr(outcome.output,
+                         "so-so  program        ./mapping calls mmap, but no malloc: it may have its own "
+                         "allocator") != NULL,
+                  "%s", outcome.output);
+    free_outcome(&outcome);
+    outcome = run("$HEAPSONDE doctor -- ./large; $HEAPSONDE doctor -- true");
+    ck_assert_msg(!strstr(outcome.output, "it may have its own allocator"), "%s", outcome.output);
+    free_outcome(&outcome);
+}
+END_TEST
+
 // A library whose operator new has a pool of its own, and one whose operator calls malloc.
 static const char pooling[] = "#include <stddef.h>\n"
                               "#include <stdlib.h>\n"
@@ -419,6 +481,7 @@ int main(void)
     tcase_add_test(tests, test_a_daemon_that_has_not_allocated_is_told);
     tcase_add_test(tests, test_who_ends_by_the_system_call_does_not_go_on);
     tcase_add_test(tests, test_an_allocator_of_its_own_is_told);
+    tcase_add_test(tests, test_memory_that_no_allocation_explains_is_told);
     tcase_add_test(tests, test_operators_with_a_pool_are_told);
     tcase_add_test(tests, test_what_was_left_out_is_told_before_an_exec);
     tcase_add_test(tests, test_what_was_left_out_is_told_now_and_then);

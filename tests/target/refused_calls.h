@@ -111,6 +111,11 @@
 #else
     {"getppid", -1},
 #endif
+#ifdef SYS_getrusage
+    {"getrusage", SYS_getrusage},
+#else
+    {"getrusage", -1},
+#endif
 #ifdef SYS_getsockname
     {"getsockname", SYS_getsockname},
 #else
