@@ -16,17 +16,19 @@ bool hs_call_site__in_module(const struct hs_module *module, uintptr_t pc)
 
 bool hs_call_site__in_chain(uintptr_t pc, uintptr_t caller, bool may_go)
 {
-    enum { LONGEST_CALL = 8 };
+    enum { LONGEST_CALL = 8, ALIGNMENT_OF_ENTRIES = 32 };
     uint8_t copy[LONGEST_CALL];
     struct hs_module module;
     struct hs_range text;
     uintptr_t code = hs_rule_address(pc, true);
     if (!pc || !hs_module_find(hs_rule_address(pc, false), &module))
         return false;
-    if (!module.anonymous)
-        return !hs_module_segment(&module, (const void *)code, &text) || hs_call_site__in_module(&module, pc);
-    if (caller && hs_module_find(hs_rule_address(caller, true), &module))
+    const bool is_of_file = !module.anonymous;
+    if (is_of_file && (!hs_module_segment(&module, (const void *)code, &text) || hs_call_site__in_module(&module, pc)))
         return true;
-    return !hs_memory_copy(code - sizeof copy, copy, sizeof copy, may_go) ||
-           HS_ARCH_DECODER(pc)->ends_with_call(copy + sizeof copy, sizeof copy);
+    if ((!is_of_file || code % ALIGNMENT_OF_ENTRIES == 0) && caller &&
+        hs_module_find(hs_rule_address(caller, true), &module))
+        return true;
+    return !is_of_file && (!hs_memory_copy(code - sizeof copy, copy, sizeof copy, may_go) ||
+                           HS_ARCH_DECODER(pc)->ends_with_call(copy + sizeof copy, sizeof copy));
 }

@@ -262,12 +262,15 @@ void hs_jit_taken__say(const struct hs_jit_taken *taken, const struct hs_command
 {
     if (taken->problem)
         hs_complain(command, "names of run-time code could not be put into the trace: %s", strerror(-taken->problem));
-    if (taken->cut)
+    if (taken->cut == 1 && taken->files == 1)
+        hs_complain(command, "the file with names of run-time code is too large or damaged; a part of the names is not "
+                             "in the trace");
+    else if (taken->cut)
         hs_complain(
             command,
-            "%zu of %zu files with names of run-time code are too large or damaged; a part of the names is not in "
+            "%zu of %zu files with names of run-time code %s too large or damaged; a part of the names is not in "
             "the trace",
-            taken->cut, taken->files);
+            taken->cut, taken->files, taken->cut == 1 ? "is" : "are");
     if (wanted && taken->refused)
         hs_complain(command,
                     "%zu file%s with names of run-time code %s not used; it has to be a regular file of the program's "

@@ -108,7 +108,7 @@ static int check_yama(pid_t pid, struct hs_error *error)
     if (yama_scope() == 2)
         return hs_error__set(error, EPERM,
                              "/proc/sys/kernel/yama/ptrace_scope is 2: attaching needs the capability CAP_SYS_PTRACE; "
-                             "run this as root, or write 0 to that file");
+                             "run this as root with that capability, or write 0 to that file");
     return 0;
 }
 
@@ -135,6 +135,19 @@ static bool is_in_user_namespace(void)
     return is_inside;
 }
 
+static int explain_refusal_to_root(int problem, struct hs_error *error)
+{
+    if (!hs_permission__has_capability(CAP_SYS_PTRACE))
+        return hs_error__set(error, problem,
+                             "the kernel forbids it (%s): this command is root without the capability CAP_SYS_PTRACE; "
+                             "start its container with --cap-add SYS_PTRACE, or run this outside of the container",
+                             strerror(problem));
+    return hs_error__set(error, problem,
+                         "the kernel forbids it to root, too (%s): a security module does so; "
+                         "/sys/kernel/security/lsm lists them, and the log of the kernel may name it",
+                         strerror(problem));
+}
+
 // The kernel does not say what forbids it.
 static int explain_refusal(pid_t pid, int problem, struct hs_error *error)
 {
@@ -143,10 +156,13 @@ static int explain_refusal(pid_t pid, int problem, struct hs_error *error)
                              "process %d is not dumpable (prctl PR_SET_DUMPABLE, a set-uid program, or one that may "
                              "not be read): only root may attach to it",
                              (int)pid);
+    if (!geteuid() && !is_in_user_namespace())
+        return explain_refusal_to_root(problem, error);
     if (yama_scope() == 1)
         return hs_error__set(error, problem,
                              "/proc/sys/kernel/yama/ptrace_scope is 1: only a process that has started a program may "
-                             "attach to it; run this as root, or write 0 to that file");
+                             "attach to it; run this as root (in a container, with the capability CAP_SYS_PTRACE), or "
+                             "write 0 to that file");
     if (is_in_user_namespace())
         return hs_error__set(error, problem,
                              "the kernel forbids it (%s): this command is in a user namespace, where its rights end; "
@@ -156,6 +172,13 @@ static int explain_refusal(pid_t pid, int problem, struct hs_error *error)
                          "the kernel forbids it (%s): the program has other rights than you, or a security module "
                          "forbids it; run this as root",
                          strerror(problem));
+}
+
+// Such a process is alive, but has no memory. Another one has none for a moment while it ends.
+static bool is_of_kernel(pid_t pid)
+{
+    char parent[32] = "";
+    return pid == 2 || (hs_inject_target__status(pid, "PPid", parent, sizeof parent) && atoi(parent) == 2);
 }
 
 static int check_access(pid_t pid, struct hs_error *error)
@@ -168,6 +191,8 @@ static int check_access(pid_t pid, struct hs_error *error)
         return 0;
     }
     int problem = errno;
+    if (problem == ESRCH && !hs_inject__has_ended(pid) && is_of_kernel(pid))
+        return hs_error__set(error, ENOTSUP, "process %d is a thread of the kernel", (int)pid);
     if (problem == ESRCH || hs_inject__has_ended(pid) || !hs_inject_target__status(pid, "Uid", users, sizeof users))
         return say_ended(pid, error);
     snprintf(own, sizeof own, "%u", (unsigned)getuid());

@@ -174,11 +174,15 @@ static bool is_inside(const struct hs_region *region, uint64_t address)
     return address < end_of(&patches[HS_SEARCH(count, i, patches[i].at < address) - 1]);
 }
 
-// A signal handler that runs in the thread returns to what it has interrupted, and the stack says where that is.
-static bool returns_inside(const struct hs_region *region, const struct hs_inject_target *target, uint64_t sp)
+// A signal handler that runs in the thread returns to what it has interrupted, and the stack says where that is. At the
+// upper end of most stacks is the thread control block. To read beyond it would bring in further pages.
+static bool returns_inside(const struct hs_region *region, const struct hs_inject_target *target,
+                           const struct hs_thread_stop *thread)
 {
     uintptr_t words[STACK_LOOKED_AT / sizeof(uintptr_t)];
-    size_t length = hs_inject_target__read_some(target, sp & ~(uint64_t)7, words, sizeof words);
+    const uint64_t sp = thread->sp & ~(uint64_t)7;
+    const bool has_end = thread->pointer > sp && thread->pointer - sp < sizeof words;
+    size_t length = hs_inject_target__read_some(target, sp, words, has_end ? thread->pointer - sp : sizeof words);
     for (size_t i = 0; i < length / sizeof *words; i++)
         if (is_inside(region, words[i]))
             return true;
@@ -223,7 +227,7 @@ static enum hs_region_check check_thread(const struct hs_region *region, const s
     uint32_t number = 0;
     if (!hs_inject_stop__see(target, thread))
         return HS_REGION_BUSY;
-    if (is_inside(region, thread->pc) || (target->has_handlers && returns_inside(region, target, thread->sp)))
+    if (is_inside(region, thread->pc) || (target->has_handlers && returns_inside(region, target, thread)))
         return HS_REGION_BUSY;
     if (!thread->pointer)
         return HS_REGION_GOOD; // libc has not begun

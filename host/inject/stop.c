@@ -230,6 +230,7 @@ int hs_inject_stop__one(struct hs_inject_target *target, struct hs_error *error)
         return 0;
     for (int tries = 0; tries < MOST_TRIES; tries++) {
         pid_t tid = choose_thread(target);
+        hs_inject_target__hurry(true);
         int failed = seize(target, tid);
         failed = failed ? explain(target, tid, failed, error) : stop_seized(target, &waited, error);
         if (failed)

@@ -65,7 +65,7 @@ void hs_inject_target__let_go(struct hs_inject_target *target);
 void hs_inject_target__let_thread_go(struct hs_inject_target *target, size_t index);
 // Takes a thread out of the list of those that are traced.
 void hs_inject_target__drop_thread(struct hs_inject_target *target, size_t index);
-// Other threads of this machine wait while all of the target do. Where it is not allowed, it takes longer.
+// Other threads of this machine wait while threads of the target do. Where it is not allowed, it takes longer.
 void hs_inject_target__hurry(bool on);
 
 // The thread's number in its own namespace of processes.

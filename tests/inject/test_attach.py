@@ -29,7 +29,7 @@ PATH_AT = 1 if platform.machine() == 'aarch64' else 13  # the register of openat
 TRACEME, DETACH, SYSCALL, SETOPTIONS, GETREGSET, SEIZE, INTERRUPT = 0, 17, 24, 0x4200, 0x4204, 0x4206, 0x4207
 WALL, CLONE_NEWNS, CLONE_NEWUSER, MS_BIND, MS_REC, MS_PRIVATE, NOBODY = 0x40000000, 0x20000, 0x10000000, 1 << 12, 1 << 14, 1 << 18, 65534
 TRACESYSGOOD, EXITKILL, NT_PRSTATUS = 1, 1 << 20, 1
-CAP_SETUID, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_SYS_ADMIN = 7, 18, 19, 21
+CAPBSET_DROP, CAP_SETUID, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_SYS_ADMIN = 24, 7, 18, 19, 21
 # The register of a system call's number; pwrite64, ptrace.
 NUMBER_AT, CALLS_THAT_CHANGE = {'aarch64': (8, (68, 117)), 'armv7l': (7, (181, 26)), 'mips64': (2, (5017, 5099))}.get(platform.machine(), (15, (18, 101)))
 
@@ -421,6 +421,8 @@ def refused(target):
     assert 'is neither recorded nor sampled' in target.run('detach', str(target.pid), expected=1)
     assert 'there is no process' in target.run('attach', '2147483647', expected=1)
     assert 'number of a process' in target.run('attach', 'x', expected=2)
+    if is_privileged() and os.path.exists('/proc/2/comm') and value_of('Name', 2) == 'kthreadd':
+        assert 'is a thread of the kernel' in target.run('attach', '2', expected=1)
     assert 'can be recorded' in target.run('doctor', str(target.pid))
     target.attach()
     assert 'is recorded already' in target.run('attach', str(target.pid), expected=1)
@@ -482,6 +484,11 @@ def without_privilege():
     return True
 
 
+def without_ptrace():
+    """Root without CAP_SYS_PTRACE, as in a container."""
+    return ctypes.CDLL(None).prctl(CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0) == 0
+
+
 def in_user_namespace():
     return ctypes.CDLL(None).unshare(CLONE_NEWUSER) == 0
 
@@ -517,6 +524,8 @@ def forbidden(target):
     read. With it, such processes are recorded."""
     os.chmod(target.folder, 0o777)
     is_refused(target, 'belongs to user 0', without_privilege)
+    if is_possible(without_ptrace):
+        is_refused(target, 'root without the capability CAP_SYS_PTRACE', without_ptrace)
     target.attach()
     assert 'belongs to user 0' in target.run('detach', str(target.pid), expected=1, enter=without_privilege)
     target.detach()
@@ -633,8 +642,8 @@ def run_killed(program, folder):
 STARTS = {case.__name__: case for case in (run_static, run_killed)}
 
 
-def value_of(name):
-    with open('/proc/self/status', encoding='utf-8') as file:
+def value_of(name, pid='self'):
+    with open(f'/proc/{pid}/status', encoding='utf-8') as file:
         return next((line.split()[1] for line in file if line.startswith(name + ':')), '0')
 
 

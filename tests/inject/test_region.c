@@ -18,8 +18,8 @@
 enum { PAGE = 0x10000, PATCH = 5 }; // as large as the largest pages
 
 static const uint64_t patched = 0x40201230;
-static uint8_t *memory; // PAGE bytes
-static uint64_t pc, sp;
+static uint8_t *memory;        // PAGE bytes
+static uint64_t pc, sp, block; // block: the thread control block; 0: there is none
 
 static int get(pid_t tid, void *registers)
 {
@@ -37,7 +37,7 @@ static void look(const void *registers, uint64_t *pc_of, uint64_t *sp_of)
 static int thread_pointer(pid_t tid, const void *registers, uint64_t *pointer)
 {
     (void)tid, (void)registers;
-    *pointer = 0;
+    *pointer = block;
     return 0;
 }
 
@@ -115,6 +115,25 @@ START_TEST(test_handlers)
         stack[i] = patched + PATCH + 2;
         ck_assert_int_eq(hs_region__check(&region, &target), HS_REGION_GOOD);
     }
+}
+END_TEST
+
+// Beyond its control block, no stack of a thread goes on.
+START_TEST(test_stack_of_thread)
+{
+    enum { WORDS = 100, BLOCK = 60 };
+    uint64_t *stack = (uint64_t *)(void *)(memory + PAGE) - WORDS;
+    sp = (uintptr_t)stack;
+    block = (uintptr_t)(stack + BLOCK);
+    target.has_handlers = true;
+    for (size_t i = 0; i < WORDS; i++) {
+        memset(stack, 0, WORDS * sizeof *stack);
+        thread.is_seen = false;
+        if (i != BLOCK)
+            stack[i] = patched + 2;
+        ck_assert_msg((hs_region__check(&region, &target) == HS_REGION_BUSY) == (i < BLOCK), "word %zu", i);
+    }
+    block = 0;
 }
 END_TEST
 
@@ -220,6 +239,7 @@ int main(void)
     tcase_add_test(tests, test_read_some);
     tcase_add_test(tests, test_instruction);
     tcase_add_test(tests, test_handlers);
+    tcase_add_test(tests, test_stack_of_thread);
     tcase_add_test(tests, test_two_segments);
     tcase_add_test(tests, test_left_out);
     tcase_add_test(tests, test_told_words);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +122,25 @@ START_TEST(one_that_goes_on)
     ck_assert_int_eq(looks, goes_on_after);
     ck_assert_uint_eq(target.thread_count, 1);
     ck_assert(target.threads[0].is_stopped);
+}
+END_TEST
+
+static int policy(void)
+{
+    return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+}
+
+// A stopped thread does not wait until other programs leave a processor to this one.
+START_TEST(nothing_comes_first)
+{
+    hs_inject_target__hurry(true);
+    const int hurried = policy(); // it may not be allowed
+    hs_inject_target__hurry(false);
+    goes_on_after = 10;
+    ck_assert_int_eq(stops[_i](&target, &error), 0);
+    ck_assert_int_eq(policy(), hurried);
+    hs_inject_target__let_go(&target);
+    ck_assert_int_eq(policy(), SCHED_OTHER);
 }
 END_TEST
 
@@ -293,6 +313,7 @@ int main(int count, char **arguments)
     tcase_add_checked_fixture(cases, begin, end);
     tcase_add_loop_test(cases, one_that_waits_in_the_kernel, 0, 2);
     tcase_add_loop_test(cases, one_that_goes_on, 0, 2);
+    tcase_add_loop_test(cases, nothing_comes_first, 0, 2);
     tcase_add_loop_test(cases, no_memory_is_no_end, 0, 2);
     tcase_add_loop_test(cases, one_that_is_traced, 0, 2);
     tcase_add_loop_test(cases, one_that_is_traced_here, 0, 2);

@@ -34,6 +34,7 @@ FUNCTION replaced_frame
         jmp     *%rdi
         .size   replaced_frame, . - replaced_frame
 
+        .balign 32 // as V8's functions
 FUNCTION frame_planted_at
         lea     -8(%rbx), %rsp
         pop     %rbx

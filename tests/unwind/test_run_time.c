@@ -81,10 +81,6 @@ START_TEST(a_stack_that_starts_at_a_function)
 }
 END_TEST
 
-// sub $0x60,%rsp; mov $3,%ebp; call *%rdi; add $0x60,%rsp; jmp *%r14
-static const uint8_t trace[] = {0x48, 0x83, 0xec, 0x60, 0xbd, 3,    0,    0,    0,
-                                0xff, 0xd7, 0x48, 0x83, 0xc4, 0x60, 0x41, 0xff, 0xe6};
-
 static uintptr_t make_code(const uint8_t *from, size_t size)
 {
     uint8_t *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -93,6 +89,31 @@ static uintptr_t make_code(const uint8_t *from, size_t size)
     ck_assert_int_eq(mprotect(code, 4096, PROT_READ | PROT_EXEC), 0);
     return (uintptr_t)(code + 64);
 }
+
+// push %rbp; mov %rsp,%rbp; movabs $..., %rax; call *%rax; pop %rbp; ret
+static const uint8_t framed[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3};
+
+// Compiled code whose caller was deoptimized returns to a function's first byte, too.
+START_TEST(a_caller_that_was_replaced)
+{
+    uint8_t code[sizeof framed];
+    void (*const callback)(void) = take_inner;
+    memcpy(code, framed, sizeof code);
+    memcpy(code + 6, &callback, sizeof callback);
+    void (*const compiled)(void) = (void (*)(void))make_code(code, sizeof code);
+    for (int i = 0; i < 5; i++) {
+        outer.depth = hs_backtrace_reason(outer.pcs, 256, &outer.info);
+        frame_planted(compiled, NULL);
+        check_goes_on();
+        ck_assert_int_eq(inner.info.guessed, 1);
+        ck_assert_ptr_eq(inner.pcs[2], (void *)frame_planted_at);
+    }
+}
+END_TEST
+
+// sub $0x60,%rsp; mov $3,%ebp; call *%rdi; add $0x60,%rsp; jmp *%r14
+static const uint8_t trace[] = {0x48, 0x83, 0xec, 0x60, 0xbd, 3,    0,    0,    0,
+                                0xff, 0xd7, 0x48, 0x83, 0xc4, 0x60, 0x41, 0xff, 0xe6};
 
 static void (*make_trace(void))(void)
 {
@@ -267,6 +288,7 @@ int main(void)
     TCase *cases = tcase_create("run_time");
     tcase_add_test(cases, a_frame_that_was_replaced);
     tcase_add_test(cases, a_stack_that_starts_at_a_function);
+    tcase_add_test(cases, a_caller_that_was_replaced);
     tcase_add_test(cases, machine_code_of_luajit);
     tcase_add_test(cases, machine_code_of_a_coroutine);
     tcase_add_test(cases, a_pointer_to_the_frame);
