@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/target.h"
 
-#include "host/inject/permission.h"
-#include "host/inject/waiting.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +11,10 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { MOST_LOOKS = 100, LOOKS_UNTIL_ASKED = 24 };
+enum { LOOK_PAUSE_NS = 200 * 1000, MOST_LOOKS = 4000, LOOKS_UNTIL_ASKED = 24 };
 
 // ---- files of /proc ------------------------------------------------------------------------------------------------
 
@@ -258,6 +256,20 @@ static void let_stopped_go(struct hs_inject_target *target, size_t first)
             remove_thread(target, i);
 }
 
+// As /proc names it; 0: there is no such thread.
+static char state_of(pid_t tid)
+{
+    char state[32] = "";
+    hs_inject_target__status(tid, "State", state, sizeof state);
+    return state[0];
+}
+
+static bool is_ending(pid_t tid)
+{
+    const char state = state_of(tid);
+    return !state || state == 'Z' || state == 'X';
+}
+
 // The end of the first thread is left for the process that started it: an execve does not wait for that.
 static bool is_let_go(const struct hs_inject_target *target, pid_t tid, bool asks)
 {
@@ -272,13 +284,13 @@ static bool is_let_go(const struct hs_inject_target *target, pid_t tid, bool ask
         return !ptrace(PTRACE_DETACH, tid, 0, (void *)(intptr_t)(is_event ? 0 : told.si_status));
     if (asks)
         ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-    return tid == target->pid && hs_inject_waiting__is_ending(target, tid);
+    return tid == target->pid && is_ending(tid);
 }
 
 static bool all_wait(const struct hs_inject_target *target, size_t first)
 {
     for (size_t i = first; i < target->thread_count; i++)
-        if (hs_inject_waiting__state(target, target->threads[i].tid) != 'D')
+        if (state_of(target->threads[i].tid) != 'D')
             return false;
     return true;
 }
@@ -288,14 +300,14 @@ static bool all_wait(const struct hs_inject_target *target, size_t first)
 // it has been told of its end. Those that wait in the kernel for anything else are left.
 static void let_others_go(struct hs_inject_target *target, size_t first)
 {
-    struct timespec pause = {0, HS_INJECT_SHORTEST_PAUSE_NS};
+    const struct timespec pause = {0, LOOK_PAUSE_NS};
     for (unsigned all = 0, looks = 0; target->thread_count > first && looks < MOST_LOOKS; all++) {
         for (size_t i = target->thread_count; i-- > first;)
             if (is_let_go(target, target->threads[i].tid, all % LOOKS_UNTIL_ASKED == 0))
                 remove_thread(target, i);
         looks = all_wait(target, first) ? looks + 1 : 0;
         if (target->thread_count > first)
-            hs_inject_waiting__pause(&pause);
+            nanosleep(&pause, NULL);
     }
     target->thread_count = first;
 }
@@ -303,7 +315,9 @@ static void let_others_go(struct hs_inject_target *target, size_t first)
 // A thread that executes another program becomes the first one, and stays traced.
 static void let_executed_go(struct hs_inject_target *target)
 {
-    if (hs_permission__tracer_of(target->pid) != getpid())
+    char tracer[32] = "";
+    hs_inject_target__status(target->pid, "TracerPid", tracer, sizeof tracer);
+    if ((pid_t)atoi(tracer) != getpid())
         return;
     target->threads[target->thread_count++] = (struct hs_thread_stop){.tid = target->pid};
     let_others_go(target, 0);
