@@ -3,6 +3,7 @@
 
 #include "host/base/clock.h"
 #include "host/inject/permission.h"
+#include "host/inject/reaping.h"
 #include "host/inject/thread.h"
 #include "host/inject/waiting.h"
 
@@ -41,10 +42,10 @@ static int seize(struct hs_inject_target *target, pid_t tid)
         target->threads = threads;
         target->thread_room = room;
     }
-    if (ptrace(PTRACE_SEIZE, tid, 0, (void *)(uintptr_t)PTRACE_O_TRACESYSGOOD))
-        return -errno;
-    target->threads[target->thread_count++] = (struct hs_thread_stop){.tid = tid};
-    return 0;
+    int failed = hs_inject_reaping__seize(target, tid);
+    if (!failed)
+        target->threads[target->thread_count++] = (struct hs_thread_stop){.tid = tid};
+    return failed;
 }
 
 // Of a thread that could not be seized. 0: because it ends.
@@ -61,6 +62,17 @@ static int explain(const struct hs_inject_target *target, pid_t tid, int failed,
                   : hs_error__set(error, -failed, "thread %d cannot be stopped: %s", (int)tid, strerror(-failed));
 }
 
+// 1: it was seized. 0: it ends. Meanwhile an execve can put another thread in its place, which may be seized.
+static int take(struct hs_inject_target *target, pid_t tid, struct hs_error *error)
+{
+    for (int tries = 1;; tries++) {
+        const int failed = seize(target, tid);
+        const int explained = failed ? explain(target, tid, failed, error) : 1;
+        if (explained != -EPERM || tries == MOST_TRIES)
+            return explained;
+    }
+}
+
 // Returns the number of threads that were seized now.
 static int seize_all(struct hs_inject_target *target, struct hs_error *error)
 {
@@ -71,17 +83,20 @@ static int seize_all(struct hs_inject_target *target, struct hs_error *error)
         return hs_error__set(error, ESRCH, "process %d has ended", (int)target->pid);
     int added = 0;
     size_t listed = 0;
+    struct hs_inject_reaping reaping;
+    hs_inject_reaping__begin(&reaping);
     for (struct dirent *entry; (entry = readdir(folder));) {
         pid_t tid = (pid_t)atoi(entry->d_name);
         if (tid <= 0 || is_seized(target, tid, listed++))
             continue;
-        int failed = seize(target, tid);
-        added += !failed;
-        if (failed && (failed = explain(target, tid, failed, error))) {
-            added = failed;
+        int taken = take(target, tid, error);
+        added += taken;
+        if (taken < 0) {
+            added = taken;
             break;
         }
     }
+    hs_inject_reaping__end(&reaping);
     closedir(folder);
     return added;
 }
@@ -231,8 +246,9 @@ int hs_inject_stop__one(struct hs_inject_target *target, struct hs_error *error)
     for (int tries = 0; tries < MOST_TRIES; tries++) {
         pid_t tid = choose_thread(target);
         hs_inject_target__hurry(true);
-        int failed = seize(target, tid);
-        failed = failed ? explain(target, tid, failed, error) : stop_seized(target, &waited, error);
+        int failed = take(target, tid, error);
+        if (failed > 0)
+            failed = stop_seized(target, &waited, error);
         if (failed)
             return failed;
         is_unfit = target->thread_count && hs_inject_thread__is_unfit(target->arch, tid);

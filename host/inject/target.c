@@ -5,12 +5,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { LOOK_PAUSE_NS = 200 * 1000, MOST_LOOKS = 4000, LOOKS_UNTIL_ASKED = 24 };
 
 // ---- files of /proc ------------------------------------------------------------------------------------------------
 
@@ -240,36 +244,111 @@ void hs_inject_target__hurry(bool on)
     sched_setscheduler(0, on ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER, &priority);
 }
 
-// One that does not take it any more is being killed, by the end of the process or by an execve. Both wait until
-// whoever traces a thread has been told of its end. That of the first thread is told only after that of all others;
-// none waits for it.
-static void let_thread_go(const struct hs_inject_target *target, pid_t tid)
+static void remove_thread(struct hs_inject_target *target, size_t index)
 {
-    int status;
-    if (ptrace(PTRACE_DETACH, tid, 0, 0) && tid != target->pid)
-        for (pid_t told; (told = waitpid(tid, &status, __WALL)) > 0 ? WIFSTOPPED(status) : errno == EINTR;)
-            if (told > 0)
-                ptrace(PTRACE_DETACH, tid, 0, 0);
+    target->threads[index] = target->threads[--target->thread_count];
+}
+
+static void let_stopped_go(struct hs_inject_target *target, size_t first)
+{
+    for (size_t i = target->thread_count; i-- > first;)
+        if (target->threads[i].is_stopped && !ptrace(PTRACE_DETACH, target->threads[i].tid, 0, 0))
+            remove_thread(target, i);
+}
+
+// As /proc names it; 0: there is no such thread.
+static char state_of(pid_t tid)
+{
+    char state[32] = "";
+    hs_inject_target__status(tid, "State", state, sizeof state);
+    return state[0];
+}
+
+static bool is_ending(pid_t tid)
+{
+    const char state = state_of(tid);
+    return !state || state == 'Z' || state == 'X';
+}
+
+// The end of the first thread is left for the process that started it: an execve does not wait for that.
+static bool is_let_go(const struct hs_inject_target *target, pid_t tid, bool asks)
+{
+    siginfo_t told = {.si_pid = 0};
+    const int kinds = WSTOPPED | (tid == target->pid ? 0 : WEXITED);
+    if (waitid(P_PID, (id_t)tid, &told, kinds | WNOHANG | __WALL))
+        return errno != EINTR;
+    if (told.si_pid && told.si_code != CLD_TRAPPED && told.si_code != CLD_STOPPED)
+        return true;
+    const bool is_event = told.si_status >> 8 || told.si_status == (SIGTRAP | 0x80);
+    if (told.si_pid)
+        return !ptrace(PTRACE_DETACH, tid, 0, (void *)(intptr_t)(is_event ? 0 : told.si_status));
+    if (asks)
+        ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+    return tid == target->pid && is_ending(tid);
+}
+
+static bool all_wait(const struct hs_inject_target *target, size_t first)
+{
+    for (size_t i = first; i < target->thread_count; i++)
+        if (state_of(target->threads[i].tid) != 'D')
+            return false;
+    return true;
+}
+
+// One that runs has to stop for it. The kernel can lose that during an execve, so that it is asked again now and then.
+// One that is being killed, by the end of the process or by an execve, does not stop; both wait until whoever traces
+// it has been told of its end. Those that wait in the kernel for anything else are left.
+static void let_others_go(struct hs_inject_target *target, size_t first)
+{
+    const struct timespec pause = {0, LOOK_PAUSE_NS};
+    for (unsigned all = 0, looks = 0; target->thread_count > first && looks < MOST_LOOKS; all++) {
+        for (size_t i = target->thread_count; i-- > first;)
+            if (is_let_go(target, target->threads[i].tid, all % LOOKS_UNTIL_ASKED == 0))
+                remove_thread(target, i);
+        looks = all_wait(target, first) ? looks + 1 : 0;
+        if (target->thread_count > first)
+            nanosleep(&pause, NULL);
+    }
+    target->thread_count = first;
+}
+
+// A thread that executes another program becomes the first one, and stays traced.
+static void let_executed_go(struct hs_inject_target *target)
+{
+    char tracer[32] = "";
+    hs_inject_target__status(target->pid, "TracerPid", tracer, sizeof tracer);
+    if ((pid_t)atoi(tracer) != getpid())
+        return;
+    target->threads[target->thread_count++] = (struct hs_thread_stop){.tid = target->pid};
+    let_others_go(target, 0);
 }
 
 void hs_inject_target__let_go(struct hs_inject_target *target)
 {
     if (target->is_starting)
         return;
-    for (size_t i = 0; i < target->thread_count; i++)
-        if (target->threads[i].is_stopped)
-            let_thread_go(target, target->threads[i].tid);
-    target->thread_count = 0;
+    let_stopped_go(target, 0);
     hs_inject_target__hurry(false);
+    const bool has_lost = target->has_lost || target->thread_count;
+    let_others_go(target, 0);
+    if (has_lost)
+        let_executed_go(target);
+    target->has_lost = false;
 }
 
 void hs_inject_target__let_thread_go(struct hs_inject_target *target, size_t index)
 {
-    let_thread_go(target, target->threads[index].tid);
-    hs_inject_target__drop_thread(target, index);
+    const struct hs_thread_stop thread = target->threads[index];
+    const size_t last = target->thread_count - 1;
+    target->threads[index] = target->threads[last];
+    target->threads[last] = thread;
+    let_stopped_go(target, last);
+    target->has_lost |= target->thread_count > last;
+    let_others_go(target, last);
 }
 
 void hs_inject_target__drop_thread(struct hs_inject_target *target, size_t index)
 {
-    target->threads[index] = target->threads[--target->thread_count];
+    remove_thread(target, index);
+    target->has_lost = true;
 }

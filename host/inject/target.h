@@ -29,6 +29,7 @@ struct hs_inject_target {
     const struct hs_inject_arch *arch;
     struct hs_thread_stop *threads;
     size_t thread_count, thread_room;
+    bool has_lost;          // threads whose end was not told
     uint64_t stopped_since; // when the first of its threads was interrupted, of CLOCK_MONOTONIC
     struct hs_inject_mapping *mappings;
     size_t mapping_count, mapping_room;
@@ -60,7 +61,7 @@ int hs_inject_target__write(const struct hs_inject_target *target, uint64_t at, 
 // Says that a write has failed. Returns `failed`.
 int hs_inject_target__not_written(const struct hs_inject_target *target, int failed, struct hs_error *error);
 
-// Detaches from its stopped threads, which go on.
+// Detaches from its threads, which go on.
 void hs_inject_target__let_go(struct hs_inject_target *target);
 void hs_inject_target__let_thread_go(struct hs_inject_target *target, size_t index);
 // Takes a thread out of the list of those that are traced.

@@ -25,7 +25,7 @@ SKIPPED = 77
 ROUNDS = int(os.environ.get('HEAPSONDE_TEST_ROUNDS', '0'))  # scripts/soak has more
 FIRST_ROUNDS = 18  # allocations before the first word
 STRIDE = int(os.environ.get('HEAPSONDE_TEST_STRIDE', '1'))  # of the calls before which a command is killed, every how many-th
-PATH_AT = 1 if platform.machine() == 'aarch64' else 13  # the register of openat's path
+FIRST_AT, SECOND_AT = (0, 1) if platform.machine() == 'aarch64' else (14, 13)  # registers of a system call's arguments
 TRACEME, DETACH, SYSCALL, SETOPTIONS, GETREGSET, SEIZE, INTERRUPT = 0, 17, 24, 0x4200, 0x4204, 0x4206, 0x4207
 WALL, CLONE_NEWNS, CLONE_NEWUSER, MS_BIND, MS_REC, MS_PRIVATE, NOBODY = 0x40000000, 0x20000, 0x10000000, 1 << 12, 1 << 14, 1 << 18, 65534
 TRACESYSGOOD, EXITKILL, NT_PRSTATUS = 1, 1 << 20, 1
@@ -286,8 +286,12 @@ class Calls:
     def opens(self, path):
         """Whether the call is an openat of that path."""
         with open(f'/proc/{self.pid}/mem', 'rb') as memory:
-            memory.seek(self.registers[PATH_AT])
+            memory.seek(self.registers[SECOND_AT])
             return memory.read(len(path) + 1) == path.encode() + b'\0'
+
+    def seizes(self, call, thread):
+        """Whether the call makes it trace that thread."""
+        return call == CALLS_THAT_CHANGE[1] and self.registers[FIRST_AT] == SEIZE and self.registers[SECOND_AT] == thread
 
 
 def end_at(words, number, output=2, ends_child=False):

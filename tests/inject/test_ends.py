@@ -151,7 +151,34 @@ def executes(target):
         starting.wait()
 
 
-test_attach.CASES = {case.__name__: case for case in (for_a_time, names, ends_untold, names_at_end, ends_meanwhile, executes)}
+def status_of(thread):
+    with open(f'/proc/{thread}/status', encoding='utf-8') as file:
+        return dict(line.split(':\t', 1) for line in file)
+
+
+def executes_while_seized(target):
+    """The same while the command stops the threads one after the other: the execve waits for the command, which waits for it."""
+    target.ask('busy')
+    target.ask('later')
+    _, second, third = sorted(int(thread) for thread in target.threads())
+    asked = False
+    with open(os.path.join(target.folder, 'errors'), 'w+', encoding='utf-8') as errors:
+        calls = Calls(('attach', '-q', str(target.pid), '-o', os.path.join(target.folder, 'x.dat')), errors=errors.fileno())
+        for call in calls:
+            if asked or not calls.seizes(call, third) or int(status_of(second)['TracerPid']) != calls.pid:
+                continue
+            target.process.stdin.write('go\n')
+            asked = True
+            while not status_of(second)['State'].startswith('Z'):
+                time.sleep(0.001)
+        errors.seek(0)
+        said = errors.read()
+    assert asked and (target.answer() == 'ready' or target.answer() == 'ready')  # the first may be of 'go'
+    assert os.WEXITSTATUS(calls.status) == 1 and 'has executed another program' in said, said
+    target.leave()
+
+
+test_attach.CASES = {case.__name__: case for case in (for_a_time, names, ends_untold, names_at_end, ends_meanwhile, executes, executes_while_seized)}
 
 if __name__ == '__main__':
     sys.exit(test_attach.run_cases(test_attach.CASES, test_attach.carry_out))

@@ -7,6 +7,8 @@
 #include "tests/suite.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -250,7 +252,7 @@ END_TEST
 
 // ---- execve --------------------------------------------------------------------------------------------------------
 
-enum { STOPS = 300 };
+enum { STOPS = 300, TO_TEST = 3 };
 
 static void *wait_for_end(void *unused)
 {
@@ -259,34 +261,69 @@ static void *wait_for_end(void *unused)
     return unused;
 }
 
-// Other threads make an execve longer.
-static void execute_again(char **arguments)
+static void *execute(void *by_first)
 {
-    pthread_t thread;
-    for (int i = 0; i < 2; i++)
-        if (pthread_create(&thread, NULL, wait_for_end, NULL))
-            _exit(1);
+    char *const arguments[] = {"stop", EXECUTES, by_first ? "thread" : "first", NULL};
     execv("/proc/self/exe", arguments);
     _exit(1);
 }
 
-// The kernel may lose what it was asked.
-START_TEST(one_that_executes)
+// In turn by the first thread and by another one. Other threads make an execve longer.
+static void execute_again(bool by_first)
 {
-    char *const arguments[] = {"stop", EXECUTES, NULL};
+    pthread_t thread;
+    bool has_told = write(TO_TEST, "e", 1) == 1;
+    for (int i = 0; i < 2; i++)
+        if (!has_told || pthread_create(&thread, NULL, wait_for_end, NULL))
+            _exit(1);
+    if (by_first)
+        execute("first");
+    else if (!pthread_create(&thread, NULL, execute, NULL))
+        wait_for_end(NULL);
+    _exit(1);
+}
+
+static void begin_to_execute(int told[2])
+{
+    ck_assert_int_eq(pipe2(told, O_CLOEXEC | O_NONBLOCK), 0);
     child = fork();
     ck_assert_int_ge(child, 0);
-    if (!child)
-        execute_again((char **)arguments);
+    if (!child) {
+        if (dup2(told[1], TO_TEST) == TO_TEST && !fcntl(TO_TEST, F_SETFL, 0))
+            execute_again(true);
+        _exit(1);
+    }
+    close(told[1]);
+}
+
+// It has executed itself again since this was called first.
+static void wait_until_it_executes(int told)
+{
+    char bytes[64];
+    while (read(told, bytes, sizeof bytes) > 0)
+        continue;
+    struct pollfd one = {told, POLLIN, 0};
+    while (poll(&one, 1, -1) < 0)
+        continue;
+    ck_assert_int_gt(read(told, bytes, sizeof bytes), 0);
+}
+
+// The kernel may lose what it was asked, and a thread may become another one.
+START_TEST(one_that_executes)
+{
+    int told[2];
+    begin_to_execute(told);
     for (int i = 0; i < STOPS; i++) {
         int failed = hs_inject_target__open(&target, child, &error);
         if (!failed)
-            failed = hs_inject_stop__one(&target, &error);
+            failed = stops[_i](&target, &error);
         ck_assert_msg(!failed || failed == -ESRCH, "%s", error.message);
         hs_inject_target__close(&target);
+        wait_until_it_executes(told[0]);
     }
     kill(child, SIGKILL);
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    close(told[0]);
 }
 END_TEST
 
@@ -304,8 +341,8 @@ static bool is_allowed(void)
 
 int main(int count, char **arguments)
 {
-    if (count == 2 && !strcmp(arguments[1], EXECUTES))
-        execute_again(arguments);
+    if (count == 3 && !strcmp(arguments[1], EXECUTES))
+        execute_again(!strcmp(arguments[2], "first"));
     if (!is_allowed())
         return SKIPPED;
     Suite *suite = suite_create("stop");
@@ -324,7 +361,7 @@ int main(int count, char **arguments)
     tcase_add_test(ends, killed_while_it_carries_out_a_call);
     suite_add_tcase(suite, ends);
     TCase *executing = tcase_create("execve");
-    tcase_add_test(executing, one_that_executes);
+    tcase_add_loop_test(executing, one_that_executes, 0, 2);
     suite_add_tcase(suite, executing);
     return run_suite(suite);
 }
