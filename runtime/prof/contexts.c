@@ -121,32 +121,43 @@ void hs_pairs__forget(void)
     hs_pool__empty(HS_FAR_AT(pair_pool), sizeof(struct hs_pair));
 }
 
+// ---- counts ---------------------------------------------------------------------------------------------------------
+
+void hs_counts__add(struct hs_counts *sum, const struct hs_counts *counts)
+{
+    uint64_t *to = (uint64_t *)(void *)sum;
+    const uint64_t *from = (const uint64_t *)(const void *)counts;
+    for (unsigned i = 0; i < sizeof *sum / sizeof *to; i++)
+        to[i] += from[i];
+}
+
 // ---- what is written ------------------------------------------------------------------------------------------------
+
+// Where there is one sample in more bytes, nothing is sampled.
+#define SCALED_LIMIT ((uint64_t)1 << 55)
 
 struct hs_written_counts hs_counts__to_write(const struct hs_counts *counts, uint64_t sample_bytes)
 {
     struct hs_written_counts raw = {counts->objects, counts->bytes};
-    if (!hs_prof_options.unbias || sample_bytes <= 1 || counts->objects == 0 || counts->bytes == 0)
+    if (!hs_prof_options.unbias || sample_bytes - 2 >= SCALED_LIMIT || counts->bytes == 0)
         return raw;
-    uint64_t mean = hs_weight__scale(counts->estimated_bytes, 1 << 16, counts->estimated_objects_q16);
-    if (mean == 0)
-        mean = 1;
-    uint64_t probability = hs_weight__probability_q63(mean, sample_bytes);
-    uint64_t bytes = hs_weight__multiply(counts->estimated_bytes, probability, 63);
-    uint64_t objects = (hs_weight__multiply(counts->estimated_objects_q16, probability, 63) + (1 << 15)) >> 16;
+    // The mean size in 1/256: for small blocks, less would not be exact.
+    uint64_t mean = hs_weight__scale(counts->estimated_bytes, 1 << 24, counts->estimated_objects_q16);
+    uint64_t probability = hs_weight__probability_q63(mean, sample_bytes << 8);
+    uint64_t bytes_q8 = hs_weight__multiply(counts->estimated_bytes, probability, 55);
+    uint64_t objects_q16 = hs_weight__multiply(counts->estimated_objects_q16, probability, 63);
     // A stack with bytes and without objects is an error to readers.
-    return (struct hs_written_counts){objects ? objects : 1, bytes ? bytes : 1};
+    uint64_t objects = (objects_q16 + (1 << 15)) >> 16;
+    objects += !objects;
+    // Of blocks much smaller than sample_bytes, readers make objects * sample_bytes bytes, and divide that by the mean
+    // size. With a mean size that is wrong by the same factor as the rounded objects, they get the number of blocks.
+    for (int i = 0; i < 2 && objects_q16 && probability >> 62 == 0; i++)
+        bytes_q8 = hs_weight__scale(bytes_q8, objects << 16, objects_q16);
+    uint64_t bytes = (bytes_q8 + 128) >> 8;
+    return (struct hs_written_counts){objects, bytes + !bytes};
 }
 
 // ---- snapshots ------------------------------------------------------------------------------------------------------
-
-static void add(struct hs_counts *sum, const struct hs_counts *counts)
-{
-    sum->objects += counts->objects;
-    sum->bytes += counts->bytes;
-    sum->estimated_objects_q16 += counts->estimated_objects_q16;
-    sum->estimated_bytes += counts->estimated_bytes;
-}
 
 static bool is_shown(const struct hs_pair *pair, bool with_total)
 {
@@ -283,16 +294,18 @@ static struct hs_profile_snapshot_thread *thread_of(struct hs_profile_snapshot *
 
 static void sum_up(struct hs_profile_snapshot *snapshot)
 {
+    uint32_t stack = 0;
     for (uint32_t i = 0; i < snapshot->pair_count; i++) {
         const struct hs_pair *pair = &snapshot->pairs[i];
         struct hs_profile_snapshot_thread *thread = thread_of(snapshot, pair->thread);
         if (thread) {
-            add(&thread->live, &pair->live);
-            add(&thread->total, &pair->total);
+            hs_counts__add(&thread->live, &pair->live);
+            hs_counts__add(&thread->total, &pair->total);
         }
-        add(&snapshot->live, &pair->live);
-        add(&snapshot->total, &pair->total);
-        snapshot->stack_count += i == 0 || pair->stack != pair[-1].stack;
+        hs_counts__add(&snapshot->live, &pair->live);
+        hs_counts__add(&snapshot->total, &pair->total);
+        snapshot->stack_count += pair->stack != stack;
+        stack = pair->stack;
     }
 }
 

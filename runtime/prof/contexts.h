@@ -38,6 +38,8 @@ struct hs_pair {
 };
 
 #pragma GCC visibility push(hidden)
+void hs_counts__add(struct hs_counts *sum, const struct hs_counts *counts);
+
 // The index, from 1, of the pair, which is created if it does not exist; 0: no room. Requires the lock.
 uint32_t hs_pairs__find(uint32_t stack, uint32_t thread, uint32_t record);
 struct hs_pair *hs_pairs__at(uint32_t index);

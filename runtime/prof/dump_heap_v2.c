@@ -25,22 +25,16 @@ static void write_counts(struct hs_dump_output *output, const struct hs_counts *
     HS_DUMP_OUTPUT__LITERAL(output, "]");
 }
 
-static void add(struct hs_counts *sum, const struct hs_counts *counts)
-{
-    sum->objects += counts->objects;
-    sum->bytes += counts->bytes;
-    sum->estimated_objects_q16 += counts->estimated_objects_q16;
-    sum->estimated_bytes += counts->estimated_bytes;
-}
-
 uint32_t hs_dump__sum_stack(const struct hs_profile_snapshot *snapshot, uint32_t first, struct hs_counts *live,
                             struct hs_counts *total)
 {
     *live = *total = (struct hs_counts){0};
+    const struct hs_pair *pair = &snapshot->pairs[first];
+    const uint32_t stack = pair->stack;
     uint32_t next = first;
-    for (; next < snapshot->pair_count && snapshot->pairs[next].stack == snapshot->pairs[first].stack; next++) {
-        add(live, &snapshot->pairs[next].live);
-        add(total, &snapshot->pairs[next].total);
+    for (; next < snapshot->pair_count && pair->stack == stack; next++, pair++) {
+        hs_counts__add(live, &pair->live);
+        hs_counts__add(total, &pair->total);
     }
     return next;
 }

@@ -91,14 +91,6 @@ static struct hs_counts counts_of(const struct hs_sample *sample)
     return (struct hs_counts){1, bytes, blocks, hs_weight__multiply(blocks, bytes, 16)};
 }
 
-static void add(struct hs_counts *to, const struct hs_counts *counts)
-{
-    to->objects += counts->objects;
-    to->bytes += counts->bytes;
-    to->estimated_objects_q16 += counts->estimated_objects_q16;
-    to->estimated_bytes += counts->estimated_bytes;
-}
-
 static void subtract(struct hs_counts *from, const struct hs_counts *counts)
 {
     from->objects -= counts->objects;
@@ -160,8 +152,8 @@ static bool enter(struct hs_sampler_thread *thread, struct hs_sample *sample, ui
     hs_sampler__spread_filter();
     struct hs_pair *pair = hs_pairs__at(sample->pair);
     struct hs_counts counts = counts_of(sample);
-    add(&pair->live, &counts);
-    add(&pair->total, &counts);
+    hs_counts__add(&pair->live, &counts);
+    hs_counts__add(&pair->total, &counts);
     thread->live_objects++;
     thread->total_objects++;
     if (HS_UNLIKELY(atomic_load_explicit(&hs_events_wanted, memory_order_relaxed)))

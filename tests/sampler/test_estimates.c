@@ -48,12 +48,15 @@ static size_t mixed_size(unsigned i)
     return sizes[i % 16];
 }
 
-// What a reader makes of the numbers of a file.
+// What a reader makes of the numbers of a file: by how much it multiplies them.
+static double read_weight(struct hs_written_counts written, double mean)
+{
+    return written.objects ? -1 / expm1(-(double)written.bytes / (double)written.objects / mean) : 0;
+}
+
 static double read_bytes(struct hs_written_counts written, double mean)
 {
-    if (!written.objects)
-        return 0;
-    return (double)written.bytes / -expm1(-(double)written.bytes / (double)written.objects / mean);
+    return (double)written.bytes * read_weight(written, mean);
 }
 
 static double estimate(void)
@@ -92,6 +95,36 @@ START_TEST(estimates_are_unbiased)
     ck_assert_double_eq_tol(sum / RUNS / truth, 1, 0.01);
     // The spread of RUNS estimates is known to 1 / sqrt(2 RUNS): three times that.
     ck_assert_double_eq_tol(sqrt(squares / RUNS / variance), 1, 3 / sqrt(2. * RUNS));
+}
+END_TEST
+
+// A small block, and one that needs a part of a block more than a file can say.
+START_TEST(readers_get_the_estimated_number_of_blocks)
+{
+    const uint64_t mean = 512 << 10;
+    static const uint64_t sizes[] = {16, 100, 1000, 10000, 65536, 200000};
+    test_options("lg_prof_sample:19");
+    for (unsigned small = 0; small < 5; small++) {
+        for (unsigned i = small; i < 6; i++) {
+            struct hs_counts counts = {0, 0, 0, 0};
+            const uint64_t both[] = {sizes[small], sizes[i]};
+            for (unsigned n = 0; n < 2; n++) {
+                uint64_t blocks = hs_weight__blocks_q16(both[n], mean);
+                counts.objects++;
+                counts.bytes += both[n];
+                counts.estimated_objects_q16 += blocks;
+                counts.estimated_bytes += hs_weight__multiply(blocks, both[n], 16);
+            }
+            struct hs_written_counts written = hs_counts__to_write(&counts, mean);
+            double weight = read_weight(written, (double)mean);
+            double blocks = (double)written.objects * weight * 65536 / (double)counts.estimated_objects_q16;
+            double bytes = (double)written.bytes * weight / (double)counts.estimated_bytes;
+            printf("%5ju and %6ju bytes: blocks %.3f times as many, bytes %.3f\n", (uintmax_t)both[0],
+                   (uintmax_t)both[1], blocks, bytes);
+            ck_assert_double_eq_tol(blocks, 1, 0.005);
+            ck_assert_double_eq_tol(bytes, 1, 0.1);
+        }
+    }
 }
 END_TEST
 
@@ -225,6 +258,7 @@ int main(void)
     Suite *suite = suite_create("estimates");
     TCase *all = tcase_create("all");
     tcase_add_test(all, estimates_are_unbiased);
+    tcase_add_test(all, readers_get_the_estimated_number_of_blocks);
     tcase_add_test(all, a_changed_rate_keeps_what_was_sampled);
     tcase_add_test(all, everything_is_sampled_and_given_back_at_rate_one);
     tcase_add_test(all, a_rate_that_was_endless_ends_at_once);
