@@ -62,6 +62,20 @@ left_out_of()
     /usr/bin/python3 "$root/qemu/said_elsewhere.py" pattern "$1"
 }
 
+# with_unpacked_names COMMAND...: runs it where the debug information of this machine's C library, which Valgrind's package brings,
+# is not compressed: else each command of the tests unpacks it anew, which is more than half of what one does. Only root can do that.
+with_unpacked_names()
+{
+    local identity packed unpacked=$root/build/libc.debug bind="mount --bind \"\$0\" \"\$1\""
+    identity=$(readelf -n "$(gcc -print-file-name=libc.so.6)" | sed -n 's/.*Build ID: //p')
+    packed=/usr/lib/debug/.build-id/${identity:0:2}/${identity:2}.debug
+    if [ -e "$packed" ] && objcopy --decompress-debug-sections "$packed" "$unpacked.$BASHPID" &&
+        mv "$unpacked.$BASHPID" "$unpacked" && unshare --mount sh -c "$bind" "$unpacked" "$packed"; then
+        set -- unshare --mount sh -c "$bind && shift && exec \"\$@\"" "$unpacked" "$packed" "$@"
+    fi
+    "$@"
+}
+
 # run_tests PRESET CTEST_OPTIONS...: the tests of a build that the options choose. What failed is in the JUnit file.
 run_tests()
 {
@@ -70,7 +84,7 @@ run_tests()
     rm -f "$results"
     [ $rows_are_whole = yes ] || names=$(names_of "$preset" "$@")
     left_out=$(left_out_of "$preset" <<<"$names")
-    ctest --test-dir "$root/build/$preset" -j "$jobs_per_task" --no-tests=ignore --timeout 600 --output-junit "$results" \
+    with_unpacked_names ctest --test-dir "$root/build/$preset" -j "$jobs_per_task" --no-tests=ignore --timeout 600 --output-junit "$results" \
         "${whole_failed_output[@]}" -E "$left_out" "$@" || true
     [ -s "$results" ]
     /usr/bin/python3 "$root/qemu/said_elsewhere.py" add "$preset" "$results" <<<"$names"

@@ -7,6 +7,7 @@
 #include "tests/suite.h"
 
 #include <check.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <signal.h>
@@ -237,17 +238,23 @@ START_TEST(test_left_sockets)
 }
 END_TEST
 
-// They remove their own.
+// They remove their own. The user is one that no other run of this test has.
 START_TEST(test_left_by_other_user)
 {
-    if (geteuid() != 0 || mkdir("/tmp/heapsonde-4000000001", 0700))
+    const uid_t user = 4000000000 + (uid_t)getpid();
+    char folder[64], left[128];
+    snprintf(folder, sizeof folder, "/tmp/heapsonde-%lu", (unsigned long)user);
+    snprintf(left, sizeof left, "%s/4194303.sock", folder);
+    if (geteuid() != 0)
         return;
-    int result = chown("/tmp/heapsonde-4000000001", 4000000001, (gid_t)-1);
-    leave_socket("/tmp/heapsonde-4000000001/4194303.sock");
+    ck_assert(!mkdir(folder, 0700) || errno == EEXIST);
+    int result = chown(folder, user, (gid_t)-1);
+    unlink(left);
+    leave_socket(left);
     struct outcome outcome = run("$HEAPSONDE ctl list");
-    int there = access("/tmp/heapsonde-4000000001/4194303.sock", F_OK);
-    unlink("/tmp/heapsonde-4000000001/4194303.sock");
-    rmdir("/tmp/heapsonde-4000000001");
+    int there = access(left, F_OK);
+    unlink(left);
+    rmdir(folder);
     ck_assert_int_eq(outcome.status, 0);
     ck_assert(result || !there);
     free_outcome(&outcome);

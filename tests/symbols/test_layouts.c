@@ -108,6 +108,29 @@ START_TEST(test_sampled)
 }
 END_TEST
 
+// ---- servers of debug information -----------------------------------------------------------------------------------
+
+static bool looks_for_debuginfod(const char *environment)
+{
+    struct outcome outcome = run("env %s LD_DEBUG=libs $HEAPSONDE report trace.dat", environment);
+    ck_assert_int_eq(outcome.status, 0);
+    ck_assert_ptr_nonnull(strstr(outcome.errors, "libc.so.6")); // the loader tells what it looks for
+    bool looks = strstr(outcome.errors, "find library=libdebuginfod") != NULL;
+    free_outcome(&outcome);
+    return looks;
+}
+
+// The library that asks them, and all that belongs to it, takes longer to load than a short report.
+START_TEST(test_servers_are_asked_where_there_are_some)
+{
+    build(&layouts[0], 0);
+    shell("strip bfd && HEAPSONDE_OUTPUT=trace.dat LD_PRELOAD='" PATH_TRACE "' ./bfd");
+    ck_assert(!looks_for_debuginfod("-u DEBUGINFOD_URLS"));
+    ck_assert(!looks_for_debuginfod("DEBUGINFOD_URLS="));
+    ck_assert(looks_for_debuginfod("DEBUGINFOD_URLS=file:///nowhere DEBUGINFOD_CACHE_PATH=cache"));
+}
+END_TEST
+
 // ---- functions of one name ------------------------------------------------------------------------------------------
 
 static const char helper[] = "#include <stdlib.h>\n#include \"both.h\"\n"
@@ -255,6 +278,7 @@ int main(void)
     tcase_add_checked_fixture(cases, make_work, remove_work);
     tcase_add_loop_test(cases, test_recorded, 0, count);
     tcase_add_loop_test(cases, test_sampled, 0, count);
+    tcase_add_test(cases, test_servers_are_asked_where_there_are_some);
     tcase_add_loop_test(cases, test_same_name, 0, 2);
     tcase_add_loop_test(cases, test_replaced, 0, 5);
     tcase_add_loop_test(cases, test_path, 0, 2);
