@@ -74,7 +74,7 @@ void fake_profiler__name_thread(uint32_t thread, const char *name)
     strncpy(thread_of(thread)->name, name, sizeof threads[0].name - 1);
 }
 
-static void add(struct hs_counts *sum, const struct hs_counts *counts)
+void hs_counts__add(struct hs_counts *sum, const struct hs_counts *counts)
 {
     sum->objects += counts->objects;
     sum->bytes += counts->bytes;
@@ -91,8 +91,8 @@ void fake_profiler__add(uint32_t stack, uint32_t thread, uint64_t objects, uint6
         frames_of[stack][i + 1] = 0;
     }
     pair_count++;
-    add(&thread_of(thread)->live, &counts);
-    add(&thread_of(thread)->total, &counts);
+    hs_counts__add(&thread_of(thread)->live, &counts);
+    hs_counts__add(&thread_of(thread)->total, &counts);
 }
 
 // Nothing is streamed.
@@ -160,8 +160,8 @@ bool hs_profile_snapshot__take(struct hs_profile_snapshot *snapshot, bool with_t
                                              .real_ns = 1000000000123456789,
                                              .since_ns = 999999999123456789};
     for (uint32_t i = 0; i < pair_count; i++) {
-        add(&snapshot->live, &pairs[i].live);
-        add(&snapshot->total, &pairs[i].total);
+        hs_counts__add(&snapshot->live, &pairs[i].live);
+        hs_counts__add(&snapshot->total, &pairs[i].total);
     }
     return !fake_profiler_has_no_memory;
 }
