@@ -107,9 +107,9 @@ void hs_slopes__text(FILE *out, const struct hs_slopes *growing)
             hs_text__time(growing->from).text, hs_text__time(growing->to).text);
     for (size_t i = 0; i < growing->count; i++) {
         const struct hs_slope *site = &growing->site[i];
-        fprintf(out, "%s%4zu. %s%s per second; %s at first, %s at last; it grew in %u of %d parts\n        ",
-                style->number, i + 1, hs_text__bytes((uint64_t)site->bytes_per_second).text, style->plain,
-                hs_text__bytes(site->before).text, hs_text__bytes(site->after).text, site->parts, COUNTED);
+        fprintf(out, "%s%4zu. %s%s; %s at first, %s at last; it grew in %u of %d parts\n        ", style->number, i + 1,
+                hs_text__bytes_rate(site->bytes_per_second).text, style->plain, hs_text__bytes(site->before).text,
+                hs_text__bytes(site->after).text, site->parts, COUNTED);
         hs_text__print(out, site->name, strlen(site->name));
         fputc('\n', out);
     }

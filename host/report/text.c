@@ -107,12 +107,30 @@ struct hs_text hs_text__percent(uint64_t part, uint64_t whole)
     return result;
 }
 
+// Of the second, the hour and the day the shortest in which there is a whole one.
+static struct hs_text rate_text(double per_second, struct hs_text (*text)(uint64_t))
+{
+    static const struct {
+        double seconds;
+        const char *name;
+    } intervals[] = {{1, " per second"}, {3600, " per hour"}, {86400, " per day"}};
+    size_t i = 0;
+    while (i + 1 < sizeof(intervals) / sizeof(intervals[0]) && per_second > 0 &&
+           per_second * intervals[i].seconds + 0.5 < 1)
+        i++;
+    struct hs_text result = text((uint64_t)(per_second * intervals[i].seconds + 0.5));
+    strcat(result.text, intervals[i].name);
+    return result;
+}
+
 struct hs_text hs_text__rate(uint64_t count, uint64_t ns)
 {
-    double rate = ns ? (double)count * 1e9 / (double)ns : 0;
-    struct hs_text result = hs_text__count((uint64_t)(rate + 0.5));
-    strcat(result.text, " per second");
-    return result;
+    return rate_text(ns ? (double)count * 1e9 / (double)ns : 0, hs_text__count);
+}
+
+struct hs_text hs_text__bytes_rate(double bytes_per_second)
+{
+    return rate_text(bytes_per_second, hs_text__bytes);
 }
 
 // What a terminal acts on instead of showing it: C0 and C1, separators of lines, and what turns the direction of

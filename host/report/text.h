@@ -23,7 +23,8 @@ struct hs_text hs_text__time(uint64_t ns);      // 12 us, 3.21 s, 4 min 5 s
 // The same of a file whose times count something else: its info "clock", which may be NULL or empty.
 struct hs_text hs_text__time_of(uint64_t time, const char *clock); // 1,234 instructions, 12.3 KiB allocated or freed
 struct hs_text hs_text__percent(uint64_t part, uint64_t whole);    // 12.3 %
-struct hs_text hs_text__rate(uint64_t count, uint64_t ns);         // 1,234 per second
+struct hs_text hs_text__rate(uint64_t count, uint64_t ns);         // 1,234 per second; fewer: per hour, per day
+struct hs_text hs_text__bytes_rate(double bytes_per_second);       // 12.3 KiB per second, 512 B per hour
 
 // Writes text of unknown origin: bytes that would steer a terminal, or are no text at all, do not reach it.
 void hs_text__print(FILE *out, const char *text, size_t length);

@@ -30,7 +30,7 @@ class Absent(unittest.TestCase):
                 unittest.mock.patch.multiple(system, ROOT=folder, LOGS=folder, tests_of=lambda architecture, only: [],
                                              Guest=unittest.mock.Mock(return_value=unittest.mock.Mock(release='6.1', processor_seconds=0)),
                                              GUESTS=[], tempfile=unittest.mock.Mock()):
-            system.OPTIONS.cases, system.OPTIONS.memory = None, 1024
+            system.OPTIONS.cases, system.OPTIONS.memory, system.OPTIONS.skip_idle = None, 1024, False
             system.run_guest('arm64', re.compile(only), True)
             suite = ElementTree.parse(os.path.join(folder, 'tests-system-arm64.xml')).getroot()
         return {case.get('name'): (case.get('status'), case.findtext('system-out')) for case in suite if case.get('name') != 'system.boot'}

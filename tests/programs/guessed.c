@@ -2,29 +2,11 @@
 //
 // A hundred blocks below a function that the program has made itself: it has a frame pointer, and nobody knows its
 // code. With "pushed", an interpreter as Java's: the return address is no call's, code pushes it and jumps.
+#include "made_code.h"
 #include "program.h"
 
 #include <stdbool.h>
 #include <sys/mman.h>
-
-#if defined __x86_64__
-// push rbp; mov rbp, rsp; call rdi; pop rbp; ret
-static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
-#elif defined __aarch64__
-// stp x29, x30, [sp, -16]!; mov x29, sp; blr x0; ldp x29, x30, [sp], 16; ret
-static const uint32_t code[] = {0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0};
-#elif defined __thumb2__
-// push {r7, lr}; add r7, sp, 0; blx r0; pop {r7, pc}
-static const uint16_t code[] = {0xb580, 0xaf00, 0x4780, 0xbd80};
-#elif defined __arm__
-// push {r11, lr}; mov r11, sp; blx r0; pop {r11, pc}
-static const uint32_t code[] = {0xe92d4800, 0xe1a0b00d, 0xe12fff30, 0xe8bd8800};
-#elif defined __mips64
-// daddiu sp, sp, -16; sd s8, 0(sp); sd ra, 8(sp); move s8, sp; move t9, a0; jalr t9; nop;
-// ld ra, 8(sp); ld s8, 0(sp); jr ra; daddiu sp, sp, 16
-static const uint32_t code[] = {0x67bdfff0, 0xffbe0000, 0xffbf0008, 0x03a0f025, 0x0080c825, 0x0320f809,
-                                0x00000000, 0xdfbf0008, 0xdfbe0000, 0x03e00008, 0x67bd0010};
-#endif
 
 #if defined __x86_64__
 // push rbp; mov rbp, rsp; lea rax, [back]; push rax; jmp function; eight nops; back: pop rbp; ret; function: as above
@@ -37,7 +19,7 @@ static const unsigned char pushing[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x05
 static const uint32_t pushing[] = {0xa9bf7bfd, 0x910003fd, 0x1000009e, 0x14000005, 0xd503201f, 0xd503201f, 0xa8c17bfd,
                                    0xd65f03c0, 0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0};
 #else
-#define pushing code
+#define pushing made_code
 #endif
 
 static void *blocks[100];
@@ -53,13 +35,10 @@ int main(int count, char **words)
     const bool pushes = count > 1 && !strcmp(words[1], "pushed");
     char *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     MUST(memory != MAP_FAILED);
-    memcpy(memory, pushes ? (const void *)pushing : (const void *)code, pushes ? sizeof pushing : sizeof code);
+    memcpy(memory, pushes ? (const void *)pushing : (const void *)made_code,
+           pushes ? sizeof pushing : sizeof made_code);
     __builtin___clear_cache(memory, memory + 4096);
-    uintptr_t start = (uintptr_t)memory;
-#ifdef __thumb2__
-    start |= 1;
-#endif
-    ((void (*)(void (*)(void)))start)(allocate_all);
+    made_at(memory)(allocate_all);
     for (size_t i = 0; i < 100; i++)
         free(blocks[i]);
     say("100 blocks\n");

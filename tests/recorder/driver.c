@@ -3,6 +3,7 @@
 // Runs one line of cases.txt: the program bare, then recorded with the counter behind the recorder; output and exit
 // status have to be the same, and what the report says has to be what the counter counted.
 #define _GNU_SOURCE
+#include "tests/recorder/day.h"
 #include "tests/recorder/harness.h"
 #include "tests/recorder/profiled.h"
 
@@ -176,7 +177,7 @@ struct line_options {
     char *variables[34];
     int variable_count, frame_count;
     int expected_status; // -1: any
-    bool killed, any_output, unprofiled_output, unprofiled_counts, undumpable;
+    bool killed, any_output, unprofiled_output, unprofiled_counts, undumpable, day;
 };
 
 static bool read_flag(struct line_options *to, const char *option)
@@ -196,7 +197,8 @@ static bool read_flag(struct line_options *to, const char *option)
                  {"unprofiled-output", &to->unprofiled_output},
                  {"unprofiled-counts", &to->unprofiled_counts},
                  {"any-output", &to->any_output},
-                 {"killed", &to->killed}};
+                 {"killed", &to->killed},
+                 {"day", &to->day}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (!strcmp(option, flags[i].name))
             return *flags[i].flag = true;
@@ -250,6 +252,14 @@ static void read_line_options(const struct line *line, struct line_options *to)
     }
 }
 
+static uint64_t memory_given(char *const variables[])
+{
+    for (; *variables; variables++)
+        if (begins(*variables, "HEAPSONDE_MEMORY="))
+            return strtoull(strchr(*variables, '=') + 1, NULL, 10);
+    return 0;
+}
+
 static void run_line(struct line *line, enum how how)
 {
     const bool profiled = how == PROFILED;
@@ -281,6 +291,8 @@ static void run_line(struct line *line, enum how how)
     compare_folder(folder, expectation);
     if (begins(line->name, "real."))
         print_stack_shares(folder);
+    if (options.day)
+        day_check(text("%s/bare", work), folder, recorded.output, memory_given(options.variables));
 }
 
 // unsupported.txt beside the cases says what cannot work where, and why.

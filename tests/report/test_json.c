@@ -126,6 +126,11 @@ START_TEST(test_texts)
     ck_assert_str_eq(hs_text__percent(1, 0).text, "0.0 %");
     ck_assert_str_eq(hs_text__rate(1000000, 500000000).text, "2,000,000 per second");
     ck_assert_str_eq(hs_text__rate(1, 0).text, "0 per second");
+    ck_assert_str_eq(hs_text__rate(0, 1000).text, "0 per second");
+    ck_assert_str_eq(hs_text__rate(864, 86400000000000).text, "36 per hour");
+    ck_assert_str_eq(hs_text__rate(3, 86400000000000).text, "3 per day");
+    ck_assert_str_eq(hs_text__bytes_rate(2048).text, "2.00 KiB per second");
+    ck_assert_str_eq(hs_text__bytes_rate(0.3).text, "1.05 KiB per hour");
 }
 END_TEST
 
