@@ -31,7 +31,7 @@ enum { GOES_ON, STOPPED, LEFT };
 
 struct output_block {
     uint8_t *memory;
-    uint64_t length;
+    uint32_t length;
 };
 
 static struct {
@@ -445,6 +445,12 @@ static bool take_space(uint64_t length, uint64_t *offset)
     return true;
 }
 
+static bool append_to_file(const uint8_t *header, const void *payload, uint32_t length)
+{
+    uint64_t offset;
+    return take_space(hs_chunk_size(length), &offset) && write_all(header, payload, length, offset);
+}
+
 // The number of events that are lost with the chunk.
 static uint32_t events_in(const struct hs_chunk_header *chunk)
 {
@@ -460,11 +466,8 @@ bool hs_output__append(const struct hs_chunk_header *chunk, const void *payload)
     hs_chunk_seal(&copy, payload, header);
     if (hs_stream__is_open())
         hs_stream__append(header, payload, chunk->stored_length, events_in(chunk));
-    if (!output.has_file)
-        return true; // the stream counts what it has lost
-    uint64_t offset;
-    return take_space(hs_chunk_size(chunk->stored_length), &offset) &&
-           write_all(header, payload, chunk->stored_length, offset);
+    // The stream counts what it has lost.
+    return !output.has_file || append_to_file(header, payload, chunk->stored_length);
 }
 
 // Slots are mapped, so their block begins on a page; a PAD chunk fills the gap before it.
@@ -504,47 +507,41 @@ static bool take_block(uint64_t length, uint64_t *offset)
     return fits && write_pad(pad, gap);
 }
 
-static bool enter_block(uint8_t *memory, uint64_t length, uint64_t offset)
+static bool enter_block(uint8_t *memory, uint32_t length, bool in_file)
 {
     if (!hs_lock__acquire(&output.lock, (uint32_t)hs_system_gettid()))
         return false;
-    bool fits =
-        output.block_count < BLOCKS_LIMIT && hs_slots__add(memory, offset != 0, (uint32_t)(length / HS_SLOT_SIZE));
+    bool fits = output.block_count < BLOCKS_LIMIT && hs_slots__add(memory, in_file, length / HS_SLOT_SIZE);
     if (fits)
         place.blocks[output.block_count++] = (struct output_block){memory, length};
     hs_lock__release(&output.lock);
     if (!fits)
-        hs_memory__unmap(memory, (size_t)length);
+        hs_memory__unmap(memory, length);
     return fits;
 }
 
 static bool add_mapped_slots(uint32_t count)
 {
-    uint64_t length = (uint64_t)count * HS_SLOT_SIZE, offset;
+    uint32_t length = count * HS_SLOT_SIZE;
+    uint64_t offset;
     if (!output.mapped || hs_output__stopped() || !take_block(length, &offset))
         return false;
     uint8_t *memory = map_file(offset, length);
     if (!memory)
         return false;
-    return enter_block(memory, length, offset);
+    return enter_block(memory, length, true);
 }
 
 bool hs_output__add_plain_slots(uint32_t count)
 {
-    uint64_t length = (uint64_t)count * HS_SLOT_SIZE;
-    uint8_t *memory = hs_memory__map((size_t)length);
-    return memory && enter_block(memory, length, 0);
+    uint32_t length = count * HS_SLOT_SIZE;
+    uint8_t *memory = hs_memory__map(length);
+    return memory && enter_block(memory, length, false);
 }
 
 bool hs_output__add_slots(uint32_t count)
 {
     return (output.has_file && add_mapped_slots(count)) || hs_output__add_plain_slots(count);
-}
-
-void hs_output__write_header_if_unmapped(void)
-{
-    if (output.has_file && !output.mapped && descriptor_is_good())
-        hs_system_pwrite(output.fd, output.header, HS_FILE_HEADER_SIZE, 0);
 }
 
 void hs_output__drop_unused_slots(void)
@@ -556,7 +553,24 @@ void hs_output__drop_unused_slots(void)
     output.end = output.before_block;
     HS_SYSTEM2(SYS_ftruncate, output.fd, (long)output.end);
     output.block_count = 0;
-    hs_memory__unmap(block->memory, (size_t)block->length);
+    hs_memory__unmap(block->memory, block->length);
+}
+
+static void copy_if_plain(const struct hs_slot *slot)
+{
+    const struct hs_slot_header *header = hs_slot__header(slot);
+    if (!slot->in_file && __atomic_load_n(&header->use, __ATOMIC_ACQUIRE) != HS_SLOT_FREE)
+        append_to_file(slot->memory, header, HS_SLOT_SIZE - HS_CHUNK_HEADER_SIZE);
+}
+
+void hs_output__write_unmapped(void)
+{
+    if (!output.has_file)
+        return;
+    for (uint32_t i = 0; i < hs_slots__total(); i++)
+        copy_if_plain(hs_slots__at(i));
+    if (!output.mapped && descriptor_is_good())
+        hs_system_pwrite(output.fd, output.header, HS_FILE_HEADER_SIZE, 0);
 }
 
 int hs_output__descriptor(void)
@@ -588,7 +602,7 @@ void hs_output__abandon(void)
     if (!output.private_table)
         close_descriptor();
     for (uint32_t i = 0; i < output.block_count; i++)
-        hs_memory__unmap(place.blocks[i].memory, (size_t)place.blocks[i].length);
+        hs_memory__unmap(place.blocks[i].memory, place.blocks[i].length);
     if (output.mapped)
         output.parents = output.header;
     else if (output.header)

@@ -33,8 +33,9 @@ bool hs_output__add_plain_slots(uint32_t count);
 // Appends one chunk; fills in sizes, checksum and magic number. A failure ends the recording.
 bool hs_output__append(const struct hs_chunk_header *chunk, const void *payload);
 
-// Writes the header explicitly, if the file could not be mapped.
-void hs_output__write_header_if_unmapped(void);
+// Appends what slots in anonymous memory hold now, and writes the header if the file could not be mapped. What is
+// sealed later with the sequence of a slot replaces its copy. Called by the writer.
+void hs_output__write_unmapped(void);
 
 // Removes the first slots from the end of the file if nothing follows them and none is in use. Slots that are needed
 // later are added at the end. Called by the writer.
@@ -47,7 +48,7 @@ struct hs_live *hs_output__live(void);
 void hs_output__stop(uint64_t reason, int error);
 bool hs_output__stopped(void);
 
-// Closes the descriptor, which is in the program's table. What threads hold in slots stays in the file; what they
+// Closes the descriptor, which is in the program's table. What threads hold in slots of the file stays there; what they
 // record from now on is later than the end of the recording.
 void hs_output__leave(void);
 bool hs_output__is_left(void);

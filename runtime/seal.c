@@ -219,5 +219,5 @@ void hs_seal__close(uint64_t state)
         return;
     hs_shared_word__store(&live->end_time, hs_clock__now());
     hs_shared_word__store(&live->state, state);
-    hs_output__write_header_if_unmapped();
+    hs_output__write_unmapped();
 }

@@ -103,8 +103,8 @@ bool hs_slots__add(uint8_t *memory, bool in_file, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         struct hs_slot *slot = slot_at(total + i);
         slot->memory = memory + (size_t)i * HS_SLOT_SIZE;
-        if (in_file)
-            fill_chunk_header(slot->memory);
+        slot->in_file = in_file;
+        fill_chunk_header(slot->memory);
     }
     atomic_store_explicit(&slots.total, total + count, memory_order_release);
     for (uint32_t i = count; i-- > 0;)

@@ -25,11 +25,12 @@ enum { HS_SLOTS_LIMIT = 8192 };
 struct hs_slot {
     uint8_t *memory; // HS_SLOT_SIZE bytes that begin with the chunk header
     _Atomic uint32_t next;
-    uint32_t filled; // limit for the bytes of records; this part is zeroed. The owner may raise it
+    bool in_file;    // else its contents are copied there in the end
+    uint16_t filled; // limit for the bytes of records; this part is zeroed. The owner may raise it
 };
 
-// Adds `count` slots at `memory`, HS_SLOT_SIZE apart. `in_file`: their chunk headers are filled here. Returns false
-// when the table of slots is full. One thread at a time.
+// Adds `count` slots at `memory`, HS_SLOT_SIZE apart, and fills their chunk headers. Returns false when the table of
+// slots is full. One thread at a time.
 bool hs_slots__add(uint8_t *memory, bool in_file, uint32_t count);
 
 // Takes a free slot for `stream` and prepares it: `use` is HS_SLOT_EVENTS or HS_SLOT_META, records are zero. NULL when

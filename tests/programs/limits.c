@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Runs into resource limits. Usage: limits as|fsize|fsize-zero|nofile|nofile-zero|data|small-stacks|cpu-hog
+// Runs into resource limits. Usage: limits MODE: as, fsize, fsize-zero, fsize-threads, nofile, nofile-zero, data,
+// small-stacks, memlock or mlockall
 #include "program.h"
 
 #include <fcntl.h>
@@ -42,6 +43,30 @@ static void *small(void *unused)
     return NULL;
 }
 
+enum { STANDING = 3 };
+static pthread_barrier_t standing;
+
+static void *stands_still(void *unused)
+{
+    for (size_t i = 0; i < 300; i++)
+        allocate(i + 1);
+    pthread_barrier_wait(&standing);
+    for (;;)
+        pause();
+    return unused;
+}
+
+// A trace has no room for the buffers of so many threads, but for what is in them.
+static void stand_still(void)
+{
+    pthread_t thread;
+    limit(RLIMIT_FSIZE, 256 << 10);
+    MUST(pthread_barrier_init(&standing, NULL, STANDING + 1) == 0);
+    for (int i = 0; i < STANDING; i++)
+        MUST(pthread_create(&thread, NULL, stands_still, NULL) == 0);
+    pthread_barrier_wait(&standing);
+}
+
 int main(int count, char **arguments)
 {
     const char *mode = count > 1 ? arguments[1] : "as";
@@ -79,6 +104,8 @@ int main(int count, char **arguments)
         while ((put = write(file, page, sizeof page)) > 0)
             written += put;
         say("wrote %ld bytes, then errno %d\n", written, errno);
+    } else if (!strcmp(mode, "fsize-threads")) {
+        stand_still();
     } else if (!strcmp(mode, "nofile") || !strcmp(mode, "nofile-zero")) {
         limit(RLIMIT_NOFILE, mode[6] ? 0 : 4);
         allocate_some();

@@ -592,6 +592,58 @@ START_TEST(thread_outlives_the_recording)
 }
 END_TEST
 
+enum { HELD = 1000, MORE = 20000 };
+
+static void *record_in_plain_memory(void *unused)
+{
+    record(HELD);
+    pthread_barrier_wait(&full);
+    pthread_barrier_wait(&ended);
+    record(MORE);
+    pthread_barrier_wait(&ended);
+    return unused;
+}
+
+static void expect_held(unsigned times, unsigned most)
+{
+    struct trace trace = expect_readable(path);
+    unsigned first = 0;
+    for (size_t i = 0; i < trace.count; i++)
+        first += trace.events[i].size == 0;
+    ck_assert_uint_eq(trace.header.live.state, HS_STATE_CLOSED);
+    ck_assert_uint_eq(first, times);
+    ck_assert_uint_ge(trace.count, HELD);
+    ck_assert_uint_le(trace.count, most);
+    trace_free(&trace);
+}
+
+// Nothing is lost that a thread holds in a slot outside the file when the recording ends, and nothing is there twice if
+// it goes on afterwards.
+START_TEST(slots_outside_the_file_are_kept)
+{
+    pthread_t thread;
+    start();
+    while (hs_slots__take(HS_SLOT_EVENTS, THREADS, 0))
+        continue;
+    ck_assert(hs_output__add_plain_slots(4));
+    ck_assert_int_eq(pthread_barrier_init(&full, NULL, 2) | pthread_barrier_init(&ended, NULL, 2), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, record_in_plain_memory, NULL), 0);
+    pthread_barrier_wait(&full);
+    if (_i)
+        hs_process__detach();
+    else
+        hs_process__exit();
+    expect_held(1, HELD);
+    pthread_barrier_wait(&ended);
+    pthread_barrier_wait(&ended);
+    if (_i)
+        expect_held(1, HELD);
+    else
+        expect_held(2, HELD + MORE);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+END_TEST
+
 START_TEST(failed_exec_takes_its_mark_back)
 {
     start();
@@ -697,6 +749,7 @@ int main(void)
     tcase_add_test(files, forked_child_has_a_trace_of_its_own);
     tcase_add_test(files, threads_record_at_once);
     tcase_add_loop_test(files, thread_outlives_the_recording, 0, 2);
+    tcase_add_loop_test(files, slots_outside_the_file_are_kept, 0, 2);
     tcase_add_test(files, failed_exec_takes_its_mark_back);
     tcase_add_loop_test(files, killed_forked_child_loses_nothing, 0, 2);
     tcase_add_test(files, idle_forked_child_leaves_no_file);
