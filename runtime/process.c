@@ -59,9 +59,15 @@ static void become_passive(const char *why, const char *detail, int error)
 
 // ---- what the trace says about the process -------------------------------------------------------------------------
 
+// Nothing, if the length is that of an error.
+static void add_bytes(struct hs_meta_writer *writer, const char *key, const char *bytes, long length)
+{
+    hs_meta_info(writer, key, hs_text__length(key), bytes, length > 0 ? (size_t)length : 0);
+}
+
 static void add_info(struct hs_meta_writer *writer, const char *key, const char *value)
 {
-    hs_meta_info(writer, key, hs_text__length(key), value, hs_text__length(value));
+    add_bytes(writer, key, value, (long)hs_text__length(value));
 }
 
 static void add_number(struct hs_meta_writer *writer, const char *key, uint64_t value)
@@ -73,16 +79,14 @@ static void add_number(struct hs_meta_writer *writer, const char *key, uint64_t 
     add_info(writer, key, number);
 }
 
+// An emulator shows the program in its own place, but not below /proc/thread-self.
 static void add_process_info(struct hs_meta_writer *writer)
 {
     static char text[4096]; // under process.lock
-    long length = hs_system_executable(text, sizeof text - 1);
-    text[length > 0 ? length : 0] = 0;
-    add_info(writer, "executable", text);
-    size_t size = hs_text__read_file("/proc/self/cmdline", text, sizeof text);
-    hs_meta_info(writer, "command", 7, text, size);
-    length = HS_SYSTEM2(SYS_getcwd, text, sizeof text);
-    add_info(writer, "directory", length > 0 ? text : "");
+    add_bytes(writer, "executable", text, hs_system_executable(text, sizeof text));
+    add_bytes(writer, "executed", text, hs_system_readlink("/proc/thread-self/exe", text, sizeof text));
+    add_bytes(writer, "command", text, (long)hs_text__read_file("/proc/self/cmdline", text, sizeof text));
+    add_bytes(writer, "directory", text, HS_SYSTEM2(SYS_getcwd, text, sizeof text) - 1);
     if (hs_process__attached[0])
         add_info(writer, "attached", hs_process__attached);
 }

@@ -6,6 +6,7 @@
 #include "format/meta.h"
 #include "runtime/aggregate/aggregate.h"
 #include "runtime/clock.h"
+#include "runtime/config.h"
 #include "runtime/cull.h"
 #include "runtime/embed.h"
 #include "runtime/load.h"
@@ -100,11 +101,12 @@ static bool seal_events(struct hs_sealer *sealer, const struct hs_slot_header *h
     return true;
 }
 
+// Of no use to readers without the files that were mapped.
 static void note_resident(struct hs_live *live)
 {
     enum { RESIDENT = 4, WORDS = 18 }; // of struct rusage, which a C library may lay out in its own way
     long usage[WORDS];
-    if (hs_system_forbids(HS_FORBIDDEN_NAMES))
+    if (!hs_config.maps || hs_system_forbids(HS_FORBIDDEN_NAMES))
         return;
     usage[RESIDENT] = 0;
     HS_SYSTEM2(SYS_getrusage, 0, usage);

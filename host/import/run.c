@@ -40,6 +40,13 @@ struct import {
     uint64_t visits;
 };
 
+// Nothing of what no process can have.
+static uint64_t resident_growth(const struct hs_live *live)
+{
+    const uint64_t before = live->resident_before, most = live->resident_most;
+    return before && most > before && most < UINT64_C(1) << 48 ? (most - before) * 1024 : 0;
+}
+
 static void fill_summary(struct import *import)
 {
     const struct hs_trace_info *info = hs_trace__info(import->trace);
@@ -64,8 +71,7 @@ static void fill_summary(struct import *import)
     memcpy(summary->dropped, header->live.dropped, sizeof summary->dropped);
     memcpy(summary->truncated, header->live.truncated, sizeof summary->truncated);
     summary->guessed = header->live.guessed;
-    if (header->live.resident_before && header->live.resident_most > header->live.resident_before)
-        summary->resident_growth = (header->live.resident_most - header->live.resident_before) * 1024;
+    summary->resident_growth = resident_growth(&header->live);
     summary->recovered_slots = info->recovered_slots;
 }
 

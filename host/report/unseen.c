@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 struct unseen_search {
@@ -134,6 +135,49 @@ size_t hs_unseen__find(const struct hs_subject *subject, struct hs_unseen found[
     return search.count;
 }
 
+static bool has_toggles(const struct hs_store *store)
+{
+    size_t count, i = 0;
+    const struct hs_side_event *events = hs_store__side_events(store, &count);
+    while (i < count && events[i].kind != HS_SIDE_TOGGLE)
+        i++;
+    return i < count;
+}
+
+static bool lacks_events(const struct hs_summary *summary)
+{
+    static const enum hs_drop reasons[] = {HS_DROP_NESTED,      HS_DROP_BUFFER, HS_DROP_MEMORY, HS_DROP_STOPPED,
+                                           HS_DROP_SMALL_STACK, HS_DROP_LINK,   HS_DROP_META,   HS_DROP_MODULES};
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        if (summary->dropped[reasons[i]])
+            return true;
+    }
+    return summary->state == HS_STATE_STOPPED || summary->damaged_chunks || summary->capped_numbers;
+}
+
+static bool is_emulated(const struct hs_store *store)
+{
+    const char *executed = hs_store__info(store, "executed");
+    return executed && *executed && strcmp(executed, hs_program_name(store)) != 0;
+}
+
+// Whether the trace has everything that the process allocated while it grew. What was mapped before an attach or a fork
+// may become resident later, and the kernel counts what an emulator itself needs.
+static bool tells_all(const struct hs_store *store)
+{
+    const struct hs_summary *summary = hs_store__summary(store);
+    return !hs_store__info(store, "attached") && !hs_store__info(store, "incomplete") && !is_emulated(store) &&
+           !summary->is_aggregate && !summary->forked_at_ns && !lacks_events(summary) && !has_toggles(store);
+}
+
+// With its variables, which have no place in the file, if the file is here.
+static uint64_t module_bytes(const struct hs_module *module)
+{
+    const uint64_t mapped = module->end - module->start;
+    const uint64_t loaded = module->path[0] == '/' ? hs_loaded_size(module->path) : 0;
+    return mapped > loaded ? mapped : loaded;
+}
+
 // Of all files that were loaded; without modules (there was nothing to record) of the program. UINT64_MAX: not known.
 static uint64_t loaded_bytes(const struct hs_store *store)
 {
@@ -141,7 +185,7 @@ static uint64_t loaded_bytes(const struct hs_store *store)
     uint64_t bytes = 0;
     const struct hs_module *modules = hs_store__modules(store, &count);
     for (size_t i = 0; i < count; i++)
-        bytes += modules[i].end - modules[i].start;
+        bytes += module_bytes(&modules[i]);
     const char *program = hs_program_name(store);
     if (!count && program[0] == '/')
         bytes = hs_loaded_size(program);
@@ -163,7 +207,9 @@ static struct mapped_bytes mapped_bytes(const struct hs_store *store)
         if (kind != HS_KIND_MMAP && kind != HS_KIND_MREMAP)
             continue;
         const uint32_t detail = hs_row__detail(columns, row);
-        *(detail < count && mappings[detail].fd >= 0 ? &bytes.files : &bytes.others) += hs_row__size(columns, row);
+        const bool of_file =
+            detail < count && mappings[detail].fd >= 0 && !(mappings[detail].map_flags & MAP_ANONYMOUS);
+        *(of_file ? &bytes.files : &bytes.others) += hs_row__size(columns, row);
     }
     return bytes;
 }
@@ -191,7 +237,7 @@ uint64_t hs_unseen__memory(const struct hs_store *store)
     const uint64_t grown = hs_store__summary(store)->resident_growth;
     uint64_t known = OF_RECORDER + (uint64_t)threads * OF_THREAD + (uint64_t)nodes * OF_NODE;
     const uint64_t heap = heap_bytes(store);
-    if (grown < known + LEAST || heap > grown / TIMES)
+    if (grown < known + LEAST || heap > grown / TIMES || !tells_all(store))
         return 0;
     const uint64_t loaded = loaded_bytes(store);
     if (loaded > grown)

@@ -380,6 +380,91 @@ START_TEST(test_memory_that_no_allocation_explains_is_told)
 }
 END_TEST
 
+// Needs much memory that other memory than its own allocator's explains, or that the recording cannot explain.
+static const char explained_programs[] =
+    "#define _GNU_SOURCE\n"
+    "#include <fcntl.h>\n"
+    "#include <signal.h>\n"
+    "#include <stdlib.h>\n"
+    "#include <string.h>\n"
+    "#include <sys/mman.h>\n"
+    "#include <sys/wait.h>\n"
+    "#include <unistd.h>\n"
+    "enum { SIZE = 64 << 20, RIGHTS = PROT_READ | PROT_WRITE };\n"
+    "#ifdef LARGE\n"
+    "static char room[SIZE];\n"
+    "#else\n"
+    "static char *room;\n"
+    "#endif\n"
+    "static char *map(int how, int fd) { return mmap(0, SIZE, RIGHTS, how, fd, 0); }\n"
+    "static void use(char *block) { memset(block, 1, SIZE); }\n"
+    "int main(int count, char **words)\n"
+    "{\n"
+    "    char *volatile block = malloc(count);\n"
+    "    int fd = open(\"mapped\", O_RDWR | O_CREAT, 0600);\n"
+    "    switch (words[1][0]) {\n"
+    "    case 'v': use(room); break;\n"
+    "    case 'f': ftruncate(fd, SIZE); use(map(MAP_SHARED, fd)); break;\n"
+    "    case 'a': use(map(MAP_PRIVATE | MAP_ANONYMOUS, fd)); break;\n"
+    "    case 'p':\n"
+    "        raise(SIGUSR1);\n"
+    "        block = malloc(1);\n"
+    "        use(malloc(SIZE));\n"
+    "        raise(SIGUSR1);\n"
+    "        break;\n"
+    "    case 'c':\n"
+    "        block = map(MAP_SHARED | MAP_ANONYMOUS, -1);\n"
+    "        if (!fork()) {\n"
+    "            free(malloc(1));\n"
+    "            use(block);\n"
+    "            return 0;\n"
+    "        }\n"
+    "        wait(0);\n"
+    "    }\n"
+    "    block = malloc(1);\n"
+    "    return 0;\n"
+    "}\n";
+
+START_TEST(test_memory_that_something_else_explains_is_not_told)
+{
+    make_program("explained", explained_programs);
+    shell("gcc -DLARGE -o variable program.c && $HEAPSONDE run -q -o v.dat -- ./variable v");
+    shell("$HEAPSONDE run -q -o f.dat -- ./explained f");
+    shell("$HEAPSONDE run -q -o a.dat -- ./explained a");
+    shell("$HEAPSONDE run -q -o p.dat -- ./explained p");
+    shell("HEAPSONDE_GATHER_MAPS=0 $HEAPSONDE run -q -o n.dat -- ./explained f");
+    shell("mkdir children && $HEAPSONDE run -q --follow-children -o children/%%p.dat -- ./explained c");
+    expect_unseen_bytes("v.dat", false);
+    expect_unseen_bytes("f.dat", false);
+    expect_unseen_bytes("a.dat", true);
+    expect_unseen_bytes("p.dat", false);
+    expect_unseen_bytes("n.dat", false);
+    // The parent uses nothing of what it maps for its child.
+    shell("cd children && for file in *.dat; do $HEAPSONDE report --json $file | grep unseen_bytes; done > bytes && "
+          "test $(grep -c '\"unseen_bytes\": 0,' bytes) = 2");
+}
+END_TEST
+
+// A large heap, of which the end of the file is missing.
+START_TEST(test_memory_is_not_told_of_a_part_of_a_trace)
+{
+    static const char taking[] = "#include <stdlib.h>\n"
+                                 "#include <string.h>\n"
+                                 "int main(void)\n"
+                                 "{\n"
+                                 "    for (int i = 0; i < 30000; i++)\n"
+                                 "        memset(malloc(4096), 1, 4096);\n"
+                                 "    return 0;\n"
+                                 "}\n";
+    make_program("taking", taking);
+    shell("$HEAPSONDE run -q -o whole.dat -- ./taking && head -c 70000 whole.dat > part.dat");
+    struct outcome outcome = run("$HEAPSONDE report part.dat");
+    ck_assert_msg(strstr(outcome.output, "incomplete") != NULL, "%s", outcome.output);
+    free_outcome(&outcome);
+    expect_unseen_bytes("part.dat", false);
+}
+END_TEST
+
 // A library whose operator new has a pool of its own, and one whose operator calls malloc.
 static const char pooling[] = "#include <stddef.h>\n"
                               "#include <stdlib.h>\n"
@@ -482,6 +567,8 @@ int main(void)
     tcase_add_test(tests, test_who_ends_by_the_system_call_does_not_go_on);
     tcase_add_test(tests, test_an_allocator_of_its_own_is_told);
     tcase_add_test(tests, test_memory_that_no_allocation_explains_is_told);
+    tcase_add_test(tests, test_memory_that_something_else_explains_is_not_told);
+    tcase_add_test(tests, test_memory_is_not_told_of_a_part_of_a_trace);
     tcase_add_test(tests, test_operators_with_a_pool_are_told);
     tcase_add_test(tests, test_what_was_left_out_is_told_before_an_exec);
     tcase_add_test(tests, test_what_was_left_out_is_told_now_and_then);

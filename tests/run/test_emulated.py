@@ -1,12 +1,32 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Programs for another machine, which `heapsonde run` hands to QEMU's user mode by itself."""
+import json
 import os
+import subprocess
 import unittest
 
 from running import ROOT, SHIM, Folder, PROGRAMS
 from test_on import Board
 
 PLAIN = os.path.join(PROGRAMS, "plain")
+COMPILER = os.environ.get("HEAPSONDE_TEST_COMPILER")
+
+# Takes its memory from the kernel itself.
+BARE = """#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#ifndef SYS_mmap2
+#define SYS_mmap2 SYS_mmap
+#endif
+enum { SIZE = 64 << 20 };
+int main(void)
+{
+    char *block = (char *)syscall(SYS_mmap2, 0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(block, 1, SIZE);
+    return block[SIZE - 1] - 1;
+}
+"""
 
 
 class Emulated(Folder):
@@ -25,6 +45,19 @@ class Emulated(Folder):
         done = self.command("run", "--sysroot", ROOT, "-o", "t.dat", "--", "env", "A=1", PLAIN)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_plain("t.dat")
+
+    @unittest.skipUnless(COMPILER, "no compiler for programs with this C library")
+    def test_memory_of_the_emulator(self):
+        """What the kernel counts of an emulated program says nothing about its allocator."""
+        source = os.path.join(self.folder, "bare.c")
+        with open(source, "w", encoding="ascii") as file:
+            file.write(BARE)
+        subprocess.run([COMPILER, "-o", source[:-2], source], check=True)
+        done = self.command("run", "--sysroot", ROOT, "-o", "t.dat", "--", source[:-2])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("that no recorded allocation explains", done.stderr)
+        done = self.command("report", "--sysroot", ROOT, "--json", "t.dat")
+        self.assertEqual(json.loads(done.stdout)["unseen_bytes"], 0)
 
     def test_wrapper(self):
         options = f"-o '{self.folder}/w w.dat' --sysroot {ROOT}"
