@@ -100,9 +100,12 @@ function watch(page, opened) {
   });
 }
 
+const VIEWPORT = { width: 1440, height: 900 };
+const MEDIA = { colorScheme: "light", forcedColors: "none", reducedMotion: "reduce" };
+
 // `refused`: statuses that the test makes happen.
 export async function open(browser, server, { refused = [], ...options } = {}) {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
+  const context = await browser.newContext({ viewport: VIEWPORT, ...MEDIA, ...options });
   // For what the context itself does, too.
   context.setDefaultTimeout(Number(process.env.HEAPSONDE_TEST_PATIENCE ?? 180000));
   await context.addInitScript(rememberWhatIsCopied);
@@ -112,47 +115,69 @@ export async function open(browser, server, { refused = [], ...options } = {}) {
 }
 
 // What a test changes with these, it changes for good.
-const CHANGES = ["route", "addInitScript", "exposeFunction", "emulateMedia", "setViewportSize", "on", "context", "clock"];
+const CHANGES = ["addInitScript", "exposeFunction", "on", "clock"];
+const CONTEXT_CHANGES = ["addCookies", "addInitScript", "exposeFunction", "grantPermissions", "newCDPSession", "on", "route", "setOffline"];
+// What it changes with these is taken back.
+const TAKEN_BACK = ["route", "emulateMedia", "setViewportSize"];
 let spare;
 
-// Whether one of them is asked of the page from now on.
-function notice(opened) {
-  for (const name of CHANGES) {
-    const usual = opened.page[name], value = typeof usual === "function" ? usual.bind(opened.page) : usual;
-    Object.defineProperty(opened.page, name, { get: () => (opened.changed = true, value) });
+// Calls `use` with the name whenever one of these is asked of the object from now on.
+function notice(object, names, use) {
+  for (const name of names) {
+    const usual = object[name], value = typeof usual === "function" ? usual.bind(object) : usual;
+    Object.defineProperty(object, name, { get: () => (use(name), value) });
   }
 }
 
+async function openSpare(browser, server) {
+  const opened = Object.assign(await open(browser, server), { changes: new Set() });
+  notice(opened.page, [...CHANGES, ...TAKEN_BACK], (name) => opened.changes.add(name));
+  notice(opened.context, CONTEXT_CHANGES, () => opened.changes.add("context"));
+  return opened;
+}
+
 // The same for a test after another one, which takes the page that is left from that: to open one costs more than most tests do
-// with it. With options of its own, a test has its own page.
-export async function borrow(browser, server, { refused = [], ...options } = {}) {
+// with it. With other options than these, a test has its own page.
+export async function borrow(browser, server, { refused = [], viewport, colorScheme, ...options } = {}) {
   if (Object.keys(options).length)
-    return open(browser, server, { refused, ...options });
-  if (!spare)
-    notice(spare = Object.assign(await open(browser, server), { changed: false }));
-  const opened = spare;
+    return open(browser, server, { refused, ...viewport && { viewport }, ...colorScheme && { colorScheme }, ...options });
+  const opened = Object.assign(spare ?? await openSpare(browser, server), { server, refused, wrong: [] });
   spare = undefined;
-  return Object.assign(opened, { server, refused, wrong: [] });
+  if (viewport)
+    await opened.page.setViewportSize(viewport);
+  if (colorScheme)
+    await opened.page.emulateMedia({ colorScheme });
+  return opened;
 }
 
 // With nothing left of the test, if it went well and changed nothing that stays; else it is closed.
 export async function giveBack(opened, isWell) {
-  const { page, context, changed } = opened;
-  if (!isWell || changed !== false || !page.url().startsWith(opened.server.address + "/"))
+  const { page, context, changes } = opened;
+  if (!isWell || !changes || ["context", ...CHANGES].some((name) => changes.has(name)) || !page.url().startsWith(opened.server.address + "/"))
     return context.close();
+  if (changes.has("route"))
+    await page.unrouteAll({ behavior: "ignoreErrors" });
   await page.evaluate(() => localStorage.clear());
   await page.mouse.move(-1, -1);
-  await page.goto("about:blank");
+  // Of the same site: the browser keeps the process that draws the page, with its compiled scripts.
+  await page.goto(opened.server.address + "/icon.svg");
+  if (changes.has("emulateMedia"))
+    await page.emulateMedia({ media: null, ...MEDIA });
+  if (changes.has("setViewportSize"))
+    await page.setViewportSize(VIEWPORT);
+  changes.clear();
   await Promise.all(context.pages().filter((other) => other !== page).map((other) => other.close()));
   spare = opened;
 }
 
+async function drawTwice() {
+  for (let i = 0; i < 2; i++)
+    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+}
+
 // Two pictures, and what the page does after each of them.
 export function drawn(page) {
-  return page.evaluate(async () => {
-    for (let i = 0; i < 2; i++)
-      await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
-  });
+  return page.evaluate(drawTwice);
 }
 
 function isSettled(held) {
@@ -162,13 +187,15 @@ function isSettled(held) {
 
 // Until the page shows its address, and every part of it has its answer and is drawn: also the rows below those that are
 // visible, which come later, and the parts that are not seen before. What is drawn may lead to other questions. `held`: how
-// many questions the test leaves without an answer.
-export async function settled(page, held = 0) {
-  do {
-    await drawn(page);
-    await page.waitForFunction(isSettled, held);
-    await drawn(page);
-  } while (!await page.evaluate(isSettled, held));
+// many questions the test leaves without an answer. One question to the browser, however long it takes.
+export function settled(page, held = 0) {
+  return page.waitForFunction(`(async () => {
+    ${drawTwice}
+    ${isSettled}
+    const isDrawn = async () => (await drawTwice(), isSettled(${held}));
+    while (!(await isDrawn() && await isDrawn()));
+    return true;
+  })()`);
 }
 
 // One box further down in the flame graph that has the focus; the next key begins there.

@@ -79,6 +79,7 @@ export function dumps({ browser, inFolder }) {
       const [{ id, clock: listed }] = await server.json("/list"), summary = await server.json(`/data/${id}/summary`);
       assert.deepEqual([listed, summary.clock], [clock, clock]);
       await page.goto(server.address);
+      await page.waitForSelector("tr[data-id]");
       const [program, , runtime, , allocations, size] = await page.locator("tr[data-id] td").allInnerTexts();
       assert.match(runtime, shown);
       assert.match(program, /\ssums only$/);

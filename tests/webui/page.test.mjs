@@ -226,7 +226,7 @@ page("boxes of the flame graph are functions of the tree", async (page, go) => {
   walk(await data("call_tree?cost=allocated&least=0"));
   const box = await page.locator(".flame canvas").boundingBox();
   let seen = 0;
-  for (let i = 0; i < 200; i++) {
+  for (let i = 0; i < 100; i++) {
     await page.mouse.move(box.x + 3 + (i * 0.618034 % 1) * (box.width - 6), box.y + 30 + i % 6 * 20);
     const tip = await page.$eval(".tip", (one) => [one.querySelector("strong").textContent, one.textContent]).catch(() => undefined);
     const exact = tip && /exactly([\d,]+) bytes? in ([\d,]+) blocks/.exec(tip[1]);

@@ -16,28 +16,36 @@ export function searches({ page, view, count, programs }) {
     return key;
   };
 
-  for (const keys of ["/", "Control+f"])
-    page(`A11: ${keys} finds what is not on the page, and counts it`, async (page, go) => {
-      const key = await rarest(), filter = `function_regex=(?i)${key}`;
-      for (const [name, endpoint, condition] of [["functions", "totals?by=function", `contains=${key}`], ["stacks", "allocation_groups?frames=none", filter], ["blocks", "allocations?frames=none", filter]]) {
-        await go(python(name));
-        assert.ok(!(await names(page)).includes(key), name);
-        await page.keyboard.press(keys);
-        assert.equal(await page.evaluate(() => document.activeElement.type), "search", name);
-        await page.keyboard.type(key);
-        const { total_count: found } = await data(`${endpoint}&count=1&${condition}`), { total_count: all } = await data(`${endpoint}&count=1`);
-        assert.ok(found > 0 && found < all, `${name}: ${found} of ${all}`);
-        await rowsAre(page, count(found));
-        await settled(page);
-        assert.ok(name !== "functions" || (await names(page)).includes(key), key);
-      }
-      for (const name of ["flame", "tree"]) {
-        await go(python(name));
-        await page.keyboard.press(keys);
-        await page.keyboard.type(key);
-        const { size } = await data(`call_tree?cost=allocated&${filter}`);
-        await page.waitForFunction((sum) => Number(document.querySelector(".found")?.dataset.size) === sum, size);
-        await page.waitForSelector(".hits");
-      }
-    }, { of });
+  // Either of them, in a page whose search has not the focus.
+  const search = async (page, name) => {
+    for (const keys of ["/", "Control+f"]) {
+      await page.focus("#main");
+      assert.notEqual(await page.evaluate(() => document.activeElement.type), "search", name);
+      await page.keyboard.press(keys);
+      assert.equal(await page.evaluate(() => document.activeElement.type), "search", `${name} ${keys}`);
+    }
+  };
+
+  page("A11: / and Control+f find what is not on the page, and count it", async (page, go) => {
+    const key = await rarest(), filter = `function_regex=(?i)${key}`;
+    for (const [name, endpoint, condition] of [["functions", "totals?by=function", `contains=${key}`], ["stacks", "allocation_groups?frames=none", filter], ["blocks", "allocations?frames=none", filter]]) {
+      await go(python(name));
+      assert.ok(!(await names(page)).includes(key), name);
+      await search(page, name);
+      await page.keyboard.type(key);
+      const { total_count: found } = await data(`${endpoint}&count=1&${condition}`), { total_count: all } = await data(`${endpoint}&count=1`);
+      assert.ok(found > 0 && found < all, `${name}: ${found} of ${all}`);
+      await rowsAre(page, count(found));
+      await settled(page);
+      assert.ok(name !== "functions" || (await names(page)).includes(key), key);
+    }
+    for (const name of ["flame", "tree"]) {
+      await go(python(name));
+      await search(page, name);
+      await page.keyboard.type(key);
+      const { size } = await data(`call_tree?cost=allocated&${filter}`);
+      await page.waitForFunction((sum) => Number(document.querySelector(".found")?.dataset.size) === sum, size);
+      await page.waitForSelector(".hits");
+    }
+  }, { of });
 }
