@@ -88,9 +88,11 @@ static void print_counts(FILE *out, const struct hs_ctl_answer *answer)
             hs_text__samples(hs_ctl_answer__number(answer, "samples_total")).text,
             hs_text__counted(hs_ctl_answer__number(answer, "stacks"), "stack").text);
     if (dropped)
-        fprintf(out, "samples dropped: %s\n", hs_text__count(dropped).text);
+        fprintf(out, "samples dropped, for lack of room (HEAPSONDE_MEMORY) or on small stacks: %s\n",
+                hs_text__count(dropped).text);
     if (shortened)
-        fprintf(out, "samples with a shortened stack: %s\n", hs_text__count(shortened).text);
+        fprintf(out, "samples with a shortened stack, for lack of room (HEAPSONDE_MEMORY): %s\n",
+                hs_text__count(shortened).text);
     fprintf(out, "allocated: %s\n", hs_text__bytes(hs_ctl_answer__number(answer, "allocated_bytes")).text);
     fprintf(out, "deallocated: %s\n", hs_text__bytes(hs_ctl_answer__number(answer, "deallocated_bytes")).text);
 }

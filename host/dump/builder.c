@@ -372,6 +372,18 @@ static int warn_of_older(struct hs_dump_builder *builder)
                                          seconds);
 }
 
+// By heapsonde's sampler, whose memory is bounded.
+static int warn_of_dropped(struct hs_dump_builder *builder)
+{
+    const char *dropped = hs_dump__fact(builder->dump, "dropped");
+    if (!dropped || !strtoull(dropped, NULL, 10))
+        return 0;
+    return hs_dump_builder__warn(builder,
+                                 "samples left out, for lack of room (HEAPSONDE_MEMORY) or on small stacks: %s; more "
+                                 "memory may be in use",
+                                 dropped);
+}
+
 int hs_dump_builder__finish(struct hs_dump_builder *builder)
 {
     struct hs_dump *dump = builder->dump;
@@ -392,5 +404,5 @@ int hs_dump_builder__finish(struct hs_dump_builder *builder)
     if (builder->negative && hs_dump_builder__warn(builder, "%llu negative values count as 0: the file is a difference",
                                                    (unsigned long long)builder->negative))
         return -ENOMEM;
-    return warn_of_older(builder) ? -ENOMEM : check_sums(builder);
+    return warn_of_older(builder) || warn_of_dropped(builder) ? -ENOMEM : check_sums(builder);
 }

@@ -209,7 +209,8 @@ static bool copy(struct hs_profile_snapshot *snapshot, bool with_total)
         snapshot->thread_count = copy_threads(snapshot->threads, snapshot->thread_count, with_total);
         snapshot->sample_bytes = hs_sampler.sample_bytes;
         snapshot->since_ns = hs_sampler.reset_at_ns;
-        snapshot->samples_dropped = hs_sampler.dropped;
+        snapshot->samples_dropped = atomic_load_explicit(&hs_sampler.dropped, memory_order_relaxed) +
+                                    hs_sampler_nobody.allocated / hs_sampler.sample_bytes;
         snapshot->samples_shortened = hs_sampler.shortened;
     }
     hs_table__unlock();

@@ -196,10 +196,8 @@ static HS_COLD uint32_t enter_fallback(struct hs_sampler_thread *thread, struct 
                                        const struct hs_registers *caller)
 {
     uint32_t stack = sample->pair || !hs_stack_has_page() ? 0 : enter_shortened(thread, sample, caller);
-    if (!stack && hs_table__lock()) {
-        hs_sampler.dropped++;
-        hs_table__unlock();
-    }
+    if (!stack)
+        atomic_fetch_add_explicit(&hs_sampler.dropped, 1, memory_order_relaxed);
     return stack;
 }
 
@@ -210,10 +208,13 @@ static void record(struct hs_sampler_thread *thread, const struct hs_registers *
     uint32_t stack = stack_of(thread, caller);
     if (HS_UNLIKELY(hs_prof_options.sys_thread_name) && !hs_system_forbids(HS_FORBIDDEN_NAMES))
         HS_SYSTEM2(SYS_prctl, 16, thread->name); // PR_GET_NAME: 16 bytes with the NUL
-    if (!hs_table__lock())
-        return;
-    bool entered = stack && enter(thread, &sample, stack);
-    hs_table__unlock();
+    bool entered = false;
+    if (HS_LIKELY(hs_table__lock())) {
+        entered = stack && enter(thread, &sample, stack);
+        hs_table__unlock();
+    } else {
+        sample.pair = UINT32_MAX; // a shorter stack would not help
+    }
     if (HS_UNLIKELY(!entered))
         entered = (stack = enter_fallback(thread, &sample, caller)) != 0;
     if (HS_UNLIKELY(hs_hooks.sample != NULL) && entered)
@@ -222,7 +223,7 @@ static void record(struct hs_sampler_thread *thread, const struct hs_registers *
 
 // ---- the slow path of an allocation ---------------------------------------------------------------------------------
 
-static bool is_active(const struct hs_sampler_thread *thread)
+static __attribute__((noinline)) bool is_active(const struct hs_sampler_thread *thread)
 {
     return atomic_load_explicit(&hs_sampler.on, memory_order_relaxed) &&
            atomic_load_explicit(&hs_sampler.active, memory_order_relaxed) && thread->active;
@@ -292,11 +293,22 @@ static HS_COLD bool was_abandoned(struct hs_sampler_thread *thread)
     return true;
 }
 
+// A thread gets no record, above all because its stack is small. What would have been sampled counts as dropped; not
+// exactly, if several such threads allocate at once.
+static HS_COLD void pass_over(size_t usable)
+{
+    uint64_t distance = hs_sampler.sample_bytes;
+    if (is_active(&hs_sampler_nobody))
+        hs_sampler_nobody.allocated += usable < distance ? usable : distance;
+}
+
 void hs_sampler__allocated_slowly(struct hs_sampler_thread *thread, const struct hs_registers *caller, void *block,
                                   size_t requested, size_t usable)
 {
-    if (HS_UNLIKELY(!thread->ready) && !(thread = hs_sampler__self()))
+    if (HS_UNLIKELY(!thread->ready) && !(thread = hs_sampler__self())) {
+        pass_over(usable);
         return;
+    }
     uint64_t before = thread->allocated;
     thread->allocated = before + usable;
     if (thread->inside && !was_abandoned(thread))
@@ -464,7 +476,8 @@ HS_COLD void hs_sampler__reset(void)
     state.rate_count = 0;
     for (uint32_t i = 1; i <= hs_sampler__thread_count(); i++)
         hs_sampler__thread_at(i)->live_objects = hs_sampler__thread_at(i)->total_objects = 0;
-    hs_sampler.dropped = hs_sampler.shortened = 0;
+    hs_sampler.shortened = hs_sampler_nobody.allocated = 0;
+    atomic_store_explicit(&hs_sampler.dropped, 0, memory_order_relaxed);
     hs_sampler.reset_at_ns = hs_clock__realtime_ns();
     call_all_threads();
     hs_table__unlock();

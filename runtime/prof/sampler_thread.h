@@ -66,12 +66,12 @@ struct hs_sampler {
     _Atomic bool active; // prof.active
     _Atomic bool thread_active_init;
     _Atomic bool gdump;
-    _Atomic bool peaks;       // thread.peak is used
-    uint64_t sample_bytes;    // the current mean distance of samples in bytes; written under the table's lock
-    uint64_t reset_at_ns;     // CLOCK_REALTIME of the last start or reset
-    uint64_t active_since_ns; // CLOCK_REALTIME of the last change of `active`, or of the start
-    uint64_t dropped;         // samples that were not kept, without memory or lock; under the table's lock
-    uint64_t shortened;       // samples of which only the innermost frames were kept; under the table's lock
+    _Atomic bool peaks;        // thread.peak is used
+    uint64_t sample_bytes;     // the current mean distance of samples in bytes; written under the table's lock
+    uint64_t reset_at_ns;      // CLOCK_REALTIME of the last start or reset
+    uint64_t active_since_ns;  // CLOCK_REALTIME of the last change of `active`, or of the start
+    _Atomic uintptr_t dropped; // samples that were not kept, without memory or lock
+    uint64_t shortened;        // samples of which only the innermost frames were kept; under the table's lock
 };
 
 #pragma GCC visibility push(hidden)

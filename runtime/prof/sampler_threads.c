@@ -25,8 +25,9 @@ enum { FIRST_SCAN = 64, FIRST_TIDS = 1024, STACKS_KEPT = 256, MEMO_FRAMES = HS_B
 struct hs_sampler hs_sampler = {.sample_bytes = 1};
 
 // Threads that have no record share this one: its `next` of 0 leads them to the slow path, where they get one, and its
-// filter stops every free.
-struct hs_sampler_thread hs_sampler_nobody = {.filter = &hs_filter_of_all};
+// filter stops every free. Its `allocated` is what would have been sampled, at most one distance of samples for a
+// block.
+struct hs_sampler_thread hs_sampler_nobody = {.filter = &hs_filter_of_all, .active = true};
 
 __thread struct hs_sampler_thread *hs_sampler_self = &hs_sampler_nobody;
 intptr_t hs_sampler_self_will_be_at;

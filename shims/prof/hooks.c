@@ -30,8 +30,6 @@ void *hs_prof__count_slowly(void *block, size_t requested)
         thread->allocated += usable;
         return block;
     }
-    if (!thread->ready && !(thread = hs_sampler__self()))
-        return block;
     struct hs_registers caller;
     HS_CAPTURE_CALLER(&caller);
     hs_sampler__allocated_slowly(thread, &caller, block, requested, usable);

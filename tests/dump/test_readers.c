@@ -190,6 +190,9 @@ START_TEST(test_odd_text)
     expect_text("# of a server\n\n%warn old\nheap profile: 1: 64 [1: 64] @ heapz/1048576\n 1: 64 [1: 64] @ 0x1\n" MAPS,
                 1, 64, NULL);
     expect_text("\r\n# first\nheap_v2/1\n t*: 1: 64 [0: 0]\n@ 0x1\n t*: 1: 64 [0: 0]\n" MAPS, 1, 64, NULL);
+    expect_text(
+        "heap_v2/1\n# dropped: 7\n t*: 1: 64 [0: 0]\n@ 0x1\n t*: 1: 64 [0: 0]\n" MAPS, 1, 64,
+        "samples left out, for lack of room (HEAPSONDE_MEMORY) or on small stacks: 7; more memory may be in use");
     static const char without_rate[] = "heap profile: 1: 64 [1: 64] @ heap/0\n 1: 64 [1: 64] @ 0x1\n";
     struct hs_dump *off = parse(without_rate, strlen(without_rate));
     ck_assert_uint_eq(off->period, 1);
