@@ -115,10 +115,14 @@ static struct hs_text rate_text(double per_second, struct hs_text (*text)(uint64
         const char *name;
     } intervals[] = {{1, " per second"}, {3600, " per hour"}, {86400, " per day"}};
     size_t i = 0;
-    while (i + 1 < sizeof(intervals) / sizeof(intervals[0]) && per_second > 0 &&
-           per_second * intervals[i].seconds + 0.5 < 1)
+    while (i + 1 < sizeof(intervals) / sizeof(intervals[0]) && per_second > 0 && per_second * intervals[i].seconds < 1)
         i++;
-    struct hs_text result = text((uint64_t)(per_second * intervals[i].seconds + 0.5));
+    const double rate = per_second * intervals[i].seconds;
+    const bool less = rate > 0 && rate < 1;
+    const uint64_t whole = less ? 1 : rate < 0x1p64 ? (uint64_t)(rate + 0.5) : UINT64_MAX;
+    struct hs_text result;
+    strcpy(result.text, less ? "less than " : "");
+    strcat(result.text, text(whole).text);
     strcat(result.text, intervals[i].name);
     return result;
 }

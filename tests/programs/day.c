@@ -5,7 +5,8 @@
 // elsewhere every minute. A block is forgotten every minute, too. Usage: day SECONDS [MILLISECONDS BETWEEN TWO BURSTS]
 //
 // Leaves in its folder what depends on the run: `leaks`, CLOCK_MONOTONIC in ns before and after each forgotten block
-// was allocated; `memory`, resident memory and its peak in KiB each hour; `span`, the clock at the beginning and end.
+// was allocated; `memory`, the memory it has written to and its resident peak in KiB each hour; `span`, the clock at
+// the beginning and end.
 #include "made_code.h"
 #include "program.h"
 
@@ -144,10 +145,13 @@ static long kib_of(const char *path, const char *name)
     return strtol(at + strlen(name), NULL, 10);
 }
 
-// The kernel's own sum of resident pages is exact only to 64 pages of each thread, that of its mappings is exact.
+// Clean pages are those of libraries, of which the kernel maps more or fewer as it likes. The kernel's own sum of
+// resident pages is exact only to 64 pages of each thread, those of its mappings are exact.
 static void note_memory(long burst_number)
 {
-    note("memory", "%ld %ld %ld\n", burst_number, kib_of("/proc/self/smaps_rollup", "\nRss:"),
+    static const char mappings[] = "/proc/self/smaps_rollup";
+    note("memory", "%ld %ld %ld\n", burst_number,
+         kib_of(mappings, "\nPrivate_Dirty:") + kib_of(mappings, "\nShared_Dirty:"),
          kib_of("/proc/self/status", "\nVmHWM:"));
 }
 

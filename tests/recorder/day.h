@@ -7,8 +7,8 @@
 #include "tests/recorder/harness.h"
 
 // Every stack, every forgotten block at its time, the length of the recording, and the memory of the process. The
-// folders are those of the bare and of the recorded run; `output`: what the program printed. `memory`: the value of
-// HEAPSONDE_MEMORY, or 0.
-void day_check(const char *bare, const char *recorded, const char *output, uint64_t memory);
+// folders are those of the run with the counter alone and of the recorded run, which has the counter, too; `output`:
+// what the program printed. `memory`: the value of HEAPSONDE_MEMORY, or 0.
+void day_check(const char *counted, const char *recorded, const char *output, uint64_t memory);
 
 #endif

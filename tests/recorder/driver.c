@@ -276,7 +276,8 @@ static void run_line(struct line *line, enum how how)
         expect_sums(expectation, options.variables, options.killed);
     char **command = split(line->command);
     char **environment = profiled ? profiled_variables(options.variables, !options.undumpable) : options.variables;
-    struct result bare = run(RUN_BARE, text("%s/bare", work), environment, command);
+    // What the counter takes is not the recorder's.
+    struct result bare = run(options.day ? RUN_COUNTED : RUN_BARE, text("%s/bare", work), environment, command);
     if (!ends_as_expected(bare.status, options.expected_status, options.killed))
         fail("without the recorder already the program ends with %s:\n%.4000s", status_text(bare.status), bare.output);
     if (profiled) {

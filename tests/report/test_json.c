@@ -134,6 +134,22 @@ START_TEST(test_texts)
 }
 END_TEST
 
+START_TEST(test_rates_at_the_edges)
+{
+    ck_assert_str_eq(hs_text__rate(1, 1000000000).text, "1 per second");
+    ck_assert_str_eq(hs_text__rate(6, 10000000000).text, "2,160 per hour");
+    ck_assert_str_eq(hs_text__rate(1, 3600000000000).text, "1 per hour");
+    ck_assert_str_eq(hs_text__rate(1, 86400000000000).text, "1 per day");
+    ck_assert_str_eq(hs_text__rate(1, 864000000000000).text, "less than 1 per day");
+    ck_assert_str_eq(hs_text__rate(UINT64_MAX, 1).text, "18,446,744,073,709,551,615 per second");
+    ck_assert_str_eq(hs_text__bytes_rate(0).text, "0 B per second");
+    ck_assert_str_eq(hs_text__bytes_rate(0.6).text, "2.11 KiB per hour");
+    ck_assert_str_eq(hs_text__bytes_rate(1.001 / 86400).text, "1 B per day");
+    ck_assert_str_eq(hs_text__bytes_rate(1e-300).text, "less than 1 B per day");
+    ck_assert_str_eq(hs_text__bytes_rate(1e300).text, "16.0 EiB per second");
+}
+END_TEST
+
 static void expect_frame(const char *function, const char *expected)
 {
     char *line = NULL;
@@ -173,6 +189,7 @@ int main(void)
     tcase_add_test(tests, test_strings);
     tcase_add_test(tests, test_all_pairs);
     tcase_add_test(tests, test_texts);
+    tcase_add_test(tests, test_rates_at_the_edges);
     tcase_add_test(tests, test_long_names);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
