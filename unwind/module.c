@@ -361,14 +361,22 @@ static bool find_in_maps(uintptr_t pc, const struct hs_module *part, struct hs_m
 }
 
 // Addresses that are no code. A walk may meet the same one each time (a coroutine's first frame that holds anything),
-// and /proc/self/maps is far too slow for that: an answer is taken again for a while. It is wrong at most until code
-// that the loader does not know has been asked for ANSWERS times.
+// and /proc/self/maps is far too slow for that: an answer is taken again for a while. Where the program puts code
+// later, it is wrong as often as it was right before, and at most ANSWERS times.
 enum { NO_CODE = 64, ANSWERS = 1024 };
 struct no_code {
     _Atomic uintptr_t page_and_generation;
     _Atomic uint32_t asked;
 };
 static struct no_code no_code[NO_CODE];
+static _Atomic uint32_t code_appeared; // how often
+
+void hs_module_code_appears(void)
+{
+    atomic_fetch_add_explicit(&code_appeared, 1, memory_order_seq_cst);
+    for (size_t i = NO_CODE; i--;)
+        atomic_store_explicit(&no_code[i].page_and_generation, 0, memory_order_seq_cst);
+}
 
 static uintptr_t no_code_key(uintptr_t pc, uint32_t generation)
 {
@@ -385,7 +393,19 @@ static bool known_not_to_be_code(struct no_code *slot, uintptr_t key)
 {
     if (atomic_load_explicit(&slot->page_and_generation, memory_order_relaxed) != key)
         return false;
-    return atomic_fetch_add_explicit(&slot->asked, 1, memory_order_relaxed) % ANSWERS != ANSWERS - 1;
+    const uint32_t asked = atomic_fetch_add_explicit(&slot->asked, 1, memory_order_relaxed) + 1;
+    return asked % ANSWERS && asked & (asked - 1);
+}
+
+// `appeared`: before the look.
+static void keep_no_code(struct no_code *slot, uintptr_t key, uint32_t appeared)
+{
+    if (atomic_load_explicit(&slot->page_and_generation, memory_order_relaxed) != key) {
+        atomic_store_explicit(&slot->asked, 0, memory_order_relaxed);
+        atomic_store_explicit(&slot->page_and_generation, key, memory_order_seq_cst);
+    }
+    if (atomic_load_explicit(&code_appeared, memory_order_seq_cst) != appeared)
+        atomic_store_explicit(&slot->page_and_generation, 0, memory_order_relaxed);
 }
 
 static bool find_by_maps(uintptr_t pc, const struct hs_module *part, struct hs_module *module)
@@ -397,8 +417,9 @@ static bool find_by_maps(uintptr_t pc, const struct hs_module *part, struct hs_m
     uintptr_t key = no_code_key(pc, generation);
     if (known_not_to_be_code(slot, key))
         return false;
+    uint32_t before = atomic_load_explicit(&code_appeared, memory_order_seq_cst);
     if (!find_in_maps(pc, part, module)) {
-        atomic_store_explicit(&slot->page_and_generation, key, memory_order_relaxed);
+        keep_no_code(slot, key, before);
         return false;
     }
     add_to_table(module, generation);

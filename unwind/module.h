@@ -71,6 +71,9 @@ static inline uintptr_t hs_module_words_bias(const struct hs_module *module)
 // The entry point of the module; 0: none.
 uintptr_t hs_module_entry(const struct hs_module *module);
 
+// What was no code is looked up again: the program has mapped code. Without this, it is found after a while.
+void hs_module_code_appears(void);
+
 // From now on a module of which the program has unmapped a part is none: what is left of it is code that no file backs.
 // The calling thread looks, by msync(2) when it meets a module, from this function's callers and deeper ones; others go
 // by what it found.

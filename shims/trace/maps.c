@@ -8,6 +8,7 @@
 #include "runtime/memory.h"
 #include "runtime/record.h"
 #include "shims/common/real.h"
+#include "unwind/module.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -33,12 +34,20 @@ static inline bool mmap_is_wide(void)
     return sizeof(long) == 8 || hs_libc_is_musl();
 }
 
-static void *system_mmap(void *address, size_t length, int protection, int flags, int fd, int64_t offset)
+static void *plain_mmap(void *address, size_t length, int protection, int flags, int fd, int64_t offset)
 {
     mmap_wide *real = mmap_is_wide() ? (mmap_wide *)(void *)hs_real.mmap : (mmap_wide *)(void *)hs_real.mmap64;
     if (real)
         return real(address, length, protection, flags, fd, offset);
     return (void *)hs_real__result(hs_system_mmap(address, length, protection, flags, fd, (uint64_t)offset));
+}
+
+static void *system_mmap(void *address, size_t length, int protection, int flags, int fd, int64_t offset)
+{
+    void *result = plain_mmap(address, length, protection, flags, fd, offset);
+    if (protection & PROT_EXEC)
+        hs_module_code_appears();
+    return result;
 }
 
 static void record_mmap(struct hs_thread *thread, const struct hs_registers *caller, void *result, size_t length,

@@ -309,6 +309,34 @@ START_TEST(no_code_is_remembered)
 }
 END_TEST
 
+// A word on a stack may point to data where the program puts code later.
+START_TEST(code_where_data_was_is_found_soon)
+{
+    struct hs_module module;
+    uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < 5; i++)
+        ck_assert(!hs_module_find((uintptr_t)page + 5, &module));
+    mprotect(page, 4096, PROT_READ | PROT_EXEC);
+    bool found = false;
+    for (int i = 0; i < 5 && !found; i++)
+        found = hs_module_find((uintptr_t)page + 5, &module);
+    ck_assert(found);
+    ck_assert(module.anonymous);
+}
+END_TEST
+
+START_TEST(mapped_code_is_found_at_once)
+{
+    struct hs_module module;
+    uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < 5; i++)
+        ck_assert(!hs_module_find((uintptr_t)page + 5, &module));
+    ck_assert_ptr_eq(mmap(page, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), page);
+    hs_module_code_appears();
+    ck_assert(hs_module_find((uintptr_t)page + 5, &module));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sources");
@@ -322,6 +350,8 @@ int main(void)
     tcase_add_test(cases, registered_frames_in_threads);
     tcase_add_test(cases, modules_agree);
     tcase_add_test(cases, no_code_is_remembered);
+    tcase_add_test(cases, code_where_data_was_is_found_soon);
+    tcase_add_test(cases, mapped_code_is_found_at_once);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }
