@@ -15,8 +15,8 @@ bool hs_call_site__in_module(const struct hs_module *module, uintptr_t pc);
 static inline bool hs_call_site__at(uintptr_t pc, bool may_go);
 
 // Interpreters that are made at run time push return addresses that are behind no call. In such code, it is enough that
-// the frame pointers go on to `caller`, if that is in any code. 0: they do not. The same is true of a place in a file
-// that is aligned as a function's start: V8 has functions to which it returns where it has deoptimized their caller.
+// the frame pointers go on to `caller`, if that is in any code. 0: they do not. The same is true where one of V8's
+// functions in a file starts: it returns to some of them where it has deoptimized their caller.
 bool hs_call_site__in_chain(uintptr_t pc, uintptr_t caller, bool may_go);
 #pragma GCC visibility pop
 

@@ -238,10 +238,26 @@ int hs_inject_target__not_written(const struct hs_inject_target *target, int fai
 
 // ---- stopped threads -----------------------------------------------------------------------------------------------
 
+static bool is_of_real_time(int policy)
+{
+    const int kind = policy & ~SCHED_RESET_ON_FORK;
+    return kind != SCHED_OTHER && kind != SCHED_BATCH && kind != SCHED_IDLE;
+}
+
+// Without the capability CAP_SYS_NICE, SCHED_RESET_ON_FORK cannot be taken off again, and stays.
 void hs_inject_target__hurry(bool on)
 {
-    const struct sched_param priority = {.sched_priority = on};
-    sched_setscheduler(0, on ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER, &priority);
+    static int usual = -1; // the policy while it hurries
+    const struct sched_param first = {.sched_priority = 1}, none = {.sched_priority = 0};
+    const int policy = sched_getscheduler(0);
+    if (on && usual < 0 && policy >= 0 && !is_of_real_time(policy) &&
+        !sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first))
+        usual = policy;
+    if (on || usual < 0)
+        return;
+    if (sched_setscheduler(0, usual, &none))
+        sched_setscheduler(0, usual | SCHED_RESET_ON_FORK, &none);
+    usual = -1;
 }
 
 static void remove_thread(struct hs_inject_target *target, size_t index)

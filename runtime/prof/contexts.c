@@ -153,7 +153,7 @@ struct hs_written_counts hs_counts__to_write(const struct hs_counts *counts, uin
     // size. With a mean size that is wrong by the same factor as the rounded objects, they get the number of blocks.
     for (int i = 0; i < 2 && objects_q16 && probability >> 62 == 0; i++)
         bytes_q8 = hs_weight__scale(bytes_q8, objects << 16, objects_q16);
-    uint64_t bytes = (bytes_q8 + 128) >> 8;
+    uint64_t bytes = ((bytes_q8 >> 7) + 1) >> 1; // of a number that may be the largest one
     return (struct hs_written_counts){objects, bytes + !bytes};
 }
 

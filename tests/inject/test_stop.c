@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -143,6 +144,37 @@ START_TEST(nothing_comes_first)
     ck_assert_int_eq(policy(), hurried);
     hs_inject_target__let_go(&target);
     ck_assert_int_eq(policy(), SCHED_OTHER);
+}
+END_TEST
+
+static void lose_capability(int number)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[2];
+    ck_assert_int_eq(syscall(SYS_capget, &header, sets), 0);
+    sets[0].effective &= ~(1u << number);
+    ck_assert_int_eq(syscall(SYS_capset, &header, sets), 0);
+}
+
+// As where RLIMIT_RTPRIO allows it.
+START_TEST(hurry_ends_without_the_capability)
+{
+    hs_inject_target__hurry(true);
+    lose_capability(CAP_SYS_NICE);
+    hs_inject_target__hurry(false);
+    ck_assert_int_eq(policy(), SCHED_OTHER);
+}
+END_TEST
+
+START_TEST(hurry_keeps_the_policy)
+{
+    static const int policies[] = {SCHED_BATCH, SCHED_IDLE};
+    const struct sched_param none = {.sched_priority = 0};
+    ck_assert_int_eq(sched_setscheduler(0, policies[_i], &none), 0);
+    hs_inject_target__hurry(true);
+    hs_inject_target__hurry(true);
+    hs_inject_target__hurry(false);
+    ck_assert_int_eq(policy(), policies[_i]);
 }
 END_TEST
 
@@ -351,6 +383,8 @@ int main(int count, char **arguments)
     tcase_add_loop_test(cases, one_that_waits_in_the_kernel, 0, 2);
     tcase_add_loop_test(cases, one_that_goes_on, 0, 2);
     tcase_add_loop_test(cases, nothing_comes_first, 0, 2);
+    tcase_add_test(cases, hurry_ends_without_the_capability);
+    tcase_add_loop_test(cases, hurry_keeps_the_policy, 0, 2);
     tcase_add_loop_test(cases, no_memory_is_no_end, 0, 2);
     tcase_add_loop_test(cases, one_that_is_traced, 0, 2);
     tcase_add_loop_test(cases, one_that_is_traced_here, 0, 2);

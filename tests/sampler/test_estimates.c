@@ -128,6 +128,20 @@ START_TEST(readers_get_the_estimated_number_of_blocks)
 }
 END_TEST
 
+// As the sum of all that a program has allocated in years. More is written as the largest number.
+START_TEST(readers_get_the_estimate_of_very_many_bytes)
+{
+    const uint64_t size = 1ull << 40, mean = 512 << 10, most = 1ull << 56;
+    test_options("lg_prof_sample:19");
+    for (uint64_t objects = 1; objects < 1 << 24; objects *= 2) {
+        const struct hs_counts counts = {objects, objects * size, objects << 16, objects * size};
+        struct hs_written_counts written = hs_counts__to_write(&counts, mean);
+        ck_assert_uint_eq(written.objects, objects);
+        ck_assert_uint_eq(written.bytes, objects * size < most ? objects * size : most);
+    }
+}
+END_TEST
+
 START_TEST(a_changed_rate_keeps_what_was_sampled)
 {
     test_options("lg_prof_sample:12");
@@ -259,6 +273,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, estimates_are_unbiased);
     tcase_add_test(all, readers_get_the_estimated_number_of_blocks);
+    tcase_add_test(all, readers_get_the_estimate_of_very_many_bytes);
     tcase_add_test(all, a_changed_rate_keeps_what_was_sampled);
     tcase_add_test(all, everything_is_sampled_and_given_back_at_rate_one);
     tcase_add_test(all, a_rate_that_was_endless_ends_at_once);

@@ -34,7 +34,8 @@ FUNCTION replaced_frame
         jmp     *%rdi
         .size   replaced_frame, . - replaced_frame
 
-        .balign 32 // as V8's functions
+        .byte   0xcc // as between V8's functions
+        .balign 32, 0xcc
 FUNCTION frame_planted_at
         lea     -8(%rbx), %rsp
         pop     %rbx

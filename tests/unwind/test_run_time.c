@@ -111,6 +111,37 @@ START_TEST(a_caller_that_was_replaced)
 }
 END_TEST
 
+__attribute__((aligned(32))) NOINLINE static void handle(void)
+{
+    OPAQUE(inner.depth);
+}
+
+// push %rbp; movabs $..., %rbp; movabs $..., %rax; call *%rax; pop %rbp; ret
+static const uint8_t with_list[] = {0x55, 0x48, 0xbd, 0, 0, 0, 0, 0, 0,    0,    0,    0x48, 0xb8,
+                                    0,    0,    0,    0, 0, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3};
+
+// Compiled code that keeps something else in the frame pointer: what it leads to may look like frames.
+START_TEST(a_list_of_functions)
+{
+    const struct list {
+        const struct list *next;
+        void (*function)(void);
+    } list[2] = {{list + 1, handle}, {NULL, handle}}, *const first = list;
+    uint8_t code[sizeof with_list];
+    void (*const callback)(void) = take_inner;
+    memcpy(code, with_list, sizeof code);
+    memcpy(code + 3, &first, sizeof first);
+    memcpy(code + 13, &callback, sizeof callback);
+    void (*const compiled)(void) = (void (*)(void))make_code(code, sizeof code);
+    for (int i = 0; i < 5; i++) {
+        compiled();
+        ck_assert_int_ne(inner.info.end, HS_BACKTRACE_COMPLETE);
+        ck_assert_int_eq(inner.info.guessed, 0);
+        ck_assert_int_eq(inner.depth, 2);
+    }
+}
+END_TEST
+
 // sub $0x60,%rsp; mov $3,%ebp; call *%rdi; add $0x60,%rsp; jmp *%r14
 static const uint8_t trace[] = {0x48, 0x83, 0xec, 0x60, 0xbd, 3,    0,    0,    0,
                                 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x60, 0x41, 0xff, 0xe6};
@@ -289,6 +320,7 @@ int main(void)
     tcase_add_test(cases, a_frame_that_was_replaced);
     tcase_add_test(cases, a_stack_that_starts_at_a_function);
     tcase_add_test(cases, a_caller_that_was_replaced);
+    tcase_add_test(cases, a_list_of_functions);
     tcase_add_test(cases, machine_code_of_luajit);
     tcase_add_test(cases, machine_code_of_a_coroutine);
     tcase_add_test(cases, a_pointer_to_the_frame);
