@@ -181,16 +181,25 @@ static bool is_of_kernel(pid_t pid)
     return pid == 2 || (hs_inject_target__status(pid, "PPid", parent, sizeof parent) && atoi(parent) == 2);
 }
 
+// Older kernels also open the memory of a process that has none; it is empty then.
+static int problem_of_memory(const char *path)
+{
+    char byte;
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    const int problem = pread(fd, &byte, sizeof byte, 0) == 0 ? ESRCH : 0;
+    close(fd);
+    return problem;
+}
+
 static int check_access(pid_t pid, struct hs_error *error)
 {
     char path[64], users[64] = "", own[16];
     snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd >= 0) {
-        close(fd);
+    const int problem = problem_of_memory(path);
+    if (!problem)
         return 0;
-    }
-    int problem = errno;
     if (problem == ESRCH && !hs_inject__has_ended(pid) && is_of_kernel(pid))
         return hs_error__set(error, ENOTSUP, "process %d is a thread of the kernel", (int)pid);
     if (problem == ESRCH || hs_inject__has_ended(pid) || !hs_inject_target__status(pid, "Uid", users, sizeof users))
