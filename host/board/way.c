@@ -44,7 +44,8 @@ static void add_option(struct way_line *line, const char *name, const char *valu
 unsigned hs_board_timeout(void)
 {
     const char *text = getenv("HEAPSONDE_BOARD_PATIENCE");
-    return text && *text ? (unsigned)strtoul(text, NULL, 10) : USUAL_TIMEOUT;
+    const unsigned seconds = text ? (unsigned)strtoul(text, NULL, 10) : 0;
+    return seconds ? seconds : USUAL_TIMEOUT;
 }
 
 // ssh takes 0 for no limit.

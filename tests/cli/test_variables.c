@@ -246,7 +246,8 @@ START_TEST(test_the_command_takes_its_own_that_are_right)
 }
 END_TEST
 
-// A trace of a descriptor's file has its store in the cache; the next one there removes the first.
+// Where a file stands in the way, the store is made in the cache. With little room there, the next one removes the
+// first.
 START_TEST(test_the_size_of_the_cache_has_a_suffix)
 {
     shell("mkdir cache readonly && for i in 1 2; do \"$HEAPSONDE\" run -q -o readonly/$i.dat -- true && "

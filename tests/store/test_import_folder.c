@@ -154,6 +154,20 @@ static void count_imports(void *context, uint64_t done, uint64_t total)
     last = done;
 }
 
+// Its store has no room anywhere.
+static void make_trace_without_room(void)
+{
+    struct random_program program;
+    const struct rlimit limits = {1 << 19, 1 << 19};
+    random_program__make(&program, 1, 200000, 1, false, 8);
+    random_program__write(&program, path, HS_BYTE_ORDER_LITTLE, 8, false, true);
+    random_program__free(&program);
+    setenv("TMPDIR", folder, 1);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limits), 0);
+}
+
 // The message names only folders that were tried.
 static void expect_refused(const struct hs_import_options *options, const char *said, const char *unsaid)
 {
@@ -166,17 +180,9 @@ static void expect_refused(const struct hs_import_options *options, const char *
 
 START_TEST(a_full_file_system_is_named)
 {
-    struct random_program program;
-    const struct rlimit limits = {1 << 19, 1 << 19};
     char named[4200];
     snprintf(named, sizeof named, "%s/named", folder);
-    random_program__make(&program, 1, 200000, 1, false, 8);
-    random_program__write(&program, path, HS_BYTE_ORDER_LITTLE, 8, false, true);
-    random_program__free(&program);
-    setenv("TMPDIR", folder, 1);
-    setenv("XDG_CACHE_HOME", folder, 1);
-    signal(SIGXFSZ, SIG_IGN);
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limits), 0);
+    make_trace_without_room();
     expect_refused(&(struct hs_import_options){.store = named}, named, "TMPDIR");
     expect_refused(&(struct hs_import_options){.store = named}, "no room for the store", "cache");
     expect_refused(&(struct hs_import_options){.temporary = true}, "no room in the folder for temporary files",
@@ -189,19 +195,11 @@ END_TEST
 // What has no room beside the trace has none in another folder of the same file system.
 START_TEST(a_full_file_system_is_not_tried_again)
 {
-    struct random_program program;
     struct hs_store *store;
     struct hs_error error = {""};
     int imports = 0;
-    const struct rlimit limits = {1 << 19, 1 << 19};
     const struct hs_import_options options = {.progress = count_imports, .context = &imports};
-    random_program__make(&program, 1, 200000, 1, false, 8);
-    random_program__write(&program, path, HS_BYTE_ORDER_LITTLE, 8, false, true);
-    random_program__free(&program);
-    setenv("TMPDIR", folder, 1);
-    setenv("XDG_CACHE_HOME", folder, 1);
-    signal(SIGXFSZ, SIG_IGN);
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limits), 0);
+    make_trace_without_room();
     ck_assert_int_ne(hs_import__open(path, &options, &store, &error), 0);
     ck_assert_int_eq(imports, 1);
     run_shell("rmdir '%s/heapsonde' && test $(ls '%s' | wc -l) = 1", folder, folder);

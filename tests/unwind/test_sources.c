@@ -309,13 +309,20 @@ START_TEST(no_code_is_remembered)
 }
 END_TEST
 
-// A word on a stack may point to data where the program puts code later.
-START_TEST(code_where_data_was_is_found_soon)
+static uint8_t *page_known_as_data(void)
 {
     struct hs_module module;
     uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (int i = 0; i < 5; i++)
         ck_assert(!hs_module_find((uintptr_t)page + 5, &module));
+    return page;
+}
+
+// A word on a stack may point to data where the program puts code later.
+START_TEST(code_where_data_was_is_found_soon)
+{
+    struct hs_module module;
+    uint8_t *page = page_known_as_data();
     mprotect(page, 4096, PROT_READ | PROT_EXEC);
     bool found = false;
     for (int i = 0; i < 5 && !found; i++)
@@ -328,9 +335,7 @@ END_TEST
 START_TEST(mapped_code_is_found_at_once)
 {
     struct hs_module module;
-    uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    for (int i = 0; i < 5; i++)
-        ck_assert(!hs_module_find((uintptr_t)page + 5, &module));
+    uint8_t *page = page_known_as_data();
     ck_assert_ptr_eq(mmap(page, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), page);
     hs_module_code_appears();
     ck_assert(hs_module_find((uintptr_t)page + 5, &module));
