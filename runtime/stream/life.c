@@ -118,9 +118,7 @@ static void leave_to_child(void)
     if (pid != 0)
         return;
     HS_SYSTEM0(SYS_setsid);
-    hs_stream.orphan = true;
     atomic_store(&hs_stream.quit, 0);
-    hs_hidden_thread__close_descriptors(-1, -1);
     hs_sender__main(NULL);
     HS_SYSTEM1(SYS_exit_group, 0);
 }
@@ -143,12 +141,13 @@ void hs_stream__end(void)
 {
     if (!hs_stream.open || atomic_load(&hs_stream.finishing))
         return;
-    bool stopped = goes_to_child() && stop_sender();
+    hs_stream.orphan = goes_to_child();
+    bool stopped = hs_stream.orphan && stop_sender();
     atomic_store(&hs_stream.finishing, 1);
     hs_stream__wake_sender();
     if (stopped)
         leave_to_child();
-    else if (hs_stream.kind != HS_HIDDEN_PROCESS && !goes_to_child())
+    else if (hs_stream.kind != HS_HIDDEN_PROCESS && !hs_stream.orphan)
         wait_until_sent();
 }
 

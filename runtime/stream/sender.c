@@ -34,7 +34,7 @@ enum { LINKS = 8, PORTS_TRIED = 100, BACKLOG = 16 };
 
 static struct {
     struct hs_address host; // CONNECT
-    int listener;
+    int listener;           // open when the child takes over, so that no other program gets the port in between
     uint16_t port;
     uint64_t next_dial_ns, next_announcement_ns;
     bool gone;         // the program has ended, or is another one now
@@ -338,7 +338,7 @@ static void rest(uint32_t head_seen)
 
 static void serve(void)
 {
-    if (hs_config.server)
+    if (hs_config.server && sender.listener < 0)
         start_listening();
     for (;;) {
         uint32_t seen = hs_stream_ring__head(&hs_stream.ring);
@@ -429,13 +429,16 @@ static void write_to_descriptor(int fd, struct hs_wire_packet *packet)
 void hs_sender__main(void *unused)
 {
     (void)unused;
-    sender.listener = -1;
+    if (!hs_stream.orphan || hs_stream.kind != HS_HIDDEN_SHARED_DESCRIPTORS)
+        sender.listener = -1;
     struct hs_wire_packet packet, *packets = is_pipe() ? &packet : NULL;
     // Opened before the program's descriptors are closed: one of them may keep the pipe's reader waiting.
     int fd = packets ? open_pipe(packets) : (int)hs_config.output_descriptor;
     hs_stream_source__sender_begins();
     HS_SYSTEM2(SYS_prctl, PR_SET_NAME, "heapsonde");
-    if (hs_stream.kind != HS_HIDDEN_SHARED_DESCRIPTORS)
+    if (hs_stream.orphan)
+        hs_hidden_thread__close_descriptors(sender.listener, fd);
+    else if (hs_stream.kind != HS_HIDDEN_SHARED_DESCRIPTORS)
         hs_hidden_thread__close_descriptors(fd, fd < 0 && hs_config.log_level != HS_LOG_OFF ? 2 : -1);
     hs_offer.acknowledged_ns = 0;
     if (fd >= 0)
@@ -451,6 +454,6 @@ void hs_sender__main(void *unused)
     for (unsigned i = 0; i < LINKS; i++)
         if (sender.links[i].state != HS_LINK_NONE)
             close_link(&sender.links[i]);
-    if (sender.listener >= 0)
+    if (sender.listener >= 0 && !hs_stream.orphan)
         hs_system_close(sender.listener);
 }

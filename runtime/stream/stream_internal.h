@@ -14,7 +14,7 @@ enum hs_stream_dropped { HS_STREAM_DROPPED_EVENTS, HS_STREAM_DROPPED_META };
 
 struct hs_stream {
     bool open;
-    bool orphan; // this is the child that sends what the program left
+    bool orphan; // this is the child that sends what the program left, or the program that is about to make it
     struct hs_stream_ring ring;
     struct hs_lock lock; // for producers
     // Chunks that explain events and for which there was no room: consecutive, in [kept_begin, kept_end).
