@@ -115,8 +115,10 @@ static void leave_to_child(void)
     long pid = HS_SYSTEM5(SYS_clone, 0, 0, 0, 0, 0);
     if (pid == -EINVAL) // QEMU's user mode has only children that the parent hears of
         pid = HS_SYSTEM5(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-    if (pid != 0)
+    if (pid != 0) {
+        hs_sender__close_listener();
         return;
+    }
     HS_SYSTEM0(SYS_setsid);
     atomic_store(&hs_stream.quit, 0);
     hs_sender__main(NULL);

@@ -426,10 +426,17 @@ static void write_to_descriptor(int fd, struct hs_wire_packet *packet)
     }
 }
 
+void hs_sender__close_listener(void)
+{
+    if (sender.listener >= 0)
+        hs_system_close(sender.listener);
+    sender.listener = -1;
+}
+
 void hs_sender__main(void *unused)
 {
     (void)unused;
-    if (!hs_stream.orphan || hs_stream.kind != HS_HIDDEN_SHARED_DESCRIPTORS)
+    if (!hs_stream.orphan)
         sender.listener = -1;
     struct hs_wire_packet packet, *packets = is_pipe() ? &packet : NULL;
     // Opened before the program's descriptors are closed: one of them may keep the pipe's reader waiting.
@@ -454,6 +461,6 @@ void hs_sender__main(void *unused)
     for (unsigned i = 0; i < LINKS; i++)
         if (sender.links[i].state != HS_LINK_NONE)
             close_link(&sender.links[i]);
-    if (sender.listener >= 0 && !hs_stream.orphan)
-        hs_system_close(sender.listener);
+    if (!hs_stream.orphan || hs_stream.kind != HS_HIDDEN_SHARED_DESCRIPTORS)
+        hs_sender__close_listener();
 }

@@ -12,6 +12,9 @@ bool hs_sender__prepare(void);
 // Runs until everything is sent, or until it is asked to quit. Called only by the sender.
 void hs_sender__main(void *unused);
 
+// In the program whose child has taken over the sending: the child keeps the socket.
+void hs_sender__close_listener(void);
+
 // In a forked child.
 void hs_sender__reset(void);
 
