@@ -167,6 +167,13 @@ static int execute_list(void *const *real, const char *path, const char *first, 
     return execute(real, (intptr_t)path, (intptr_t)vector, has_environment ? va_arg(*rest, intptr_t) : 0);
 }
 
+// No argument is a floating-point number: their registers are not kept.
+#if defined(__aarch64__) && !defined(__clang__)
+#define LIST_EXPORT HS_EXPORT __attribute__((target("general-regs-only")))
+#else
+#define LIST_EXPORT HS_EXPORT
+#endif
+
 #define EXECUTE_LIST(name, has_environment)                                                                            \
     do {                                                                                                               \
         va_list rest;                                                                                                  \
@@ -176,17 +183,17 @@ static int execute_list(void *const *real, const char *path, const char *first, 
         return result;                                                                                                 \
     } while (0)
 
-HS_EXPORT int execl(const char *path, const char *first, ...)
+LIST_EXPORT int execl(const char *path, const char *first, ...)
 {
     EXECUTE_LIST(execv, false);
 }
 
-HS_EXPORT int execlp(const char *path, const char *first, ...)
+LIST_EXPORT int execlp(const char *path, const char *first, ...)
 {
     EXECUTE_LIST(execvp, false);
 }
 
-HS_EXPORT int execle(const char *path, const char *first, ...)
+LIST_EXPORT int execle(const char *path, const char *first, ...)
 {
     EXECUTE_LIST(execve, true);
 }
