@@ -54,9 +54,14 @@ static bool next_slot(struct journal *journal)
 #define APPEND_TO(journal, write)                                                                                      \
     (((journal)->slot || next_slot(journal)) && ((write) || (next_slot(journal) && (write))))
 
+static bool lock_others(void)
+{
+    return hs_lock__acquire(&others_lock, (uint32_t)hs_system_gettid());
+}
+
 #define APPEND(write)                                                                                                  \
     do {                                                                                                               \
-        if (!hs_lock__acquire(&others_lock, (uint32_t)hs_system_gettid()))                                             \
+        if (!lock_others())                                                                                            \
             return false;                                                                                              \
         struct hs_meta_writer *w = &others.writer;                                                                     \
         bool done = APPEND_TO(&others, write);                                                                         \
@@ -147,7 +152,7 @@ struct hs_slot *hs_journal__take_code(void)
 
 void hs_journal__flush_others(void)
 {
-    if (!hs_lock__acquire(&others_lock, (uint32_t)hs_system_gettid()))
+    if (!lock_others())
         return;
     flush(&others);
     hs_lock__release(&others_lock);

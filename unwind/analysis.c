@@ -89,11 +89,7 @@ static bool is_data(const struct analysis *analysis, uintptr_t address)
 static bool decode_at(const struct analysis *analysis, uintptr_t address, uint32_t *context,
                       struct hs_instruction *instruction)
 {
-    size_t offset = address - analysis->code->address;
-    return inside(analysis, address) &&
-           analysis->decoder->decode(analysis->code->bytes + offset, analysis->code->size - offset, address, context,
-                                     instruction) &&
-           instruction->size;
+    return hs_code__decode(analysis->decoder, analysis->code, address, context, instruction);
 }
 
 static void queue(struct analysis *analysis, uintptr_t address, const struct hs_code_state *state)

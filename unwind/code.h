@@ -43,6 +43,12 @@ struct hs_code_frame {
     uint64_t aligned; // bit n: slots[n] is from there instead of the CFA
 };
 
+// Decodes the instruction at `address`. False: there is none, or it is outside.
+#pragma GCC visibility push(hidden)
+bool hs_code__decode(const struct hs_decoder *decoder, const struct hs_code *code, uintptr_t address, uint32_t *context,
+                     struct hs_instruction *instruction);
+#pragma GCC visibility pop
+
 // From the register that leads there. Any code may be looked at: it wraps.
 static inline int32_t hs_code_frame__from_aligned(const struct hs_code_frame *frame, int32_t slot)
 {

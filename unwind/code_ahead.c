@@ -47,10 +47,7 @@ static bool pass(const struct hs_decoder *decoder, struct ahead *ahead, const st
 static bool decode_at(const struct hs_frame_question *question, uintptr_t address, uint32_t *context,
                       struct hs_instruction *instruction)
 {
-    size_t offset = address - question->code->address, size = question->code->size;
-    return offset < size &&
-           question->decoder->decode(question->code->bytes + offset, size - offset, address, context, instruction) &&
-           instruction->size;
+    return hs_code__decode(question->decoder, question->code, address, context, instruction);
 }
 
 // A constant that the function refers to before is no code, whatever it looks like: the call before it never comes

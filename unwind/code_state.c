@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "unwind/code_state.h"
 
+#include "unwind/code.h"
+
+bool hs_code__decode(const struct hs_decoder *decoder, const struct hs_code *code, uintptr_t address, uint32_t *context,
+                     struct hs_instruction *instruction)
+{
+    const size_t offset = address - code->address;
+    return offset < code->size &&
+           decoder->decode(code->bytes + offset, code->size - offset, address, context, instruction) &&
+           instruction->size;
+}
+
 bool hs_code_state__matters(const struct hs_decoder *decoder, unsigned number)
 {
     return number == decoder->ra || decoder->callee_saved & hs_register_bit(number) ||

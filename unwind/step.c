@@ -230,13 +230,12 @@ static HS_COLD int step_without_rule(struct hs_walk *walk, uint32_t rule)
     const bool in_chain = rule == HS_RULE_FRAME_POINTER_CHAIN;
     const uintptr_t sp = walk->sp;
     struct hs_registers caller;
-    if (in_chain && hs_pypy_frame__at(&walk->memory, sp, &caller))
-        return step_to(walk, &caller);
-    int result = step_by_guess(walk, rule);
-    if (result != HS_STEP_MORE && in_chain &&
-        (hs_pypy_frame__near(&walk->memory, sp, &caller) || hs_luajit_frame__find(&walk->memory, sp, &caller)))
-        return step_to(walk, &caller);
-    return result;
+    bool found = in_chain && hs_pypy_frame__find(&walk->memory, sp, sp, &caller);
+    int result = found ? HS_STEP_MORE : step_by_guess(walk, rule);
+    if (in_chain && result != HS_STEP_MORE)
+        found = hs_pypy_frame__find(&walk->memory, sp, sp + HS_PYPY_PUSHED_MAX, &caller) ||
+                hs_luajit_frame__find(&walk->memory, sp, &caller);
+    return found ? step_to(walk, &caller) : result;
 }
 
 // The stack starts here unless the frame pointers of at least two frames say that it goes on.

@@ -27,13 +27,18 @@ static void restart_text(struct hs_control_answer *answer, const char *first)
     hs_text__add(&answer->writer, first);
 }
 
+static void add_text(struct hs_control_answer *answer, const char *key, const char *value)
+{
+    hs_text__add(&answer->writer, key);
+    hs_text__add(&answer->writer, " ");
+    hs_text__add(&answer->writer, value);
+    hs_text__add(&answer->writer, "\n");
+}
+
 void hs_control_answer__error(struct hs_control_answer *answer, const char *word, const char *text)
 {
     restart_text(answer, "error ");
-    hs_text__add(&answer->writer, word);
-    hs_text__add(&answer->writer, " ");
-    hs_text__add(&answer->writer, text);
-    hs_text__add(&answer->writer, "\n");
+    add_text(answer, word, text);
 }
 
 static void system_error(struct hs_control_answer *answer, int number, const char *text)
@@ -44,14 +49,6 @@ static void system_error(struct hs_control_answer *answer, int number, const cha
     hs_text__add(&writer, "system-");
     hs_text__add_number(&writer, (uint64_t)number);
     hs_control_answer__error(answer, word, text);
-}
-
-static void add_text(struct hs_control_answer *answer, const char *key, const char *value)
-{
-    hs_text__add(&answer->writer, key);
-    hs_text__add(&answer->writer, " ");
-    hs_text__add(&answer->writer, value);
-    hs_text__add(&answer->writer, "\n");
 }
 
 static void add_number(struct hs_control_answer *answer, const char *key, uint64_t value)

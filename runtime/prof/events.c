@@ -31,7 +31,7 @@ void hs_events__end(void)
 
 // ---- counts by size class -------------------------------------------------------------------------------------------
 
-static void count(const struct hs_sample *sample, bool gone)
+static __attribute__((noinline)) void count(const struct hs_sample *sample, bool gone)
 {
     uint32_t place = hs_size_class__index(sample->requested);
     if (place >= HS_CLASS_COUNT_LIMIT)

@@ -290,20 +290,22 @@ void hs_sampler__count_gone(uint64_t bytes)
 
 // ---- all threads ----------------------------------------------------------------------------------------------------
 
+// Adds the counter at `offset` of every record.
+static uint64_t total_from(uint64_t sum, size_t offset)
+{
+    for (uint32_t i = 1; i <= threads.pool.count; i++)
+        sum += *(const uint64_t *)((const char *)hs_sampler__thread_at(i) + offset);
+    return sum;
+}
+
 uint64_t hs_sampler__total_allocated(void)
 {
-    uint64_t sum = threads.gone_allocated;
-    for (uint32_t i = 1; i <= threads.pool.count; i++)
-        sum += hs_sampler__thread_at(i)->allocated;
-    return sum;
+    return total_from(threads.gone_allocated, offsetof(struct hs_sampler_thread, allocated));
 }
 
 uint64_t hs_sampler__total_deallocated(void)
 {
-    uint64_t sum = threads.gone_deallocated;
-    for (uint32_t i = 1; i <= threads.pool.count; i++)
-        sum += hs_sampler__thread_at(i)->deallocated;
-    return sum;
+    return total_from(threads.gone_deallocated, offsetof(struct hs_sampler_thread, deallocated));
 }
 
 // A thread that is still in the library may use its record to the end.

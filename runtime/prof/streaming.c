@@ -66,7 +66,7 @@ void hs_streaming__begin_if_due(void)
         begin(hs_clock__now() + 1);
 }
 
-static void change_state(uint32_t from, uint32_t to)
+static __attribute__((noinline)) void change_state(uint32_t from, uint32_t to)
 {
     if (is_this_process())
         hs_shared_word__change(&live()->state, from, to);

@@ -152,10 +152,10 @@ HS_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[]
 
 // The forms with a list of arguments become the forms with a vector, on the stack as libc does it. Behind the list of
 // execle() stands the environment.
-static int execute_list(void *const *real, const char *path, const char *first, bool has_environment, va_list rest)
+static int execute_list(void *const *real, const char *path, const char *first, bool has_environment, va_list *rest)
 {
     va_list arguments;
-    va_copy(arguments, rest);
+    va_copy(arguments, *rest);
     size_t count = 1;
     while (va_arg(arguments, const char *))
         count++;
@@ -163,30 +163,37 @@ static int execute_list(void *const *real, const char *path, const char *first, 
     char *vector[count + 1];
     vector[0] = (char *)first;
     for (size_t i = 1; i <= count; i++)
-        vector[i] = va_arg(rest, char *);
-    return execute(real, (intptr_t)path, (intptr_t)vector, has_environment ? va_arg(rest, intptr_t) : 0);
+        vector[i] = va_arg(*rest, char *);
+    return execute(real, (intptr_t)path, (intptr_t)vector, has_environment ? va_arg(*rest, intptr_t) : 0);
 }
+
+// No argument is a floating-point number: their registers are not kept.
+#if defined(__aarch64__) && !defined(__clang__)
+#define LIST_EXPORT HS_EXPORT __attribute__((target("general-regs-only")))
+#else
+#define LIST_EXPORT HS_EXPORT
+#endif
 
 #define EXECUTE_LIST(name, has_environment)                                                                            \
     do {                                                                                                               \
         va_list rest;                                                                                                  \
         va_start(rest, first);                                                                                         \
-        int result = execute_list((void *const *)&hs_real.name, path, first, has_environment, rest);                   \
+        int result = execute_list((void *const *)&hs_real.name, path, first, has_environment, &rest);                  \
         va_end(rest);                                                                                                  \
         return result;                                                                                                 \
     } while (0)
 
-HS_EXPORT int execl(const char *path, const char *first, ...)
+LIST_EXPORT int execl(const char *path, const char *first, ...)
 {
     EXECUTE_LIST(execv, false);
 }
 
-HS_EXPORT int execlp(const char *path, const char *first, ...)
+LIST_EXPORT int execlp(const char *path, const char *first, ...)
 {
     EXECUTE_LIST(execvp, false);
 }
 
-HS_EXPORT int execle(const char *path, const char *first, ...)
+LIST_EXPORT int execle(const char *path, const char *first, ...)
 {
     EXECUTE_LIST(execve, true);
 }

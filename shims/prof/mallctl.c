@@ -55,6 +55,8 @@ static uint64_t read_node(const struct hs_call *call)
     switch (node->source) {
     case HS_FROM_FUNCTION:
         return node->of.read(call);
+    case HS_FROM_BOTH:
+        return node->of.both->read(call);
     case HS_FROM_NUMBER:
         return node->of.number;
     case HS_FROM_ALLOCATOR:
@@ -84,29 +86,30 @@ static int take_new(const struct hs_call *call, uint64_t *value)
     return 0;
 }
 
-static int run_both(const struct hs_call *call)
+static int run_both(const struct hs_call *call, hs_node_write *write)
 {
     uint64_t value;
     int error = take_new(call, &value);
     if (!error && call->new)
-        error = call->node->by.write(call, value, false);
+        error = write(call, value, false);
     if (!error)
         error = give_number(call, read_node(call));
     if (!error && call->new)
-        error = call->node->by.write(call, value, true);
+        error = write(call, value, true);
     return error;
 }
 
-static int run_write(const struct hs_call *call)
+static int run_write(const struct hs_call *call, hs_node_write *write)
 {
     uint64_t value;
     int error = take_new(call, &value);
-    return error ? error : call->node->by.write(call, value, true);
+    return error ? error : write(call, value, true);
 }
 
 int hs_node__run(const struct hs_call *call)
 {
     const struct hs_node *node = call->node;
+    hs_node_write *write = node->source == HS_FROM_BOTH ? node->of.both->write : node->of.write;
     bool any_old = call->old || call->old_length, any_new = call->new || call->new_length;
     bool needs_prof = node->needs_prof == HS_NEEDS_PROF || (node->needs_prof && call->new);
     if (needs_prof && !hs_sampler__is_on())
@@ -115,18 +118,18 @@ int hs_node__run(const struct hs_call *call)
     case HS_ACCESS_READ:
         return any_new ? EPERM : give_number(call, read_node(call));
     case HS_ACCESS_WRITE:
-        return any_old ? EPERM : run_write(call);
+        return any_old ? EPERM : run_write(call, write);
     case HS_ACCESS_BOTH:
-        return run_both(call);
+        return run_both(call, write);
     case HS_ACCESS_EITHER:
         if (reads(call) && any_new)
             return EPERM;
-        return call->new ? run_write(call) : give_number(call, read_node(call));
+        return call->new ? run_write(call, write) : give_number(call, read_node(call));
     case HS_ACCESS_CALL:
-        return any_old || any_new ? EPERM : node->by.write(call, 0, true);
+        return any_old || any_new ? EPERM : write(call, 0, true);
     case HS_ACCESS_UNCHECKED:
     case HS_ACCESS_OWN:
-        return node->by.write(call, 0, true);
+        return write(call, 0, true);
     default:
         return ENOENT;
     }
@@ -170,6 +173,8 @@ static bool read_index(const char *name, size_t length, size_t *index)
 
 const struct hs_node *hs_node__children(const struct hs_node *node)
 {
+    if (node->access == HS_ACCESS_INDEX)
+        return node + 1;
     while (!node->of.children)
         node--;
     return node->of.children;
@@ -183,7 +188,7 @@ static const struct hs_node *child_at(const struct hs_call *call, size_t number)
         return NULL;
     const struct hs_node *children = hs_node__children(node);
     if (children->access == HS_ACCESS_INDEX)
-        return children->by.accepts(call, number) ? children : NULL;
+        return children->of.accepts(call, number) ? children : NULL;
     return number < node->child_count ? &children[number] : NULL;
 }
 

@@ -128,15 +128,15 @@ static int write_cache_enabled(const struct hs_call *call, uint64_t value, bool 
 }
 
 static const struct hs_node thread_cache_nodes[] = {
-    HS_LEAF("enabled", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_cache_enabled, write_cache_enabled),
-    HS_LEAF("flush", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, do_nothing),
+    HS_BOTH("enabled", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_cache_enabled, write_cache_enabled),
+    HS_RUNS("flush", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, do_nothing),
 };
 static const struct hs_node peak_nodes[] = {
     HS_READS("read", HS_TYPE_64, read_peak),
-    HS_LEAF("reset", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, reset_peak),
+    HS_RUNS("reset", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, reset_peak),
 };
 static const struct hs_node thread_nodes[] = {
-    HS_LEAF("arena", HS_TYPE_UNSIGNED, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, hs_node__thread_arena,
+    HS_BOTH("arena", HS_TYPE_UNSIGNED, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, hs_node__thread_arena,
             hs_node__set_thread_arena),
     HS_READS("allocated", HS_TYPE_64, read_allocated),
     HS_READS("allocatedp", HS_TYPE_POINTER, read_allocated_pointer),
@@ -145,7 +145,7 @@ static const struct hs_node thread_nodes[] = {
     HS_BRANCH("tcache", thread_cache_nodes),
     HS_BRANCH("peak", peak_nodes),
     HS_FAR_BRANCH("prof", hs_nodes_thread_prof, HS_THREAD_PROF_NODES),
-    HS_LEAF("idle", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, do_nothing),
+    HS_RUNS("idle", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, do_nothing),
 };
 
 // ---- config ---------------------------------------------------------------------------------------------------------
@@ -187,9 +187,9 @@ static int name_cache(const struct hs_call *call, uint64_t value, bool commit)
 }
 
 static const struct hs_node cache_nodes[] = {
-    HS_LEAF("create", HS_TYPE_UNSIGNED, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, create_cache),
-    HS_LEAF("flush", HS_TYPE_UNSIGNED, HS_ACCESS_WRITE, HS_NEEDS_NOTHING, NULL, name_cache),
-    HS_LEAF("destroy", HS_TYPE_UNSIGNED, HS_ACCESS_WRITE, HS_NEEDS_NOTHING, NULL, name_cache),
+    HS_RUNS("create", HS_TYPE_UNSIGNED, HS_ACCESS_OWN, HS_NEEDS_NOTHING, create_cache),
+    HS_RUNS("flush", HS_TYPE_UNSIGNED, HS_ACCESS_WRITE, HS_NEEDS_NOTHING, name_cache),
+    HS_RUNS("destroy", HS_TYPE_UNSIGNED, HS_ACCESS_WRITE, HS_NEEDS_NOTHING, name_cache),
 };
 
 // ---- the root -------------------------------------------------------------------------------------------------------
@@ -197,10 +197,10 @@ static const struct hs_node cache_nodes[] = {
 static const struct hs_node root_nodes[] = {
     // Programs compare it with numbers of jemalloc.
     HS_VALUE("version", HS_TYPE_TEXT, "5.3.0-0-gheapsonde-" HEAPSONDE_VERSION),
-    HS_LEAF("epoch", HS_TYPE_64, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, run_epoch),
-    HS_LEAF("background_thread", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_background_thread,
+    HS_RUNS("epoch", HS_TYPE_64, HS_ACCESS_OWN, HS_NEEDS_NOTHING, run_epoch),
+    HS_BOTH("background_thread", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_background_thread,
             write_background_thread),
-    HS_LEAF("max_background_threads", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_background_threads,
+    HS_BOTH("max_background_threads", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_background_threads,
             write_background_threads),
     HS_BRANCH("thread", thread_nodes),
     HS_BRANCH("config", config_nodes),

@@ -30,13 +30,15 @@ enum hs_node_access {
     HS_ACCESS_EITHER,    // read or write, not both at once
     HS_ACCESS_CALL,      // neither: something is done
     HS_ACCESS_UNCHECKED, // the same, and whatever is passed is ignored
-    HS_ACCESS_OWN,       // `write` sees to everything
+    HS_ACCESS_OWN,       // the function sees to everything
     HS_ACCESS_ABSENT,    // has a number and is not there
 };
 
 // Where what is read comes from.
 enum hs_node_source {
+    HS_FROM_NOWHERE,
     HS_FROM_FUNCTION,
+    HS_FROM_BOTH, // two functions, one of which writes
     HS_FROM_VALUE,
     HS_FROM_NUMBER,    // it is always the same
     HS_FROM_OPTION,    // of ours
@@ -57,6 +59,16 @@ struct hs_call {
     size_t new_length;
 };
 
+// Called twice: before anything is read, to say whether the value is acceptable, and with `commit` to take it. `value`
+// is 0 when the caller passes none.
+typedef int hs_node_write(const struct hs_call *call, uint64_t value, bool commit);
+typedef uint64_t hs_node_read(const struct hs_call *call); // pointers as integers
+
+struct hs_node_both {
+    hs_node_read *read;
+    hs_node_write *write;
+};
+
 struct hs_node {
     char name[28]; // an index has none
     uint8_t type;
@@ -64,17 +76,14 @@ struct hs_node {
     uint8_t child_count;
     uint8_t needs_prof; // enum hs_node_needs
     union {
-        const struct hs_node *children;               // see hs_node__children
-        uint64_t (*read)(const struct hs_call *call); // pointers as integers
+        const struct hs_node *children;                            // of a branch; see hs_node__children
+        bool (*accepts)(const struct hs_call *call, size_t index); // of an index, whose children are behind it
+        hs_node_read *read;
+        hs_node_write *write;
+        const struct hs_node_both *both;
         const void *value;
         uintptr_t number; // or where an option is in hs_prof_options: an address would take a relocation
     } of;
-    union {
-        bool (*accepts)(const struct hs_call *call, size_t index);
-        // Called twice: before anything is read, to say whether the value is acceptable, and with `commit` to take it.
-        // `value` is 0 when the caller passes none.
-        int (*write)(const struct hs_call *call, uint64_t value, bool commit);
-    } by;
 };
 
 #define HS_NODE_COUNT(table)   (sizeof(table) / sizeof *(table))
@@ -83,39 +92,34 @@ struct hs_node {
 // A branch whose table is in another file.
 #define HS_FAR_BRANCH(name, table, count)                                                                              \
     {                                                                                                                  \
-        name, HS_TYPE_NONE, HS_ACCESS_BRANCH, 0, count, HS_NEEDS_NOTHING, {.children = table},                         \
+        name, HS_TYPE_NONE, HS_ACCESS_BRANCH, 0, count, HS_NEEDS_NOTHING,                                              \
         {                                                                                                              \
-            0                                                                                                          \
+            .children = table                                                                                          \
         }                                                                                                              \
     }
-#define HS_INDEX(table, accepts_)                                                                                      \
+#define HS_INDEX(count, accepts_)                                                                                      \
     {                                                                                                                  \
-        "", HS_TYPE_NONE, HS_ACCESS_INDEX, 0, HS_NODE_COUNT(table), HS_NEEDS_NOTHING, {.children = table},             \
+        "", HS_TYPE_NONE, HS_ACCESS_INDEX, 0, count, HS_NEEDS_NOTHING,                                                 \
         {                                                                                                              \
             .accepts = accepts_                                                                                        \
         }                                                                                                              \
     }
-#define HS_LEAF(name, type, access, needs, read_, write_)                                                              \
+#define HS_LEAF(name, type, access, source, needs, ...)                                                                \
     {                                                                                                                  \
-        name, type, access, HS_FROM_FUNCTION, 0, needs, {.read = read_},                                               \
-        {                                                                                                              \
-            .write = write_                                                                                            \
-        }                                                                                                              \
+        name, type, access, source, 0, needs, __VA_ARGS__                                                              \
     }
-#define HS_READS(name, type, read_) HS_LEAF(name, type, HS_ACCESS_READ, HS_NEEDS_NOTHING, read_, NULL)
-#define HS_STORED(name, type, source, where)                                                                           \
-    {                                                                                                                  \
-        name, type, HS_ACCESS_READ, source, 0, HS_NEEDS_NOTHING, where,                                                \
-        {                                                                                                              \
-            0                                                                                                          \
-        }                                                                                                              \
-    }
-#define HS_VALUE(name, type, value_) HS_STORED(name, type, HS_FROM_VALUE, {.value = value_})
+#define HS_RUNS(name, type, access, needs, write_)                                                                     \
+    HS_LEAF(name, type, access, HS_FROM_NOWHERE, needs, {.write = write_})
+#define HS_BOTH(name, type, access, needs, read_, write_)                                                              \
+    HS_LEAF(name, type, access, HS_FROM_BOTH, needs, {.both = &(const struct hs_node_both){read_, write_}})
+#define HS_STORED(name, type, source, where) HS_LEAF(name, type, HS_ACCESS_READ, source, HS_NEEDS_NOTHING, where)
+#define HS_READS(name, type, read_)          HS_STORED(name, type, HS_FROM_FUNCTION, {.read = read_})
+#define HS_VALUE(name, type, value_)         HS_STORED(name, type, HS_FROM_VALUE, {.value = value_})
 #define HS_OPTION(name, type, field)                                                                                   \
     HS_STORED(name, type, HS_FROM_OPTION, {.number = offsetof(struct hs_prof_options, field)})
 #define HS_NUMBER(name, type, number_) HS_STORED(name, type, HS_FROM_NUMBER, {.number = number_})
 #define HS_REMEMBERED(name, type)      HS_STORED(name, type, HS_FROM_ALLOCATOR, {0})
-#define HS_ABSENT(name)                HS_LEAF(name, HS_TYPE_NONE, HS_ACCESS_ABSENT, HS_NEEDS_NOTHING, NULL, NULL)
+#define HS_ABSENT(name)                HS_RUNS(name, HS_TYPE_NONE, HS_ACCESS_ABSENT, HS_NEEDS_NOTHING, NULL)
 
 #pragma GCC visibility push(hidden)
 extern const struct hs_node hs_nodes_root;

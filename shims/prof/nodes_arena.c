@@ -13,7 +13,7 @@
 
 enum { BINS = 36, CACHED_BINS = 41, TCACHE_MAX = 32768, LARGE_CLASSES = sizeof(void *) == 8 ? 196 : 68 };
 
-// jemalloc's limit; numbers of dss in arena_nodes, of dirty_decay_ms in hs_nodes_arenas
+// jemalloc's limit; numbers of dss in hs_nodes_arena, whose index is none, of dirty_decay_ms in hs_nodes_arenas
 enum { ARENAS = 4095, FIRST_SETTING = 5, FIRST_DECAY = 1 };
 
 enum setting { DSS, OVERSIZE_THRESHOLD, DIRTY_DECAY, MUZZY_DECAY, EXTENT_HOOKS, RETAIN_GROW_LIMIT, SETTINGS };
@@ -225,14 +225,17 @@ static int write_decay(const struct hs_call *call, uint64_t value, bool commit)
     return error;
 }
 
-#define SETTING(name, type) HS_LEAF(name, type, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, run_setting)
+#define SETTING(name, type) HS_RUNS(name, type, HS_ACCESS_OWN, HS_NEEDS_NOTHING, run_setting)
 
-static const struct hs_node arena_nodes[] = {
+enum { ARENA_NODES = 11, BIN_NODES = 4, LARGE_NODES = 1 };
+
+const struct hs_node hs_nodes_arena[1 + ARENA_NODES] = {
+    HS_INDEX(ARENA_NODES, may_be_arena),
     HS_READS("initialized", HS_TYPE_BOOL, is_initialized),
-    HS_LEAF("decay", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, give_memory_back),
-    HS_LEAF("purge", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, give_memory_back),
-    HS_LEAF("reset", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, refuse),
-    HS_LEAF("destroy", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, NULL, destroy_arena),
+    HS_RUNS("decay", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, give_memory_back),
+    HS_RUNS("purge", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, give_memory_back),
+    HS_RUNS("reset", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, refuse),
+    HS_RUNS("destroy", HS_TYPE_NONE, HS_ACCESS_CALL, HS_NEEDS_NOTHING, destroy_arena),
     SETTING("dss", HS_TYPE_TEXT),
     SETTING("oversize_threshold", HS_TYPE_SIZE),
     SETTING("dirty_decay_ms", HS_TYPE_SIZE),
@@ -240,7 +243,6 @@ static const struct hs_node arena_nodes[] = {
     SETTING("extent_hooks", HS_TYPE_POINTER),
     SETTING("retain_grow_limit", HS_TYPE_SIZE),
 };
-const struct hs_node hs_nodes_arena[] = {HS_INDEX(arena_nodes, may_be_arena)};
 
 // ---- arenas ---------------------------------------------------------------------------------------------------------
 
@@ -345,19 +347,21 @@ static int look_up(const struct hs_call *call, uint64_t value, bool commit)
     return block ? hs_node__give(call, &arena, sizeof arena) : EINVAL;
 }
 
-static const struct hs_node bin_nodes[] = {
+static const struct hs_node bin_index[1 + BIN_NODES] = {
+    HS_INDEX(BIN_NODES, is_bin),
     HS_READS("size", HS_TYPE_SIZE, read_bin_size),
     HS_READS("nregs", HS_TYPE_UNSIGNED, read_regions),
     HS_READS("slab_size", HS_TYPE_SIZE, read_slab_size),
     HS_NUMBER("nshards", HS_TYPE_UNSIGNED, 1),
 };
-static const struct hs_node bin_index[] = {HS_INDEX(bin_nodes, is_bin)};
-static const struct hs_node large_nodes[] = {HS_READS("size", HS_TYPE_SIZE, read_large_size)};
-static const struct hs_node large_index[] = {HS_INDEX(large_nodes, is_large)};
+static const struct hs_node large_index[1 + LARGE_NODES] = {
+    HS_INDEX(LARGE_NODES, is_large),
+    HS_READS("size", HS_TYPE_SIZE, read_large_size),
+};
 const struct hs_node hs_nodes_arenas[HS_ARENAS_NODES] = {
     HS_READS("narenas", HS_TYPE_UNSIGNED, read_arena_count),
-    HS_LEAF("dirty_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_decay, write_decay),
-    HS_LEAF("muzzy_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_decay, write_decay),
+    HS_BOTH("dirty_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_decay, write_decay),
+    HS_BOTH("muzzy_decay_ms", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_decay, write_decay),
     HS_NUMBER("quantum", HS_TYPE_SIZE, 16),
     HS_READS("page", HS_TYPE_SIZE, read_page),
     HS_NUMBER("tcache_max", HS_TYPE_SIZE, TCACHE_MAX),
@@ -366,6 +370,6 @@ const struct hs_node hs_nodes_arenas[HS_ARENAS_NODES] = {
     HS_BRANCH("bin", bin_index),
     HS_NUMBER("nlextents", HS_TYPE_UNSIGNED, LARGE_CLASSES),
     HS_BRANCH("lextent", large_index),
-    HS_LEAF("create", HS_TYPE_UNSIGNED, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, create_arena),
-    HS_LEAF("lookup", HS_TYPE_UNSIGNED, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, look_up),
+    HS_RUNS("create", HS_TYPE_UNSIGNED, HS_ACCESS_OWN, HS_NEEDS_NOTHING, create_arena),
+    HS_RUNS("lookup", HS_TYPE_UNSIGNED, HS_ACCESS_OWN, HS_NEEDS_NOTHING, look_up),
 };

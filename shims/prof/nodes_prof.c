@@ -148,26 +148,28 @@ static int run_count(const struct hs_call *call, uint64_t value, bool commit)
     return hs_node__give(call, &count, sizeof count);
 }
 
-static const struct hs_node count_nodes[] = {
-    HS_LEAF("live", HS_TYPE_NONE, HS_ACCESS_OWN, HS_NEEDS_PROF, NULL, run_count),
-    HS_LEAF("accum", HS_TYPE_NONE, HS_ACCESS_OWN, HS_NEEDS_PROF, NULL, run_count),
-};
-static const struct hs_node bin_index[] = {HS_INDEX(count_nodes, accepts_bin)};
-static const struct hs_node large_index[] = {HS_INDEX(count_nodes, accepts_large)};
+enum { COUNT_NODES = 2 };
+#define COUNT_INDEX(accepts)                                                                                           \
+    {                                                                                                                  \
+        HS_INDEX(COUNT_NODES, accepts), HS_RUNS("live", HS_TYPE_NONE, HS_ACCESS_OWN, HS_NEEDS_PROF, run_count),        \
+            HS_RUNS("accum", HS_TYPE_NONE, HS_ACCESS_OWN, HS_NEEDS_PROF, run_count),                                   \
+    }
+static const struct hs_node bin_index[1 + COUNT_NODES] = COUNT_INDEX(accepts_bin);
+static const struct hs_node large_index[1 + COUNT_NODES] = COUNT_INDEX(accepts_large);
 static const struct hs_node stats_nodes[] = {HS_BRANCH("bins", bin_index), HS_BRANCH("lextents", large_index)};
 
 const struct hs_node hs_nodes_prof[HS_PROF_NODES] = {
-    HS_LEAF("thread_active_init", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_PROF_TO_WRITE, read_thread_active_init,
+    HS_BOTH("thread_active_init", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_PROF_TO_WRITE, read_thread_active_init,
             write_thread_active_init),
-    HS_LEAF("active", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_active, write_active),
-    HS_LEAF("dump", HS_TYPE_TEXT, HS_ACCESS_WRITE, HS_NEEDS_PROF, NULL, write_dump),
-    HS_LEAF("gdump", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_PROF_TO_WRITE, read_gdump, write_gdump),
-    HS_LEAF("prefix", HS_TYPE_TEXT, HS_ACCESS_WRITE, HS_NEEDS_PROF, NULL, write_prefix),
-    HS_LEAF("reset", HS_TYPE_SIZE, HS_ACCESS_WRITE, HS_NEEDS_PROF, NULL, write_reset),
+    HS_BOTH("active", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_NOTHING, read_active, write_active),
+    HS_RUNS("dump", HS_TYPE_TEXT, HS_ACCESS_WRITE, HS_NEEDS_PROF, write_dump),
+    HS_BOTH("gdump", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_PROF_TO_WRITE, read_gdump, write_gdump),
+    HS_RUNS("prefix", HS_TYPE_TEXT, HS_ACCESS_WRITE, HS_NEEDS_PROF, write_prefix),
+    HS_RUNS("reset", HS_TYPE_SIZE, HS_ACCESS_WRITE, HS_NEEDS_PROF, write_reset),
     HS_READS("interval", HS_TYPE_64, read_interval),
     HS_READS("lg_sample", HS_TYPE_SIZE, read_lg_sample),
-    HS_LEAF("log_start", HS_TYPE_TEXT, HS_ACCESS_WRITE, HS_NEEDS_PROF, NULL, write_log_start),
-    HS_LEAF("log_stop", HS_TYPE_NONE, HS_ACCESS_UNCHECKED, HS_NEEDS_PROF, NULL, write_log_stop),
+    HS_RUNS("log_start", HS_TYPE_TEXT, HS_ACCESS_WRITE, HS_NEEDS_PROF, write_log_start),
+    HS_RUNS("log_stop", HS_TYPE_NONE, HS_ACCESS_UNCHECKED, HS_NEEDS_PROF, write_log_stop),
     HS_BRANCH("stats", stats_nodes),
 };
 
@@ -225,8 +227,8 @@ static int write_thread_active(const struct hs_call *call, uint64_t value, bool 
 }
 
 const struct hs_node hs_nodes_thread_prof[HS_THREAD_PROF_NODES] = {
-    HS_LEAF("name", HS_TYPE_TEXT, HS_ACCESS_EITHER, HS_NEEDS_PROF, read_name, write_name),
-    HS_LEAF("active", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_PROF_TO_WRITE, read_thread_active, write_thread_active),
+    HS_BOTH("name", HS_TYPE_TEXT, HS_ACCESS_EITHER, HS_NEEDS_PROF, read_name, write_name),
+    HS_BOTH("active", HS_TYPE_BOOL, HS_ACCESS_BOTH, HS_NEEDS_PROF_TO_WRITE, read_thread_active, write_thread_active),
 };
 
 // ---- experimental.hooks ---------------------------------------------------------------------------------------------
@@ -274,20 +276,27 @@ static int run_backtrace_hook(const struct hs_call *call, uint64_t value, bool c
     return 0;
 }
 
-// Functions that may be NULL.
+// Functions that may be NULL, of any type.
+typedef void *volatile any_hook __attribute__((may_alias));
+
+static int exchange_hook(const struct hs_call *call, any_hook *place)
+{
+    void *hook = NULL, *before = *place;
+    if (!call->old && !call->new)
+        return EINVAL;
+    int error = hs_node__give(call, &before, sizeof before);
+    if (!error && call->new)
+        error = take_hook(call, &hook, sizeof hook);
+    if (!error && call->new)
+        *place = hook;
+    return error;
+}
+
 #define HOOK(name, variable)                                                                                           \
     static int run_##name##_hook(const struct hs_call *call, uint64_t value, bool commit)                              \
     {                                                                                                                  \
         (void)value, (void)commit;                                                                                     \
-        __typeof__(variable + 0) hook = NULL, before = variable;                                                       \
-        if (!call->old && !call->new)                                                                                  \
-            return EINVAL;                                                                                             \
-        int error = hs_node__give(call, &before, sizeof before);                                                       \
-        if (!error && call->new)                                                                                       \
-            error = take_hook(call, &hook, sizeof hook);                                                               \
-        if (!error && call->new)                                                                                       \
-            variable = hook;                                                                                           \
-        return error;                                                                                                  \
+        return exchange_hook(call, (any_hook *)&variable);                                                             \
     }
 HOOK(dump, hs_dump_hook)
 HOOK(sample, hs_hooks.sample)
@@ -296,11 +305,11 @@ HOOK(sample_free, hs_hooks.sample_free)
 static const struct hs_node hook_nodes[] = {
     HS_ABSENT("install"),
     HS_ABSENT("remove"),
-    HS_LEAF("prof_backtrace", HS_TYPE_POINTER, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, run_backtrace_hook),
-    HS_LEAF("prof_dump", HS_TYPE_POINTER, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, run_dump_hook),
+    HS_RUNS("prof_backtrace", HS_TYPE_POINTER, HS_ACCESS_OWN, HS_NEEDS_NOTHING, run_backtrace_hook),
+    HS_RUNS("prof_dump", HS_TYPE_POINTER, HS_ACCESS_OWN, HS_NEEDS_NOTHING, run_dump_hook),
     HS_ABSENT("safety_check_abort"),
-    HS_LEAF("prof_sample", HS_TYPE_POINTER, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, run_sample_hook),
-    HS_LEAF("prof_sample_free", HS_TYPE_POINTER, HS_ACCESS_OWN, HS_NEEDS_NOTHING, NULL, run_sample_free_hook),
+    HS_RUNS("prof_sample", HS_TYPE_POINTER, HS_ACCESS_OWN, HS_NEEDS_NOTHING, run_sample_hook),
+    HS_RUNS("prof_sample_free", HS_TYPE_POINTER, HS_ACCESS_OWN, HS_NEEDS_NOTHING, run_sample_free_hook),
 };
 
 // ---- experimental.prof_recent ---------------------------------------------------------------------------------------
@@ -341,15 +350,14 @@ static int run_recent_dump(const struct hs_call *call, uint64_t value, bool comm
 }
 
 static const struct hs_node recent_nodes[] = {
-    HS_LEAF("alloc_max", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_PROF, read_recent_limit, write_recent_limit),
-    HS_LEAF("alloc_dump", HS_TYPE_NONE, HS_ACCESS_OWN, HS_NEEDS_PROF, NULL, run_recent_dump),
+    HS_BOTH("alloc_max", HS_TYPE_SIZE, HS_ACCESS_BOTH, HS_NEEDS_PROF, read_recent_limit, write_recent_limit),
+    HS_RUNS("alloc_dump", HS_TYPE_NONE, HS_ACCESS_OWN, HS_NEEDS_PROF, run_recent_dump),
 };
 
 // ---- the rest of experimental: places that keep the numbers right ---------------------------------------------------
 
 static const struct hs_node utilization_nodes[] = {HS_ABSENT("query"), HS_ABSENT("batch_query")};
-static const struct hs_node arena_nodes[] = {HS_ABSENT("pactivep")};
-static const struct hs_node arena_index[] = {HS_INDEX(arena_nodes, hs_node__is_arena)};
+static const struct hs_node arena_index[] = {HS_INDEX(1, hs_node__is_arena), HS_ABSENT("pactivep")};
 static const struct hs_node thread_nodes[] = {HS_ABSENT("activity_callback")};
 
 const struct hs_node hs_nodes_experimental[HS_EXPERIMENTAL_NODES] = {

@@ -155,7 +155,7 @@ static const struct hs_node global_mutex_nodes[] = {
     MUTEX("prof_recent_alloc"),
     MUTEX("prof_recent_dump"),
     MUTEX("prof_stats"),
-    HS_LEAF("reset", HS_TYPE_NONE, HS_ACCESS_UNCHECKED, HS_NEEDS_NOTHING, NULL, reset_mutexes),
+    HS_RUNS("reset", HS_TYPE_NONE, HS_ACCESS_UNCHECKED, HS_NEEDS_NOTHING, reset_mutexes),
 };
 
 static const struct hs_node arena_mutex_nodes[] = {
@@ -211,38 +211,44 @@ static bool is_slab_class(const struct hs_call *call, size_t index)
     return index < 64;
 }
 
-static const struct hs_node bin_nodes[] = {
-    ZERO("nmalloc", HS_TYPE_64),         ZERO("ndalloc", HS_TYPE_64),     ZERO("nrequests", HS_TYPE_64),
-    ZERO("curregs", HS_TYPE_SIZE),       ZERO("nfills", HS_TYPE_64),      ZERO("nflushes", HS_TYPE_64),
-    ZERO("nslabs", HS_TYPE_64),          ZERO("nreslabs", HS_TYPE_64),    ZERO("curslabs", HS_TYPE_SIZE),
-    ZERO("nonfull_slabs", HS_TYPE_SIZE), HS_BRANCH("mutex", mutex_nodes),
+enum { BIN_NODES = 11, LARGE_CLASS_NODES = 4, EXTENT_NODES = 6, SLAB_NODES = 6, ARENA_NODES = 32 };
+
+static const struct hs_node bin_index[1 + BIN_NODES] = {
+    HS_INDEX(BIN_NODES, is_bin),    ZERO("nmalloc", HS_TYPE_64),         ZERO("ndalloc", HS_TYPE_64),
+    ZERO("nrequests", HS_TYPE_64),  ZERO("curregs", HS_TYPE_SIZE),       ZERO("nfills", HS_TYPE_64),
+    ZERO("nflushes", HS_TYPE_64),   ZERO("nslabs", HS_TYPE_64),          ZERO("nreslabs", HS_TYPE_64),
+    ZERO("curslabs", HS_TYPE_SIZE), ZERO("nonfull_slabs", HS_TYPE_SIZE), HS_BRANCH("mutex", mutex_nodes),
 };
-static const struct hs_node bin_index[] = {HS_INDEX(bin_nodes, is_bin)};
-static const struct hs_node large_class_nodes[] = {
+static const struct hs_node large_class_index[1 + LARGE_CLASS_NODES] = {
+    HS_INDEX(LARGE_CLASS_NODES, is_large_class),
     ZERO("nmalloc", HS_TYPE_64),
     ZERO("ndalloc", HS_TYPE_64),
     ZERO("nrequests", HS_TYPE_64),
     ZERO("curlextents", HS_TYPE_SIZE),
 };
-static const struct hs_node large_class_index[] = {HS_INDEX(large_class_nodes, is_large_class)};
-static const struct hs_node extent_nodes[] = {
-    ZERO("ndirty", HS_TYPE_SIZE),      ZERO("nmuzzy", HS_TYPE_SIZE),      ZERO("nretained", HS_TYPE_SIZE),
-    ZERO("dirty_bytes", HS_TYPE_SIZE), ZERO("muzzy_bytes", HS_TYPE_SIZE), ZERO("retained_bytes", HS_TYPE_SIZE),
+static const struct hs_node extent_index[1 + EXTENT_NODES] = {
+    HS_INDEX(EXTENT_NODES, is_page_class), ZERO("ndirty", HS_TYPE_SIZE),      ZERO("nmuzzy", HS_TYPE_SIZE),
+    ZERO("nretained", HS_TYPE_SIZE),       ZERO("dirty_bytes", HS_TYPE_SIZE), ZERO("muzzy_bytes", HS_TYPE_SIZE),
+    ZERO("retained_bytes", HS_TYPE_SIZE),
 };
-static const struct hs_node extent_index[] = {HS_INDEX(extent_nodes, is_page_class)};
-static const struct hs_node slab_nodes[] = {
-    ZERO("npageslabs_nonhuge", HS_TYPE_SIZE), ZERO("npageslabs_huge", HS_TYPE_SIZE),
-    ZERO("nactive_nonhuge", HS_TYPE_SIZE),    ZERO("nactive_huge", HS_TYPE_SIZE),
-    ZERO("ndirty_nonhuge", HS_TYPE_SIZE),     ZERO("ndirty_huge", HS_TYPE_SIZE),
+static const struct hs_node slab_index[1 + SLAB_NODES] = {
+    HS_INDEX(SLAB_NODES, is_slab_class),   ZERO("npageslabs_nonhuge", HS_TYPE_SIZE),
+    ZERO("npageslabs_huge", HS_TYPE_SIZE), ZERO("nactive_nonhuge", HS_TYPE_SIZE),
+    ZERO("nactive_huge", HS_TYPE_SIZE),    ZERO("ndirty_nonhuge", HS_TYPE_SIZE),
+    ZERO("ndirty_huge", HS_TYPE_SIZE),
 };
-static const struct hs_node slab_index[] = {HS_INDEX(slab_nodes, is_slab_class)};
 static const struct hs_node shard_nodes[] = {
-    HS_BRANCH("full_slabs", slab_nodes), HS_BRANCH("empty_slabs", slab_nodes), HS_BRANCH("nonfull_slabs", slab_index),
-    ZERO("npurge_passes", HS_TYPE_64),   ZERO("npurges", HS_TYPE_64),          ZERO("nhugifies", HS_TYPE_64),
+    HS_FAR_BRANCH("full_slabs", slab_index + 1, SLAB_NODES),
+    HS_FAR_BRANCH("empty_slabs", NULL, SLAB_NODES),
+    HS_BRANCH("nonfull_slabs", slab_index),
+    ZERO("npurge_passes", HS_TYPE_64),
+    ZERO("npurges", HS_TYPE_64),
+    ZERO("nhugifies", HS_TYPE_64),
     ZERO("ndehugifies", HS_TYPE_64),
 };
 
-static const struct hs_node arena_nodes[] = {
+static const struct hs_node arena_index[1 + ARENA_NODES] = {
+    HS_INDEX(ARENA_NODES, hs_node__is_arena),
     HS_READS("nthreads", HS_TYPE_UNSIGNED, read_threads),
     ZERO("uptime", HS_TYPE_64),
     HS_READS("dss", HS_TYPE_TEXT, read_dss),
@@ -276,7 +282,6 @@ static const struct hs_node arena_nodes[] = {
     HS_BRANCH("mutexes", arena_mutex_nodes),
     HS_BRANCH("hpa_shard", shard_nodes),
 };
-static const struct hs_node arena_index[] = {HS_INDEX(arena_nodes, hs_node__is_arena)};
 
 static const struct hs_node background_thread_nodes[] = {
     ZERO("num_threads", HS_TYPE_SIZE),

@@ -168,7 +168,7 @@ static void add_array(struct statistics_printer *printer, const struct hs_node *
 {
     struct hs_call call = {.node = index, .mib = printer->mib, .depth = printer->depth};
     begin(printer, "[");
-    for (size_t i = 0; index->by.accepts(&call, i); i++) {
+    for (size_t i = 0; index->of.accepts(&call, i); i++) {
         printer->mib[printer->depth++] = i;
         add(printer, printer->comma ? "," : "");
         add_branch(printer, index, true);
@@ -253,7 +253,7 @@ static void add_totals(struct statistics_printer *printer)
     finish(printer, "}");
 }
 
-static void add_arena(struct statistics_printer *printer, const char *key, size_t number)
+static __attribute__((noinline)) void add_arena(struct statistics_printer *printer, const char *key, size_t number)
 {
     printer->mib[0] = ROOT_STATS;
     printer->mib[1] = STATS_ARENAS;

@@ -71,27 +71,6 @@ FUNCTION frame_luajit_left
         ret
         .size   frame_luajit_left, . - frame_luajit_left
 
-// void frame_pypy(void (*callback)(void), intptr_t kind, size_t pushed, const void *object): machine code as PyPy makes
-// it on AMD64, to be copied. It keeps an entry of `kind` in its frame, and pushes `pushed` bytes before it calls.
-FUNCTION frame_pypy
-        sub     $184, %rsp
-        mov     %rbp, 96(%rsp)
-        mov     %rbx, 104(%rsp)
-        mov     %rsp, 160(%rsp)
-        mov     %rsi, 168(%rsp)
-        mov     %rcx, %rbp
-        mov     %rdx, %rbx
-        sub     %rbx, %rsp
-        call    *%rdi
-        add     %rbx, %rsp
-        mov     104(%rsp), %rbx
-        mov     96(%rsp), %rbp
-        add     $184, %rsp
-        ret
-        .globl  frame_pypy_end
-frame_pypy_end:
-        .size   frame_pypy, . - frame_pypy
-
 // void frame_process(void (*callback)(void), void **fp): machine code as Erlang makes it on AMD64, to be copied: `fp` is
 // on the stack of a process.
 FUNCTION frame_process

@@ -2,7 +2,7 @@
 //
 // Frames of runtimes that make code while they run, of which no table tells.
 #define _GNU_SOURCE
-#include "support.h"
+#include "run_time.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,34 +11,7 @@
 void frame_planted(void (*callback)(void), const void *fp);
 void frame_planted_at(void);
 void frame_luajit(void (*callback)(void), void (*code)(void), void **state);
-extern const uint8_t frame_pypy[], frame_pypy_end[];
 extern const uint8_t frame_process[], frame_process_called[], frame_process_end[];
-
-struct stack {
-    void *pcs[256];
-    int depth;
-    struct hs_backtrace_info info;
-};
-
-static struct stack inner, outer;
-
-NOINLINE static void take_inner(void)
-{
-    inner.depth = hs_backtrace_reason(inner.pcs, 256, &inner.info);
-    OPAQUE(inner.depth);
-}
-
-// The caller's own frame is at another call in each of the two.
-static void check_goes_on(void)
-{
-    const int shared = outer.depth - 1;
-    ck_assert_int_eq(outer.info.end, HS_BACKTRACE_COMPLETE);
-    ck_assert_int_eq(inner.info.end, HS_BACKTRACE_COMPLETE);
-    ck_assert_int_gt(shared, 2);
-    ck_assert_int_gt(inner.depth, shared + 2);
-    ck_assert(!memcmp(inner.pcs + inner.depth - shared, outer.pcs + outer.depth - shared,
-                      (size_t)shared * sizeof *inner.pcs));
-}
 
 NOINLINE static void call_planted(const void *fp)
 {
@@ -80,15 +53,6 @@ START_TEST(a_stack_that_starts_at_a_function)
         }
 }
 END_TEST
-
-static uintptr_t make_code(const uint8_t *from, size_t size)
-{
-    uint8_t *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ck_assert_ptr_ne(code, MAP_FAILED);
-    memcpy(code + 64, from, size);
-    ck_assert_int_eq(mprotect(code, 4096, PROT_READ | PROT_EXEC), 0);
-    return (uintptr_t)(code + 64);
-}
 
 // push %rbp; mov %rsp,%rbp; movabs $..., %rax; call *%rax; pop %rbp; ret
 static const uint8_t framed[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x5d, 0xc3};
@@ -244,36 +208,6 @@ START_TEST(machine_code_of_others)
 }
 END_TEST
 
-enum { COMPILED = 3, OTHER = 4 };
-
-// Its frame can only be left by the frame pointer. The machine code has `object` in it.
-NOINLINE static void call_pypy(uintptr_t code, intptr_t kind, size_t pushed, const void *object)
-{
-    char *room = __builtin_alloca(pushed + 1);
-    OPAQUE(room);
-    outer.depth = hs_backtrace_reason(outer.pcs, 256, &outer.info);
-    ((void (*)(void (*)(void), intptr_t, size_t, const void *))code)(take_inner, kind, pushed, object);
-    OPAQUE(room);
-}
-
-START_TEST(machine_code_of_pypy)
-{
-    enum { FAR = 272 };
-    const size_t pushed[] = {0, 16, 256};
-    uintptr_t code = make_code(frame_pypy, (size_t)(frame_pypy_end - frame_pypy));
-    const void *const start[] = {NULL, (void *)code}, *const number = (void *)3;
-    for (size_t i = 0; i < 6; i++) {
-        call_pypy(code, COMPILED, pushed[i % 3], i < 3 ? number : start);
-        check_goes_on();
-        ck_assert_int_eq(inner.info.guessed, 1);
-        ck_assert_int_eq(inner.depth, outer.depth + 2);
-        call_pypy(code, i % 2 ? OTHER : COMPILED, i % 2 ? pushed[i % 3] : FAR, number);
-        ck_assert_int_eq(inner.info.end, HS_BACKTRACE_NO_RULE);
-        ck_assert_int_eq(inner.depth, 2);
-    }
-}
-END_TEST
-
 static void call_process(uintptr_t code, void **fp)
 {
     ((void (*)(void (*)(void), void **))code)(take_inner, fp);
@@ -306,7 +240,7 @@ START_TEST(code_of_a_file_starts_no_process)
     const uintptr_t code = make_code(frame_process, (size_t)(frame_process_end - frame_process));
     const void *const start[] = {NULL, (void *)code};
     for (int i = 0; i < 4; i++) {
-        call_pypy((uintptr_t)frame_pypy, OTHER, 16, start);
+        call_pypy((uintptr_t)frame_pypy, PYPY_OTHER, 16, start);
         ck_assert_int_eq(inner.info.end, HS_BACKTRACE_NO_RULE);
         ck_assert_int_eq(inner.depth, 2);
     }
@@ -325,7 +259,6 @@ int main(void)
     tcase_add_test(cases, machine_code_of_a_coroutine);
     tcase_add_test(cases, a_pointer_to_the_frame);
     tcase_add_test(cases, machine_code_of_others);
-    tcase_add_test(cases, machine_code_of_pypy);
     tcase_add_test(cases, stack_of_an_erlang_process);
     tcase_add_test(cases, code_of_a_file_starts_no_process);
     suite_add_tcase(suite, cases);
