@@ -55,6 +55,11 @@ static bool sp_is_cfa(const struct context *context, const struct hs_symbolic *c
 {
     const struct hs_cfi_register *sp = &context->cfi_row->registers[HS_DWARF_SP];
     struct hs_symbolic place;
+#ifdef HS_ARCH_LARGER_FRAMES
+    const struct hs_cfi_register *ra = &context->cfi_row->registers[HS_DWARF_RA];
+    if (ra->kind == HS_CFI_AT_OFFSET && ra->value >= 0)
+        return false;
+#endif
     if (sp->kind == HS_CFI_SAME)
         return true;
     if (sp->kind == HS_CFI_VALUE_OFFSET)

@@ -24,6 +24,10 @@ enum {
 // Of loads: 32 KiB from their base.
 #define HS_ARCH_SHORT_REACH
 
+// The frame of lazy binding in glibc is larger than its table says, and the return address is above it. A full step
+// goes past both.
+#define HS_ARCH_LARGER_FRAMES
+
 // What decodes the code at a return address.
 #define HS_ARCH_DECODER(pc) (&hs_decoder_aarch64)
 
