@@ -552,7 +552,7 @@ int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_
         return -ENOMEM;
     int failed = hs_permission__take(&attaching->target, request->pid, error);
     if (!failed)
-        failed = hs_seccomp__check(&attaching->target, request->samples, request->force, error);
+        failed = hs_seccomp__check(&attaching->target, request, error);
     if (!failed)
         failed = explain_start(attaching, attach(attaching));
     if (failed && hs_inject_target__is_gone(&attaching->target))
@@ -620,7 +620,7 @@ static bool has_more_filters(pid_t pid)
 static int join(struct attaching *attaching)
 {
     struct hs_inject_target *target = &attaching->target;
-    int failed = has_more_filters(target->pid) ? hs_seccomp__check(target, false, false, attaching->error) : 0;
+    int failed = has_more_filters(target->pid) ? hs_seccomp__check(target, attaching->request, attaching->error) : 0;
     if (!failed)
         failed = hs_inject_target__read_mappings(target, attaching->error);
     if (!failed)
@@ -665,7 +665,7 @@ int hs_inject__examine(pid_t pid, bool samples, struct hs_error *error)
         return failed ? failed : -ENOMEM;
     failed = hs_inject_target__open(&attaching->target, pid, error);
     if (!failed)
-        failed = hs_seccomp__check(&attaching->target, samples, false, error);
+        failed = hs_seccomp__check(&attaching->target, &request, error);
     if (!failed)
         failed = explain_start(attaching, look_at_target(attaching, &malloc_at));
     release(attaching);
