@@ -255,7 +255,7 @@ static int explain_refusal(pid_t pid, int problem, struct hs_error *error)
                              "process %d is not dumpable (prctl PR_SET_DUMPABLE, a set-uid program, or one that may "
                              "not be read): only root may attach to it",
                              (int)pid);
-    if (!geteuid() && !is_in_user_namespace())
+    if (!geteuid() && (!is_in_user_namespace() || !hs_permission__has_capability(CAP_SYS_PTRACE)))
         return explain_refusal_to_root(problem, error);
     if (yama_scope() == 1)
         return hs_error__set(error, problem,

@@ -506,6 +506,15 @@ def in_user_namespace():
     return ctypes.CDLL(None).unshare(CLONE_NEWUSER) == 0
 
 
+def root_of_user_namespace():
+    """As in a container that has one, without the capability."""
+    if not in_user_namespace():
+        return False
+    with open('/proc/self/uid_map', 'w', encoding='ascii') as file:
+        file.write('0 0 1')
+    return without_ptrace()
+
+
 def in_user_namespace_without_privilege():
     return without_privilege() and in_user_namespace()
 
@@ -539,6 +548,8 @@ def forbidden(target):
     is_refused(target, 'belongs to user 0', without_privilege)
     if is_possible(without_ptrace):
         is_refused(target, 'root without the capability CAP_SYS_PTRACE', without_ptrace)
+    if is_possible(root_of_user_namespace):
+        is_refused(target, 'root without the capability CAP_SYS_PTRACE', root_of_user_namespace)
     target.attach()
     assert 'belongs to user 0' in target.run('detach', str(target.pid), expected=1, enter=without_privilege)
     target.detach()
@@ -578,6 +589,16 @@ def chrooted(target):
         other.detach()
         assert report(os.path.join(folder, 't.dat'))['allocations'] == allocated
         is_refused(other, 'belongs to user 0', without_privilege)
+        os.mkdir(os.path.join(folder, 'of_it'))
+        os.symlink('/of_it', os.path.join(folder, 'link'))
+        other.run('attach', str(other.pid), '-o', '/link/t.dat')
+        other.detach()
+        assert os.path.exists(os.path.join(folder, 'of_it/t.dat'))
+        before = other.state()
+        for name, sentence in ((target.folder + '/t.dat', 'the folder ' + target.folder), ('/of_it', 'is a folder'),
+                               ('/program/t.dat', 'the folder /program')):
+            assert sentence in target.run('attach', str(other.pid), '-o', name, expected=1)
+        assert other.state() == before
         other.leave()
     finally:
         other.process.kill()
