@@ -18,6 +18,7 @@
 //   made      makes code, writes what it is called to /tmp/perf-PID.map, and allocates a block of 5000 bytes through it
 //   wait      a new thread waits for a child of vfork; answers the thread's number
 //   go        has that child end
+//   lend      the first thread waits for a child of vfork, which a signal has to end
 //   execute   executes the same program in its place
 //   later     a new thread does so after go
 //   leave     ends by exit()
@@ -26,6 +27,7 @@
 #include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -242,6 +244,16 @@ static long start_waiting(void)
     return waiting;
 }
 
+static long lend(void)
+{
+    pid_t child = vfork();
+    if (!child)
+        syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    while (!child)
+        syscall(SYS_rt_sigsuspend, &(unsigned long[2]){0}, 8);
+    return waitpid(child, NULL, 0) == child ? 0 : -1;
+}
+
 static void *execute_later(void *arguments)
 {
     char byte;
@@ -288,6 +300,8 @@ int main(int count, char **arguments)
             answer = make();
         } else if (!strcmp(line, "wait\n")) {
             answer = start_waiting();
+        } else if (!strcmp(line, "lend\n")) {
+            answer = lend();
         } else if (!strcmp(line, "go\n")) {
             answer = write(to_child[1], "g", 1);
         } else if (!strcmp(line, "execute\n")) {

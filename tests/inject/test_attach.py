@@ -380,6 +380,18 @@ def waits(target):
     target.leave()
 
 
+def lent(target):
+    """doctor says that the only thread waits in the kernel; the attach would, after a while."""
+    target.process.stdin.write('lend\n')
+    while value_of('State', target.pid) != 'D':
+        time.sleep(0.001)
+    assert 'waits in the kernel' in target.run('doctor', str(target.pid), expected=1)
+    os.kill(children_of(target.pid)[0], signal.SIGKILL)
+    assert target.answer() == '0'
+    is_recorded(target)
+    target.leave()
+
+
 def stopped_meanwhile(target):
     """A stop is not lost that comes at any time of an attach or a detach."""
     seed = int(os.environ.get('HEAPSONDE_TEST_SEED', '1'))
@@ -776,7 +788,7 @@ def skip(reason):
     return SKIPPED
 
 
-CASES = {case.__name__: case for case in (counts, attached_often, exits, busy, killed, killed_at_each_call, stopped, stopped_meanwhile, waits, at_once, filtered,
+CASES = {case.__name__: case for case in (counts, attached_often, exits, busy, killed, killed_at_each_call, stopped, stopped_meanwhile, waits, lent, at_once, filtered,
                                           answers, own_filter, first_ended, frozen, unseen, of_32_bits, forbidden, chrooted, refused)}
 
 
