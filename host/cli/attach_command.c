@@ -198,7 +198,7 @@ static int record_all(const struct hs_arguments *arguments, struct hs_inject_req
 {
     char *pattern = hs_recording_options__absolute_pattern(hs_recording_options__output(arguments));
     int status = HS_EXIT_FAILURE;
-    if (pattern && !hs_recording_options__check_output(arguments->command, pattern)) {
+    if (pattern && !hs_recording_options__check_output_of(arguments->command, pattern, request->pid)) {
         setenv("HEAPSONDE_OUTPUT", pattern, 1);
         status = start(arguments, request, pattern);
     }
@@ -212,7 +212,7 @@ static int sample(const struct hs_arguments *arguments, struct hs_inject_request
     char *pattern = given ? hs_recording_options__absolute_pattern(given) : NULL;
     int status = HS_EXIT_FAILURE;
     unsetenv("HEAPSONDE_OUTPUT");
-    if (!(pattern && hs_recording_options__check_output(arguments->command, pattern)) &&
+    if (!(pattern && hs_recording_options__check_output_of(arguments->command, pattern, request->pid)) &&
         hs_attach_sample__set_options(arguments, pattern))
         status = start(arguments, request, NULL);
     free(pattern);

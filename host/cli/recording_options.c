@@ -4,8 +4,10 @@
 #include "host/base/text_stream.h"
 #include "host/cli/variables.h"
 #include "host/gather/shared_key.h"
+#include "host/symbols/jit_source.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
@@ -147,32 +149,80 @@ char *hs_recording_options__absolute_pattern(const char *pattern)
     return hs_text_stream__close(&escaped);
 }
 
-int hs_recording_options__check_output(const struct hs_command *command, const char *pattern)
+// `seen`: the same as seen in `folder`.
+static int check_file(const struct hs_command *command, const char *pattern, int folder, const char *seen)
 {
     struct stat status;
-    char folder[PATH_MAX];
-    if (!stat(pattern, &status) && S_ISDIR(status.st_mode)) {
+    if (fstatat(folder, seen, &status, 0) || S_ISREG(status.st_mode))
+        return 0;
+    if (S_ISDIR(status.st_mode)) {
         hs_complain(command, "--output %s is a folder; name a file in it", pattern);
         return -EISDIR;
     }
     // The recorder's buffers are mapped pages of the file.
-    if (!stat(pattern, &status) && !S_ISREG(status.st_mode)) {
-        hs_complain(command,
-                    "--output %s is not a regular file; name one, or send the trace with --connect or --listen",
-                    pattern);
-        return -EINVAL;
-    }
-    snprintf(folder, sizeof(folder), "%s", pattern);
+    hs_complain(command, "--output %s is not a regular file; name one, or send the trace with --connect or --listen",
+                pattern);
+    return -EINVAL;
+}
+
+// False: it is part of the pattern, or the current one.
+static bool folder_of(const char *pattern, char *folder, size_t size)
+{
+    snprintf(folder, size, "%s", pattern);
     char *slash = strrchr(folder, '/');
     if (!slash || memchr(folder, '%', (size_t)(slash - folder)))
-        return 0;
+        return false;
     slash[slash == folder] = 0;
-    if (!access(folder, W_OK | X_OK))
-        return 0;
-    int problem = errno;
+    return true;
+}
+
+static int cannot_write(const struct hs_command *command, const char *folder, const char *where, int problem)
+{
     hs_complain(command,
-                "the trace cannot be written to the folder %s: %s; create it or choose another place with "
-                "--output",
-                folder, strerror(problem));
+                "the trace cannot be written to the folder %s%s: %s; create it or choose another place with --output",
+                folder, where, strerror(problem));
     return -problem;
+}
+
+int hs_recording_options__check_output(const struct hs_command *command, const char *pattern)
+{
+    char folder[PATH_MAX];
+    int failed = check_file(command, pattern, AT_FDCWD, pattern);
+    if (failed || !folder_of(pattern, folder, sizeof(folder)) || !access(folder, W_OK | X_OK))
+        return failed;
+    return cannot_write(command, folder, "", errno);
+}
+
+// It may be a folder in which this process may only create files.
+static bool tells_of_folder(int problem)
+{
+    return problem == ENOENT || problem == ENOTDIR;
+}
+
+static int check_output_in(const struct hs_command *command, const char *pattern, int root, const char *where)
+{
+    char name[PATH_MAX];
+    if (!folder_of(pattern, name, sizeof(name)))
+        return 0;
+    const int folder = hs_jit_source__open_folder(root, name);
+    if (folder < 0)
+        return tells_of_folder(errno) ? cannot_write(command, name, where, errno) : 0;
+    int failed = check_file(command, pattern, folder, strrchr(pattern, '/') + 1);
+    if (!failed && faccessat(folder, ".", W_OK | X_OK, 0))
+        failed = cannot_write(command, name, where, errno);
+    close(folder);
+    return failed;
+}
+
+int hs_recording_options__check_output_of(const struct hs_command *command, const char *pattern, pid_t pid)
+{
+    char path[64], where[64];
+    snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+    snprintf(where, sizeof(where), " that process %d sees", (int)pid);
+    const int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
+        return 0;
+    const int failed = check_output_in(command, pattern, root, where);
+    close(root);
+    return failed;
 }

@@ -34,6 +34,8 @@ char *hs_recording_options__absolute_pattern(const char *pattern);
 
 // Whether the trace can be written there. Returns 0, or a negative errno after a line on standard error.
 int hs_recording_options__check_output(const struct hs_command *command, const char *pattern);
+// The same for a trace that a process writes which may have another root folder. Where that cannot be seen, 0.
+int hs_recording_options__check_output_of(const struct hs_command *command, const char *pattern, pid_t pid);
 
 #define HS_ALLOCATOR_OPTIONS                                                                                           \
     {.name = "allocator-symbols",                                                                                      \

@@ -12,8 +12,10 @@
 #include "host/inject/stop.h"
 #include "host/inject/thread.h"
 #include "host/inject/trap_signal.h"
+#include "host/inject/waiting.h"
 #include "host/inject/words.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,7 +24,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STOP_TRIES = 200, BEGIN_SECONDS = 30, FIRST_OFFSET = 0x100, PAGE = 4096 };
+enum {
+    STOP_TRIES = 200,
+    BEGIN_SECONDS = 30,
+    WAITING_LOOKS = 40,
+    WAITING_PAUSE_NS = 5000000,
+    FIRST_OFFSET = 0x100,
+    PAGE = 4096
+};
 
 // In the settings, before the variables.
 enum { SETTING_ENVIRON = 8, SETTING_DEBUG = 0x40, SETTING_LIST = 0x100, SETTING_TEXT = 0x400 };
@@ -552,7 +561,7 @@ int hs_inject__attach(const struct hs_inject_request *request, struct hs_inject_
         return -ENOMEM;
     int failed = hs_permission__take(&attaching->target, request->pid, error);
     if (!failed)
-        failed = hs_seccomp__check(&attaching->target, request->samples, request->force, error);
+        failed = hs_seccomp__check(&attaching->target, request, error);
     if (!failed)
         failed = explain_start(attaching, attach(attaching));
     if (failed && hs_inject_target__is_gone(&attaching->target))
@@ -620,7 +629,7 @@ static bool has_more_filters(pid_t pid)
 static int join(struct attaching *attaching)
 {
     struct hs_inject_target *target = &attaching->target;
-    int failed = has_more_filters(target->pid) ? hs_seccomp__check(target, false, false, attaching->error) : 0;
+    int failed = has_more_filters(target->pid) ? hs_seccomp__check(target, attaching->request, attaching->error) : 0;
     if (!failed)
         failed = hs_inject_target__read_mappings(target, attaching->error);
     if (!failed)
@@ -654,6 +663,40 @@ bool hs_inject__is_supported(void)
     return hs_inject_arch__native() != NULL;
 }
 
+// The threads cannot be stopped while they do so. *tid becomes one of them.
+static bool all_wait_in_kernel(const struct hs_inject_target *target, pid_t *tid)
+{
+    char path[64];
+    bool all = true;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)target->pid);
+    *tid = 0;
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && all && (entry = readdir(folder));) {
+        const pid_t found = (pid_t)atoi(entry->d_name);
+        if (found <= 0 || hs_inject_waiting__is_ending(target, found))
+            continue;
+        *tid = found;
+        all = hs_inject_waiting__state(target, found) == 'D';
+    }
+    if (folder)
+        closedir(folder);
+    return all && *tid;
+}
+
+// As an attach would say after a longer time: for a child of vfork, or a file system that does not answer.
+static int check_waiting(const struct hs_inject_target *target, struct hs_error *error)
+{
+    const struct timespec pause = {0, WAITING_PAUSE_NS};
+    pid_t tid;
+    for (int looks = 0; looks < WAITING_LOOKS; looks++) {
+        if (!all_wait_in_kernel(target, &tid))
+            return 0;
+        nanosleep(&pause, NULL);
+    }
+    return hs_error__set(error, EBUSY, "thread %d waits in the kernel and cannot be stopped; try again later",
+                         (int)tid);
+}
+
 int hs_inject__examine(pid_t pid, bool samples, struct hs_error *error)
 {
     const struct hs_inject_request request = {.pid = pid, .samples = samples};
@@ -665,7 +708,9 @@ int hs_inject__examine(pid_t pid, bool samples, struct hs_error *error)
         return failed ? failed : -ENOMEM;
     failed = hs_inject_target__open(&attaching->target, pid, error);
     if (!failed)
-        failed = hs_seccomp__check(&attaching->target, samples, false, error);
+        failed = check_waiting(&attaching->target, error);
+    if (!failed)
+        failed = hs_seccomp__check(&attaching->target, &request, error);
     if (!failed)
         failed = explain_start(attaching, look_at_target(attaching, &malloc_at));
     release(attaching);

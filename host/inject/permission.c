@@ -3,6 +3,7 @@
 // What forbids to attach, and which setting would allow it. Nothing is touched for this.
 #include "host/inject/inject.h"
 
+#include "host/inject/frozen.h"
 #include "host/inject/modules.h"
 #include "host/inject/permission.h"
 
@@ -11,13 +12,19 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { ENDING_PAUSE_NS = 10 * 1000 * 1000, ENDING_LOOKS = 100 };
 
 static int read_number(const char *path, int otherwise)
 {
@@ -38,10 +45,39 @@ bool hs_permission__has_capability(unsigned number)
     return !syscall(SYS_capget, &header, data) && data[number / 32].effective & 1u << number % 32;
 }
 
-bool hs_inject__has_ended(pid_t pid)
+static bool is_ended(pid_t tid)
 {
     char state[32];
-    return !hs_inject_target__status(pid, "State", state, sizeof state) || *state == 'Z' || *state == 'X';
+    return !hs_inject_target__status(tid, "State", state, sizeof state) || *state == 'Z' || *state == 'X';
+}
+
+static bool has_living_thread(pid_t pid)
+{
+    char path[64];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+        const pid_t tid = (pid_t)atoi(entry->d_name);
+        found = tid > 0 && !is_ended(tid);
+    }
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+// While a process ends, its first thread can have ended before the others; then these do so soon.
+bool hs_inject__has_ended(pid_t pid)
+{
+    const struct timespec pause = {0, ENDING_PAUSE_NS};
+    for (int looks = 0; looks < ENDING_LOOKS; looks++) {
+        if (!is_ended(pid))
+            return false;
+        if (!has_living_thread(pid))
+            return true;
+        nanosleep(&pause, NULL);
+    }
+    return false;
 }
 
 static int say_ended(pid_t pid, struct hs_error *error)
@@ -65,6 +101,59 @@ int hs_permission__check_thread(pid_t pid, pid_t tid, struct hs_error *error)
                   : 0;
 }
 
+// ptrace counts in the namespace of this process, and /proc in that of its mount.
+static int check_proc(pid_t pid, struct hs_error *error)
+{
+    char own[32] = "";
+    (void)pid;
+    if (readlink("/proc/self", own, sizeof own - 1) < 0)
+        return hs_error__set(error, ENOENT, "attaching needs /proc, which cannot be read here: %s", strerror(errno));
+    if (atoi(own) != getpid())
+        return hs_error__set(error, EXDEV,
+                             "/proc shows another namespace of processes than that of this command: run this in that "
+                             "namespace, or mount its own there (mount -t proc proc /proc)");
+    return 0;
+}
+
+// 0: it may be called. A filter answers, or ends whoever asks.
+static int problem_of_ptrace(void)
+{
+    int status = 0;
+    const pid_t child = fork();
+    if (child < 0)
+        return 0;
+    if (!child)
+        _exit(ptrace(PTRACE_SEIZE, INT_MAX, 0, 0) && errno == ESRCH ? 0 : errno);
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : EPERM;
+}
+
+static int check_own_filter(pid_t pid, struct hs_error *error)
+{
+    char mode[16] = "0";
+    (void)pid;
+    if (!hs_inject_target__status(getpid(), "Seccomp", mode, sizeof mode) || !strcmp(mode, "0"))
+        return 0;
+    const int problem = problem_of_ptrace();
+    return problem ? hs_error__set(error, problem,
+                                   "this command has a filter of system calls (seccomp) that forbids ptrace: run this "
+                                   "outside of its container or service, or start that with ptrace (--cap-add "
+                                   "SYS_PTRACE, or SystemCallFilter=@debug)")
+                   : 0;
+}
+
+// hidepid hides it.
+static int say_missing(pid_t pid, struct hs_error *error)
+{
+    if (!kill(pid, 0) || errno == EPERM)
+        return hs_error__set(error, EPERM,
+                             "process %d is hidden from this user: /proc is mounted with hidepid; run this as root",
+                             (int)pid);
+    return hs_error__set(error, ESRCH, "there is no process %d", (int)pid);
+}
+
 // Some trace one thread only.
 static int check_tracer(pid_t pid, struct hs_error *error)
 {
@@ -73,7 +162,7 @@ static int check_tracer(pid_t pid, struct hs_error *error)
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     DIR *folder = opendir(path);
     if (!folder)
-        return hs_error__set(error, ESRCH, "there is no process %d", (int)pid);
+        return say_missing(pid, error);
     for (struct dirent *entry; !failed && (entry = readdir(folder));)
         if (atoi(entry->d_name) > 0)
             failed = hs_permission__check_thread(pid, (pid_t)atoi(entry->d_name), error);
@@ -87,6 +176,16 @@ static int check_state(pid_t pid, struct hs_error *error)
     if (hs_inject__has_ended(pid))
         return say_ended(pid, error);
     hs_inject_target__status(pid, "State", state, sizeof state);
+    if (state[0] == 'Z')
+        return hs_error__set(error, ENOTSUP,
+                             "the first thread of process %d has ended, and others go on: attaching to such a process "
+                             "is not supported",
+                             (int)pid);
+    if (hs_frozen__is(pid))
+        return hs_error__set(error, EBUSY,
+                             "process %d is frozen (docker pause, systemctl freeze, or a cgroup's freezer); thaw it "
+                             "first",
+                             (int)pid);
     if (state[0] == 'T')
         return hs_error__set(error, EBUSY, "process %d is stopped; continue it first (kill -CONT %d)", (int)pid,
                              (int)pid);
@@ -156,7 +255,7 @@ static int explain_refusal(pid_t pid, int problem, struct hs_error *error)
                              "process %d is not dumpable (prctl PR_SET_DUMPABLE, a set-uid program, or one that may "
                              "not be read): only root may attach to it",
                              (int)pid);
-    if (!geteuid() && !is_in_user_namespace())
+    if (!geteuid() && (!is_in_user_namespace() || !hs_permission__has_capability(CAP_SYS_PTRACE)))
         return explain_refusal_to_root(problem, error);
     if (yama_scope() == 1)
         return hs_error__set(error, problem,
@@ -214,15 +313,17 @@ static int check_access(pid_t pid, struct hs_error *error)
     return explain_refusal(pid, problem, error);
 }
 
-static int check_seccomp(pid_t pid, struct hs_error *error)
+// A 64-bit kernel runs programs of two kinds. x32 has the number of AMD64.
+static const char *command_for(unsigned machine)
 {
-    char mode[16] = "0";
-    hs_inject_target__status(pid, "Seccomp", mode, sizeof mode);
-    if (!strcmp(mode, "1"))
-        return hs_error__set(error, EPERM,
-                             "process %d is in seccomp's strict mode: a system call of the recorder would end it",
-                             (int)pid);
-    return 0;
+    switch (machine) {
+    case EM_ARM:
+        return "; heapsonde-attach for 32-bit ARM, which 'heapsonde attach --on' sends, attaches to it";
+    case EM_AARCH64:
+        return "; the heapsonde command for AArch64 attaches to it";
+    default:
+        return "; no command attaches to it";
+    }
 }
 
 // A first word is enough to tell.
@@ -245,18 +346,19 @@ static int check_machine(pid_t pid, struct hs_error *error)
         return hs_error__set(error, fd < 0 ? problem : ENOEXEC, "process %d has no program file that can be read: %s",
                              (int)pid, fd < 0 ? strerror(problem) : "too short");
     if (header.e_ident[EI_CLASS] != arch->class)
-        return hs_error__set(error, ENOTSUP, "process %d is a %s program: this command attaches to %s ones", (int)pid,
+        return hs_error__set(error, ENOTSUP, "process %d is a %s program: this command attaches to %s ones%s", (int)pid,
                              arch->class == ELFCLASS64 ? "32-bit" : "64-bit",
-                             arch->class == ELFCLASS64 ? "64-bit" : "32-bit");
+                             arch->class == ELFCLASS64 ? "64-bit" : "32-bit", command_for(header.e_machine));
     if (header.e_machine != arch->machine)
-        return hs_error__set(error, ENOTSUP, "process %d is a program of another architecture", (int)pid);
+        return hs_error__set(error, ENOTSUP, "process %d is a program of another architecture%s", (int)pid,
+                             command_for(header.e_machine));
     return 0;
 }
 
 int hs_permission__check(pid_t pid, struct hs_error *error)
 {
     static int (*const checks[])(pid_t, struct hs_error *) = {
-        check_tracer, check_state, check_yama, check_access, check_machine, check_seccomp,
+        check_proc, check_own_filter, check_tracer, check_state, check_yama, check_access, check_machine,
     };
     if (pid == getpid())
         return hs_error__set(error, EINVAL, "process %d is this command", (int)pid);

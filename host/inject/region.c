@@ -6,7 +6,6 @@
 #include "host/inject/stop.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -14,8 +13,6 @@
 
 enum { STACK_LOOKED_AT = 0x4000, WORDS_LOOKED_AT = 2048, TOP_OF_STACK = 256, WAIT_NS = 200000 };
 enum { FIRST_RESTART = -512 }; // from there on: results of system calls that the kernel begins again
-
-#define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS)
 
 // It comes from the target and may say anything.
 static bool is_sound(const struct hs_region *region)
@@ -66,7 +63,7 @@ int hs_region__start(struct hs_region *region, struct hs_inject_target *target, 
     uintptr_t pointer = (uintptr_t)region->local + HS_REGION_LOCAL / 2;
     uint64_t top = region->local + HS_REGION_LOCAL + HS_REGION_STACK - TOP_OF_STACK;
     uint32_t done = 0;
-    struct hs_system_call call = {SYS_clone, {THREAD_FLAGS, (long)top}};
+    struct hs_system_call call = {SYS_clone, {HS_REGION_THREAD_FLAGS, (long)top}};
     long tid = 0;
     int failed = hs_inject_target__write(target, region->local, zeros, sizeof zeros);
     if (!failed)

@@ -14,7 +14,13 @@
 
 #include "host/inject/target.h"
 
+#include <sched.h>
+
 #define HS_REGION_MAGIC 0x6f6f69676572736dull // changes with the layout
+
+// Of the thread that starts and ends the library.
+#define HS_REGION_THREAD_FLAGS                                                                                         \
+    (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS)
 
 enum { HS_REGION_ATTACHED = 1, HS_REGION_DETACHED = 2, HS_REGION_ENDING = 3, HS_REGION_PATCHES = 512 };
 enum {

@@ -1,18 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "host/inject/seccomp.h"
 
+#include "host/inject/permission.h"
+#include "host/inject/region.h"
 #include "host/inject/stop.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #ifndef PTRACE_SECCOMP_GET_FILTER
 #define PTRACE_SECCOMP_GET_FILTER 0x420c
@@ -20,6 +32,13 @@
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
+#ifndef PR_GET_TID_ADDRESS
+#define PR_GET_TID_ADDRESS 40
+#endif
+#define HS_MADV_WIPEONFORK        18 // in newer headers only
+#define HS_SECCOMP_RET_USER_NOTIF 0x7fc00000U
+#define HS_SECCOMP_RET_LOG        0x7ffc0000U
+#define HERE                      ((unsigned long)AT_FDCWD)
 
 // What stands for them on machines of 32 bits.
 #ifdef __arm__
@@ -28,103 +47,126 @@
 #undef SYS_fchown
 #undef SYS_geteuid
 #undef SYS_getgid
-#define SYS_mmap       SYS_mmap2
-#define SYS_fstat      HS_KERNEL_FSTAT
-#define SYS_newfstatat HS_KERNEL_FSTATAT
-#define SYS_fchown     HS_KERNEL_FCHOWN
-#define SYS_geteuid    HS_KERNEL_GETEUID
-#define SYS_getgid     HS_KERNEL_GETGID
+#undef SYS_clock_gettime
+#define SYS_mmap          SYS_mmap2
+#define SYS_fstat         HS_KERNEL_FSTAT
+#define SYS_newfstatat    HS_KERNEL_FSTATAT
+#define SYS_fchown        HS_KERNEL_FCHOWN
+#define SYS_geteuid       HS_KERNEL_GETEUID
+#define SYS_getgid        HS_KERNEL_GETGID
+#define SYS_clock_gettime HS_KERNEL_CLOCK_GETTIME
 #endif
 
-enum { MOST_FILTERS = 256, SCRATCH = BPF_MEMWORDS };
+enum { MOST_FILTERS = 256, SCRATCH = BPF_MEMWORDS, ARGUMENTS = 4 };
 
-// docs/calls.md. Without the first ones nothing works.
+// Without a needed one nothing works; the sampler calls more than the recorder, which does so with some variables only.
+enum call_use { NEEDED, USED, OF_SAMPLER, ON_REQUEST };
+
+// docs/calls.md. Filters ask for arguments, too: there are lines for those that are known beforehand.
 static const struct {
     const char *name;
     int number;
-    bool is_needed, is_samplers;
+    enum call_use use;
+    unsigned long arguments[ARGUMENTS];
 } calls[] = {
-#define NEEDED(name)                                                                                                   \
+#define CALL(kind, name, ...)                                                                                          \
     {                                                                                                                  \
-#name, SYS_##name, true, false                                                                                 \
+#name, SYS_##name, kind,                                                                                       \
+        {                                                                                                              \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
     }
-#define USED(name)                                                                                                     \
-    {                                                                                                                  \
-#name, SYS_##name, false, false                                                                                \
-    }
-#define OF_SAMPLER(name)                                                                                               \
-    {                                                                                                                  \
-#name, SYS_##name, false, true                                                                                 \
-    }
-    NEEDED(mmap),
-    NEEDED(munmap),
-    NEEDED(mprotect),
-    NEEDED(clone),
-    NEEDED(exit),
-    NEEDED(futex),
-    NEEDED(openat),
-    NEEDED(pwritev),
-    NEEDED(rt_sigprocmask),
-    NEEDED(gettid),
-    NEEDED(getpid),
-    USED(tgkill),
-    USED(tkill),
-    USED(prctl),
-    USED(read),
-    USED(pread64),
-    USED(lseek),
-    USED(fstat),
-    USED(newfstatat),
-    USED(readlinkat),
-    USED(close),
-    USED(madvise),
-    USED(sched_yield),
-    USED(msync),
-    USED(pwrite64),
-    USED(fallocate),
-    USED(prlimit64),
-    USED(close_range),
-    USED(sched_getaffinity),
-    USED(wait4),
-    USED(setsid),
-    USED(socket),
-    USED(bind),
-    USED(sendmsg),
-    USED(recvmsg),
-    USED(flock),
-    USED(ftruncate),
-    USED(fchmod),
-    USED(fchown),
-    USED(fcntl),
-    USED(fstatfs),
-    USED(write),
-    USED(process_vm_readv),
-    USED(getcwd),
-    USED(uname),
-    USED(getdents64),
-    USED(getuid),
-    USED(geteuid),
-    USED(getgid),
-    USED(getegid),
-    USED(getppid),
-    USED(unlinkat),
-    USED(renameat),
-    USED(rt_sigpending),
-    USED(rt_sigtimedwait),
-    OF_SAMPLER(connect),
-    OF_SAMPLER(listen),
-    OF_SAMPLER(accept4),
-    OF_SAMPLER(getsockopt),
-    OF_SAMPLER(recvfrom),
-    OF_SAMPLER(sendto),
-    OF_SAMPLER(ppoll),
-    OF_SAMPLER(mkdirat),
-    OF_SAMPLER(memfd_create),
-    OF_SAMPLER(getrandom),
-#undef OF_SAMPLER
-#undef NEEDED
-#undef USED
+    CALL(NEEDED, mmap, 0, 0, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS),
+    CALL(NEEDED, mmap, 0, 0, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS),
+    CALL(NEEDED, mmap, 0, 0, PROT_READ | PROT_WRITE, MAP_SHARED),
+    CALL(NEEDED, mmap, 0, 0, PROT_READ, MAP_PRIVATE),
+    CALL(NEEDED, munmap, 0),
+    CALL(NEEDED, mprotect, 0, 0, PROT_READ | PROT_WRITE),
+    CALL(NEEDED, clone, HS_REGION_THREAD_FLAGS),
+    CALL(NEEDED, exit, 0),
+    CALL(NEEDED, futex, 0, FUTEX_WAIT_PRIVATE),
+    CALL(NEEDED, futex, 0, FUTEX_WAKE_PRIVATE),
+    CALL(NEEDED, openat, HERE, 0, O_RDONLY | O_CLOEXEC),
+    CALL(NEEDED, openat, HERE, 0, O_RDWR | O_CREAT | O_CLOEXEC),
+    CALL(NEEDED, pwritev, 0),
+    CALL(NEEDED, rt_sigprocmask, 0),
+    CALL(NEEDED, gettid, 0),
+    CALL(NEEDED, getpid, 0),
+    CALL(USED, tgkill, 0),
+    CALL(USED, tkill, 0),
+    CALL(USED, prctl, PR_GET_NAME),
+    CALL(USED, prctl, PR_SET_NAME),
+    CALL(USED, prctl, PR_GET_DUMPABLE),
+    CALL(USED, prctl, PR_GET_NO_NEW_PRIVS),
+    CALL(USED, prctl, PR_GET_TID_ADDRESS),
+    CALL(USED, capget, 0),
+    CALL(USED, clock_gettime, CLOCK_MONOTONIC),
+    CALL(USED, read, 0),
+    CALL(USED, pread64, 0),
+    CALL(USED, lseek, 0, 0, SEEK_END),
+    CALL(USED, fstat, 0),
+    CALL(USED, newfstatat, HERE),
+    CALL(USED, readlinkat, HERE),
+    CALL(USED, close, 0),
+    CALL(USED, madvise, 0, 0, MADV_DONTNEED),
+    CALL(USED, madvise, 0, 0, MADV_HUGEPAGE),
+    CALL(USED, madvise, 0, 0, HS_MADV_WIPEONFORK),
+    CALL(USED, sched_yield, 0),
+    CALL(USED, msync, 0, 0, MS_ASYNC),
+    CALL(USED, pwrite64, 0),
+    CALL(USED, fallocate, 0),
+    CALL(USED, prlimit64, 0),
+    CALL(USED, close_range, 0),
+    CALL(USED, sched_getaffinity, 0),
+    CALL(USED, wait4, 0, 0, WNOHANG | __WCLONE),
+    CALL(USED, setsid, 0),
+    CALL(USED, socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC),
+    CALL(USED, bind, 0),
+    CALL(USED, sendmsg, 0),
+    CALL(USED, recvmsg, 0),
+    CALL(USED, flock, 0, LOCK_EX | LOCK_NB),
+    CALL(USED, ftruncate, 0),
+    CALL(USED, fchmod, 0),
+    CALL(USED, fchown, 0),
+    CALL(USED, fcntl, 0, F_DUPFD_CLOEXEC),
+    CALL(USED, fstatfs, 0),
+    CALL(USED, write, 0),
+    CALL(USED, process_vm_readv, 0),
+    CALL(USED, getcwd, 0),
+    CALL(USED, uname, 0),
+    CALL(USED, getdents64, 0),
+    CALL(USED, getuid, 0),
+    CALL(USED, geteuid, 0),
+    CALL(USED, getgid, 0),
+    CALL(USED, getegid, 0),
+    CALL(USED, getppid, 0),
+    CALL(USED, getrusage, RUSAGE_SELF),
+    CALL(USED, unlinkat, HERE),
+    CALL(USED, renameat, HERE),
+    CALL(USED, rt_sigpending, 0),
+    CALL(USED, rt_sigtimedwait, 0),
+    CALL(OF_SAMPLER, socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC),
+    CALL(OF_SAMPLER, connect, 0),
+    CALL(OF_SAMPLER, listen, 0),
+    CALL(OF_SAMPLER, accept4, 0),
+    CALL(OF_SAMPLER, getsockopt, 0, SOL_SOCKET),
+    CALL(OF_SAMPLER, recvfrom, 0),
+    CALL(OF_SAMPLER, sendto, 0),
+    CALL(OF_SAMPLER, ppoll, 0),
+    CALL(OF_SAMPLER, mkdirat, HERE),
+    CALL(OF_SAMPLER, memfd_create, 0),
+    CALL(OF_SAMPLER, getrandom, 0),
+    CALL(ON_REQUEST, socket, AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC),
+    CALL(ON_REQUEST, setsockopt, 0),
+    CALL(ON_REQUEST, shutdown, 0),
+    CALL(ON_REQUEST, getpeername, 0),
+    CALL(ON_REQUEST, getsockname, 0),
+    CALL(ON_REQUEST, perf_event_open, 0),
+    CALL(ON_REQUEST, ioctl, 0),
+#undef CALL
 };
+
+enum { CALLS = sizeof calls / sizeof *calls };
 
 // ---- one filter ----------------------------------------------------------------------------------------------------
 
@@ -245,9 +287,19 @@ static int32_t action(uint32_t answer)
     return (int32_t)(answer & SECCOMP_RET_ACTION_FULL);
 }
 
+// So does what the kernel does not know.
 static bool ends(uint32_t answer)
 {
-    return action(answer) <= action(SECCOMP_RET_TRAP);
+    switch (answer & SECCOMP_RET_ACTION_FULL) {
+    case SECCOMP_RET_ERRNO:
+    case HS_SECCOMP_RET_USER_NOTIF:
+    case SECCOMP_RET_TRACE:
+    case HS_SECCOMP_RET_LOG:
+    case SECCOMP_RET_ALLOW:
+        return false;
+    default:
+        return true;
+    }
 }
 
 static bool forbids(uint32_t answer)
@@ -268,8 +320,10 @@ static int ask_filter(const struct hs_inject_target *target, unsigned index, uin
         free(filter);
         return -ENOMEM;
     }
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        const struct seccomp_data data = {.nr = calls[i].number, .arch = target->arch->audit};
+    for (size_t i = 0; i < CALLS; i++) {
+        struct seccomp_data data = {.nr = calls[i].number, .arch = target->arch->audit};
+        for (size_t k = 0; k < ARGUMENTS; k++)
+            data.args[k] = calls[i].arguments[k];
         uint32_t answer = answer_of(filter, (size_t)length, &data);
         if (action(answer) < action(answers[i]))
             answers[i] = answer;
@@ -278,8 +332,8 @@ static int ask_filter(const struct hs_inject_target *target, unsigned index, uin
     return 1;
 }
 
-// Of all filters of the stopped thread.
-static int ask_all(struct hs_inject_target *target, uint32_t *answers)
+// Of all filters of the stopped thread. -ESRCH: it has ended.
+static int ask_all(const struct hs_inject_target *target, uint32_t *answers)
 {
     int result = 0;
     for (unsigned index = 0; index < MOST_FILTERS; index++) {
@@ -290,17 +344,36 @@ static int ask_all(struct hs_inject_target *target, uint32_t *answers)
     return result < 0 ? result : 0;
 }
 
-static int judge(const struct hs_inject_target *target, const uint32_t *answers, bool samples, struct hs_error *error)
+// What the recorder is asked for beside its trace.
+static bool has_requests(const struct hs_inject_request *request)
 {
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        if (calls[i].is_samplers && !samples)
+    static const char *const names[] = {
+        "HEAPSONDE_CONNECT=", "HEAPSONDE_ENABLE_SERVER=", "HEAPSONDE_ENABLE_BROADCAST=", "HEAPSONDE_EVENTS="};
+    for (unsigned i = 0; i < request->variable_count; i++)
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (!strncmp(request->variables[i], names[k], strlen(names[k])))
+                return true;
+    return false;
+}
+
+static bool is_called(enum call_use use, const struct hs_inject_request *request, bool requests)
+{
+    return use == NEEDED || use == USED || requests || (use == OF_SAMPLER && request->samples);
+}
+
+static int judge(const struct hs_inject_target *target, const uint32_t *answers,
+                 const struct hs_inject_request *request, struct hs_error *error)
+{
+    const bool requests = has_requests(request);
+    for (size_t i = 0; i < CALLS; i++) {
+        if (!is_called(calls[i].use, request, requests))
             continue;
         if (ends(answers[i]))
             return hs_error__set(error, EPERM,
                                  "process %d has a filter of system calls (seccomp) that would end it for %s, which "
                                  "the recorder calls",
                                  (int)target->pid, calls[i].name);
-        if (calls[i].is_needed && forbids(answers[i]))
+        if (calls[i].use == NEEDED && forbids(answers[i]))
             return hs_error__set(error, EPERM,
                                  "process %d has a filter of system calls (seccomp) that forbids %s, which the "
                                  "recorder needs",
@@ -309,23 +382,66 @@ static int judge(const struct hs_inject_target *target, const uint32_t *answers,
     return 0;
 }
 
-int hs_seccomp__check(struct hs_inject_target *target, bool samples, bool force, struct hs_error *error)
+static int mode_of(pid_t tid)
 {
     char mode[16] = "0";
-    uint32_t answers[sizeof calls / sizeof *calls];
-    if (!hs_inject_target__status(target->pid, "Seccomp", mode, sizeof mode) || !strcmp(mode, "0"))
+    hs_inject_target__status(tid, "Seccomp", mode, sizeof mode);
+    return atoi(mode);
+}
+
+// The kernel shows filters to no process that has one itself.
+static int cannot_read(const struct hs_inject_target *target, int failed, struct hs_error *error)
+{
+    if (failed == -EACCES && mode_of(getpid()))
+        return hs_error__set(error, EACCES,
+                             "process %d has a filter of system calls (seccomp) that cannot be read, because this "
+                             "command has one, too: run this outside of the container or service; with --force the "
+                             "process may end",
+                             (int)target->pid);
+    return hs_error__set(error, -failed,
+                         "process %d has a filter of system calls (seccomp) that cannot be read (%s): run this as "
+                         "root with the capability CAP_SYS_ADMIN; with --force the process may end",
+                         (int)target->pid, strerror(-failed));
+}
+
+static int check_thread(struct hs_inject_target *target, pid_t tid, const struct hs_inject_request *request,
+                        struct hs_error *error)
+{
+    uint32_t answers[CALLS];
+    const int mode = mode_of(tid);
+    if (mode == SECCOMP_MODE_STRICT)
+        return hs_error__set(error, EPERM,
+                             "process %d is in seccomp's strict mode: a system call of the recorder would end it",
+                             (int)target->pid);
+    if (mode == SECCOMP_MODE_DISABLED)
         return 0;
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+    for (size_t i = 0; i < CALLS; i++)
         answers[i] = SECCOMP_RET_ALLOW;
-    int failed = hs_inject_stop__one(target, error);
+    int failed = hs_inject_stop__thread(target, tid, error);
     if (failed)
         return failed;
-    failed = ask_all(target, answers);
+    failed = target->thread_count ? ask_all(target, answers) : 0;
     hs_inject_target__let_go(target);
-    if (failed && !force)
-        return hs_error__set(error, -failed,
-                             "process %d has a filter of system calls (seccomp) that cannot be read (%s): run this as "
-                             "root with the capability CAP_SYS_ADMIN; with --force the process may end",
-                             (int)target->pid, strerror(-failed));
-    return failed ? 0 : judge(target, answers, samples, error);
+    if (failed == -ESRCH) // that thread has ended
+        return 0;
+    if (failed)
+        return request->force ? 0 : cannot_read(target, failed, error);
+    return judge(target, answers, request, error);
+}
+
+// Each thread has filters of its own, and calls the recorder.
+int hs_seccomp__check(struct hs_inject_target *target, const struct hs_inject_request *request, struct hs_error *error)
+{
+    char path[64];
+    int failed = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)target->pid);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && !failed && (entry = readdir(folder));) {
+        const pid_t tid = (pid_t)atoi(entry->d_name);
+        if (tid > 0)
+            failed = check_thread(target, tid, request, error);
+    }
+    if (folder)
+        closedir(folder);
+    return failed;
 }

@@ -5,10 +5,11 @@
 #ifndef HEAPSONDE_HOST_INJECT_SECCOMP_H
 #define HEAPSONDE_HOST_INJECT_SECCOMP_H
 
+#include "host/inject/inject.h"
 #include "host/inject/target.h"
 
-// What the recording library calls, or the sampling library. Stops a thread for a moment if there are filters. With
-// `force`, filters that cannot be read are taken for harmless.
-int hs_seccomp__check(struct hs_inject_target *target, bool samples, bool force, struct hs_error *error);
+// What the library of the request calls. Stops each thread that has filters for a moment. With `force`, filters that
+// cannot be read are taken for harmless.
+int hs_seccomp__check(struct hs_inject_target *target, const struct hs_inject_request *request, struct hs_error *error);
 
 #endif

@@ -238,17 +238,24 @@ static pid_t choose_thread(const struct hs_inject_target *target)
     return chosen;
 }
 
+int hs_inject_stop__thread(struct hs_inject_target *target, pid_t tid, struct hs_error *error)
+{
+    bool waited;
+    if (target->is_starting)
+        return 0;
+    hs_inject_target__hurry(true);
+    int failed = take(target, tid, error);
+    return failed > 0 ? stop_seized(target, &waited, error) : failed;
+}
+
 int hs_inject_stop__one(struct hs_inject_target *target, struct hs_error *error)
 {
-    bool waited, is_unfit = false;
+    bool is_unfit = false;
     if (target->is_starting)
         return 0;
     for (int tries = 0; tries < MOST_TRIES; tries++) {
         pid_t tid = choose_thread(target);
-        hs_inject_target__hurry(true);
-        int failed = take(target, tid, error);
-        if (failed > 0)
-            failed = stop_seized(target, &waited, error);
+        int failed = hs_inject_stop__thread(target, tid, error);
         if (failed)
             return failed;
         is_unfit = target->thread_count && hs_inject_thread__is_unfit(target->arch, tid);

@@ -53,15 +53,14 @@ static int open_without_links(int root, const char *path)
     return folder;
 }
 
-// As the process would open it.
-static int open_folder(const struct hs_jit_process *process, const char *path)
+int hs_jit_source__open_folder(int root, const char *path)
 {
     const struct jit_source_how how = {O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC, 0, IN_ROOT | NO_MAGIC_LINKS};
-    if (process->root == AT_FDCWD)
+    if (root == AT_FDCWD)
         return open(path, (int)how.flags);
-    int folder = (int)syscall(SYS_openat2, process->root, path, &how, sizeof(how));
+    int folder = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
     if (folder < 0 && (errno == ENOSYS || errno == EPERM))
-        folder = open_without_links(process->root, path);
+        folder = open_without_links(root, path);
     return folder;
 }
 
@@ -153,7 +152,7 @@ static bool take_from(struct hs_jit_source *source, const struct hs_jit_process 
 static bool take_from_path(struct hs_jit_source *source, const struct hs_jit_process *process, const char *where,
                            const char *name)
 {
-    int folder = open_folder(process, where);
+    int folder = hs_jit_source__open_folder(process->root, where);
     bool done = folder >= 0 && take_from(source, process, folder, where, name);
     if (folder >= 0)
         close(folder);
@@ -176,7 +175,7 @@ static bool take_of_llvm(struct hs_jit_source *source, const struct hs_jit_proce
     if (!process->home || *process->home != '/' ||
         snprintf(where, sizeof(where), "%s/.debug/jit", process->home) >= (int)sizeof(where))
         return false;
-    int fd = open_folder(process, where);
+    int fd = hs_jit_source__open_folder(process->root, where);
     // A descriptor by open_without_links() cannot be read.
     int folder = fd < 0 ? -1 : openat(fd, ".", O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
     DIR *all = folder < 0 ? NULL : fdopendir(folder);

@@ -9,10 +9,16 @@
 //   filter N  from then on system calls go through a filter (seccomp) that lets all pass (0), ends it for pwritev (1),
 //   or
 //             forbids that (2)
+//   answer NAME ANSWER ARGUMENT MASK VALUE
+//             the same with that answer to the calls of a name of which (ARGUMENT & MASK) is VALUE
+//   apart NAME ANSWER ARGUMENT MASK VALUE
+//             the same for a new thread alone, which then allocates until the end
+//   first     ends the first thread; the others go on
 //   hide      makes itself undumpable
 //   made      makes code, writes what it is called to /tmp/perf-PID.map, and allocates a block of 5000 bytes through it
 //   wait      a new thread waits for a child of vfork; answers the thread's number
 //   go        has that child end
+//   lend      the first thread waits for a child of vfork, which a signal has to end
 //   execute   executes the same program in its place
 //   later     a new thread does so after go
 //   leave     ends by exit()
@@ -21,6 +27,7 @@
 #include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -102,17 +109,76 @@ static void work_in_threads(long rounds)
         pthread_join(threads[i], NULL);
 }
 
-static long filter(int kind)
+static const struct {
+    const char *name;
+    int number;
+} calls[] = {
+#include "tests/target/refused_calls.h"
+};
+
+// What is asked of one argument of a call, and the answer.
+struct question {
+    unsigned number, answer, argument, mask, value;
+};
+
+static long filter(const struct question *question)
 {
-    static const unsigned answers[] = {SECCOMP_RET_ALLOW, SECCOMP_RET_KILL, SECCOMP_RET_ERRNO | EPERM};
     struct sock_filter steps[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pwritev, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, answers[kind]),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, question->number, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args) + 8 * question->argument),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, question->mask),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, question->value, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, question->answer),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     const struct sock_fprog program = {sizeof steps / sizeof *steps, steps};
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static long filter_kind(int kind)
+{
+    static const unsigned answers[] = {SECCOMP_RET_ALLOW, SECCOMP_RET_KILL, SECCOMP_RET_ERRNO | EPERM};
+    return filter(&(struct question){.number = SYS_pwritev, .answer = answers[kind]});
+}
+
+// -1: there is no such call.
+static int read_question(const char *words, struct question *question)
+{
+    char name[32];
+    if (sscanf(words, "%*s %31s %x %u %x %x", name, &question->answer, &question->argument, &question->mask,
+               &question->value) != 5)
+        return -1;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (!strcmp(calls[i].name, name) && calls[i].number >= 0) {
+            question->number = (unsigned)calls[i].number;
+            return 0;
+        }
+    return -1;
+}
+
+static long answer_calls(const char *words)
+{
+    struct question question;
+    return read_question(words, &question) ? -1 : filter(&question);
+}
+
+static _Atomic long filtered;
+
+static void *work_apart(void *words)
+{
+    filtered = answer_calls(words) ? -1 : 1;
+    return filtered > 0 ? work_for_ever(NULL) : NULL;
+}
+
+static long answer_calls_apart(char *words)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, work_apart, words))
+        return -1;
+    while (!filtered)
+        usleep(1000);
+    return filtered > 0 ? 0 : -1;
 }
 
 #if defined __x86_64__
@@ -178,6 +244,16 @@ static long start_waiting(void)
     return waiting;
 }
 
+static long lend(void)
+{
+    pid_t child = vfork();
+    if (!child)
+        syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    while (!child)
+        syscall(SYS_rt_sigsuspend, &(unsigned long[2]){0}, 8);
+    return waitpid(child, NULL, 0) == child ? 0 : -1;
+}
+
 static void *execute_later(void *arguments)
 {
     char byte;
@@ -188,7 +264,7 @@ static void *execute_later(void *arguments)
 
 int main(int count, char **arguments)
 {
-    char line[64];
+    char line[128];
     pthread_t busy;
     (void)count;
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -213,19 +289,30 @@ int main(int count, char **arguments)
         } else if (!strcmp(line, "held\n")) {
             answer = held();
         } else if (!strncmp(line, "filter ", 7)) {
-            answer = filter(atoi(line + 7));
+            answer = filter_kind(atoi(line + 7));
+        } else if (!strncmp(line, "answer ", 7)) {
+            answer = answer_calls(line);
+        } else if (!strncmp(line, "apart ", 6)) {
+            answer = answer_calls_apart(line);
         } else if (!strcmp(line, "hide\n")) {
             answer = prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
         } else if (!strcmp(line, "made\n")) {
             answer = make();
         } else if (!strcmp(line, "wait\n")) {
             answer = start_waiting();
+        } else if (!strcmp(line, "lend\n")) {
+            answer = lend();
         } else if (!strcmp(line, "go\n")) {
             answer = write(to_child[1], "g", 1);
         } else if (!strcmp(line, "execute\n")) {
             execv("/proc/self/exe", arguments);
         } else if (!strcmp(line, "later\n")) {
             answer = pipe(to_child) || pthread_create(&busy, NULL, execute_later, arguments);
+        } else if (!strcmp(line, "first\n")) {
+            pthread_create(&busy, NULL, work_for_ever, NULL);
+            printf("0\n");
+            fflush(stdout);
+            pthread_exit(NULL);
         } else if (!strcmp(line, "leave\n")) {
             exit(3);
         }

@@ -12,6 +12,7 @@ import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,8 @@ STRIDE = int(os.environ.get('HEAPSONDE_TEST_STRIDE', '1'))  # of the calls befor
 FIRST_AT, SECOND_AT = (0, 1) if platform.machine() == 'aarch64' else (14, 13)  # registers of a system call's arguments
 TRACEME, DETACH, SYSCALL, SETOPTIONS, GETREGSET, SEIZE, INTERRUPT = 0, 17, 24, 0x4200, 0x4204, 0x4206, 0x4207
 WALL, CLONE_NEWNS, CLONE_NEWUSER, MS_BIND, MS_REC, MS_PRIVATE, NOBODY = 0x40000000, 0x20000, 0x10000000, 1 << 12, 1 << 14, 1 << 18, 65534
+CLONE_NEWPID, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 0x20000000, 22, 38
+KILL, TRAP, ERRNO, UNKNOWN = '80000000', '30000', '50001', '60000'  # answers of filters
 TRACESYSGOOD, EXITKILL, NT_PRSTATUS = 1, 1 << 20, 1
 CAPBSET_DROP, CAP_SETUID, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_SYS_ADMIN = 24, 7, 18, 19, 21
 # The register of a system call's number; pwrite64, ptrace.
@@ -377,6 +380,18 @@ def waits(target):
     target.leave()
 
 
+def lent(target):
+    """doctor says that the only thread waits in the kernel; the attach would, after a while."""
+    target.process.stdin.write('lend\n')
+    while value_of('State', target.pid) != 'D':
+        time.sleep(0.001)
+    assert 'waits in the kernel' in target.run('doctor', str(target.pid), expected=1)
+    os.kill(children_of(target.pid)[0], signal.SIGKILL)
+    assert target.answer() == '0'
+    is_recorded(target)
+    target.leave()
+
+
 def stopped_meanwhile(target):
     """A stop is not lost that comes at any time of an attach or a detach."""
     seed = int(os.environ.get('HEAPSONDE_TEST_SEED', '1'))
@@ -459,17 +474,23 @@ def another(target, **how):
         other.process.wait()
 
 
+def says_no(target, sentence, enter=None, pid=None):
+    """doctor says so beforehand."""
+    pid = str(pid or target.pid)
+    for words in (('doctor', pid), ('attach', pid, '-o', os.path.join(target.folder, 'refused.dat'))):
+        message = target.run(*words, expected=1, enter=enter)
+        assert sentence in message, (words, message)
+    assert not os.path.exists(os.path.join(target.folder, 'refused.dat'))
+
+
 def is_refused(target, sentence, enter=None):
-    """doctor says so beforehand, and nothing is touched."""
+    """Nothing is touched."""
     def all_of_it():
         with open(f'/proc/{target.pid}/maps', encoding='utf-8') as maps:
             return maps.read(), target.state()
     before = all_of_it()
-    for words in (('doctor', str(target.pid)), ('attach', str(target.pid), '-o', os.path.join(target.folder, 'refused.dat'))):
-        message = target.run(*words, expected=1, enter=enter)
-        assert sentence in message, (words, message)
+    says_no(target, sentence, enter)
     assert all_of_it() == before
-    assert not os.path.exists(os.path.join(target.folder, 'refused.dat'))
 
 
 def is_recorded(target, enter=None):
@@ -495,6 +516,15 @@ def without_ptrace():
 
 def in_user_namespace():
     return ctypes.CDLL(None).unshare(CLONE_NEWUSER) == 0
+
+
+def root_of_user_namespace():
+    """As in a container that has one, without the capability."""
+    if not in_user_namespace():
+        return False
+    with open('/proc/self/uid_map', 'w', encoding='ascii') as file:
+        file.write('0 0 1')
+    return without_ptrace()
 
 
 def in_user_namespace_without_privilege():
@@ -530,6 +560,8 @@ def forbidden(target):
     is_refused(target, 'belongs to user 0', without_privilege)
     if is_possible(without_ptrace):
         is_refused(target, 'root without the capability CAP_SYS_PTRACE', without_ptrace)
+    if is_possible(root_of_user_namespace):
+        is_refused(target, 'root without the capability CAP_SYS_PTRACE', root_of_user_namespace)
     target.attach()
     assert 'belongs to user 0' in target.run('detach', str(target.pid), expected=1, enter=without_privilege)
     target.detach()
@@ -569,6 +601,16 @@ def chrooted(target):
         other.detach()
         assert report(os.path.join(folder, 't.dat'))['allocations'] == allocated
         is_refused(other, 'belongs to user 0', without_privilege)
+        os.mkdir(os.path.join(folder, 'of_it'))
+        os.symlink('/of_it', os.path.join(folder, 'link'))
+        other.run('attach', str(other.pid), '-o', '/link/t.dat')
+        other.detach()
+        assert os.path.exists(os.path.join(folder, 'of_it/t.dat'))
+        before = other.state()
+        for name, sentence in ((target.folder + '/t.dat', 'the folder ' + target.folder), ('/of_it', 'is a folder'),
+                               ('/program/t.dat', 'the folder /program')):
+            assert sentence in target.run('attach', str(other.pid), '-o', name, expected=1)
+        assert other.state() == before
         other.leave()
     finally:
         other.process.kill()
@@ -590,7 +632,164 @@ def filtered(target):
     target.leave()
 
 
-CASES = {case.__name__: case for case in (counts, attached_often, exits, busy, killed, killed_at_each_call, stopped, stopped_meanwhile, waits, at_once, filtered, forbidden, chrooted, refused)}
+def answers(target):
+    """A filter's answer may depend on arguments, may be unknown to the kernel, and be for one thread alone. It counts what the
+    recorder calls at any time."""
+    would_end, forbids = 'would end it for ', 'forbids '
+    for name, answer, question, sentence in (('mmap', KILL, '2 4 4', would_end), ('mmap', ERRNO, '2 4 4', forbids), ('clone', KILL, '0 100 100', would_end),
+                                             ('clone', ERRNO, '0 100 100', forbids), ('prctl', KILL, '0 ffffffff f', would_end),
+                                             ('socket', KILL, '0 ff 1', would_end), ('madvise', KILL, '2 ff 12', would_end),
+                                             ('fcntl', KILL, '1 ffff 406', would_end), ('openat', ERRNO, '2 40 40', forbids),
+                                             ('getrusage', KILL, '0 0 0', would_end), ('getppid', UNKNOWN, '0 0 0', would_end)):
+        with another(target) as other:
+            assert other.ask(f'answer {name} {answer} {question}') == 0
+            is_refused(other, sentence + name)
+    for name, answer in (('gettid', KILL), ('process_vm_readv', TRAP)):
+        with another(target) as other:
+            assert other.ask(f'apart {name} {answer} 0 0 0') == 0
+            says_no(other, f'would end it for {name}')
+            assert other.ask('work 5') > 0
+    assert target.ask('answer mmap 50001 2 6 6') == 0  # as of a service that may have no code in memory that it writes to
+    is_recorded(target)
+    target.leave()
+
+
+def filtered_by(number, answer):
+    """The command has a filter with that answer to one call."""
+    steps = ((0x20, 0, 0, 0), (0x15, 0, 1, number), (6, 0, 0, int(answer, 16)), (6, 0, 0, 0x7fff0000))
+    code = ctypes.create_string_buffer(b''.join(struct.pack('=HBBI', *step) for step in steps))
+    program = ctypes.create_string_buffer(struct.pack('@HP', len(steps), ctypes.addressof(code)))
+
+    def enter():
+        libc = ctypes.CDLL(None)
+        return code and libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 and libc.prctl(PR_SET_SECCOMP, 2, program, 0, 0) == 0
+    return enter
+
+
+def own_filter(target):
+    """Where a filter of the command forbids ptrace or ends it, and where it does not."""
+    ptrace, getppid = CALLS_THAT_CHANGE[1], {'aarch64': 173}.get(platform.machine(), 110)
+    for answer in (ERRNO, TRAP, KILL):
+        is_refused(target, 'this command has a filter of system calls (seccomp) that forbids ptrace', filtered_by(ptrace, answer))
+    is_recorded(target, filtered_by(getppid, ERRNO))
+    assert target.ask('filter 0') == 0
+    is_refused(target, 'this command has one, too', filtered_by(getppid, ERRNO))
+    target.leave()
+
+
+def first_ended(target):
+    """Others of its threads go on."""
+    assert target.ask('first') == 0
+    while value_of('State', target.pid) != 'Z':
+        time.sleep(0.001)
+    says_no(target, f'the first thread of process {target.pid} has ended, and others go on')
+    assert 'has ended, and others go on' in target.run('detach', str(target.pid), expected=1)
+
+
+def freezers():
+    """Of both versions of cgroups: the file that freezes a new one, what it is told, and where that is seen."""
+    with open('/proc/self/mountinfo', encoding='utf-8') as mounts:
+        for line in mounts:
+            words, rest = (part.split() for part in line.split(' - '))
+            if rest[0] == 'cgroup2' or 'freezer' in rest[2].split(','):
+                folder = os.path.join(words[4], f'heapsonde-test-{os.getpid()}')
+                with contextlib.suppress(OSError):
+                    os.mkdir(folder)
+                    yield (folder, 'cgroup.freeze', '1', '0', 'cgroup.events', 'frozen 1') if rest[0] == 'cgroup2' else \
+                        (folder, 'freezer.state', 'FROZEN', 'THAWED', 'freezer.state', 'FROZEN')
+
+
+def frozen(target):
+    """Its threads would not go on after a stop."""
+    def tell(folder, file, words):
+        with open(os.path.join(folder, file), 'w', encoding='ascii') as stream:
+            stream.write(words)
+
+    def says(folder, file, words):
+        with open(os.path.join(folder, file), encoding='ascii') as stream:
+            return words in stream.read()
+    found = False
+    for folder, switch, freezes, thaws, seen, words in freezers():
+        with another(target) as other:
+            try:
+                tell(folder, 'cgroup.procs', str(other.pid))
+                tell(folder, switch, freezes)
+            except OSError:  # an older kernel, or not this hierarchy
+                os.rmdir(folder)
+                continue
+            try:
+                while not says(folder, seen, words):
+                    time.sleep(0.001)
+                says_no(other, f'process {other.pid} is frozen')
+            finally:
+                tell(folder, switch, thaws)
+            found = True
+            is_recorded(other)
+        os.rmdir(folder)
+    return 0 if found else skip('no cgroup may be frozen here')
+
+
+def in_pid_namespace():
+    """With the /proc of another one."""
+    if ctypes.CDLL(None).unshare(CLONE_NEWPID):
+        return False
+    child = os.fork()
+    if child:
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    return True
+
+
+def without_others():
+    """/proc shows a user his own processes alone."""
+    libc = ctypes.CDLL(None)
+    return libc.unshare(CLONE_NEWNS) == 0 and libc.mount(b'none', b'/', None, MS_REC | MS_PRIVATE, None) == 0 and \
+        libc.mount(b'proc', b'/proc', b'proc', 0, b'hidepid=2') == 0 and without_privilege()
+
+
+def unseen(target):
+    """/proc is that of other processes, or does not show this one."""
+    if is_possible(in_pid_namespace):
+        is_refused(target, '/proc shows another namespace of processes', in_pid_namespace)
+    if is_possible(without_others):
+        os.chmod(target.folder, 0o777)
+        is_refused(target, f'process {target.pid} is hidden from this user', without_others)
+    target.leave()
+
+
+def of_32_bits(target):
+    """A program that only waits for signals, made without a compiler for it."""
+    # mov eax, 29 (pause); int 0x80; jmp to the first; and for ARM mov r7, 29; svc 0; b to the first
+    machine, flags, code, sentence = {
+        'x86_64': (3, 0, bytes.fromhex('b81d000000cd80ebf7'), 'no command attaches to it'),
+        'aarch64': (40, 0x05000200, struct.pack('<3I', 0xe3a0701d, 0xef000000, 0xeafffffc), 'heapsonde-attach for 32-bit ARM'),
+    }[platform.machine()]
+    start = 0x10000 + 52 + 32
+    path = os.path.join(target.folder, 'narrow')
+    with open(path, 'wb') as file:
+        file.write(struct.pack('<16sHHIIIIIHHHHHH', b'\x7fELF\1\1\1', 2, machine, 1, start, 52, 0, flags, 52, 32, 1, 0, 0, 0))
+        file.write(struct.pack('<8I', 1, 0, 0x10000, 0x10000, 84 + len(code), 84 + len(code), 5, 0x1000) + code)
+    os.chmod(path, 0o755)
+    try:
+        process = subprocess.Popen([path])
+    except OSError as problem:
+        return skip(f'32-bit programs do not run here: {problem}')
+    try:
+        says_no(target, 'is a 32-bit program: this command attaches to 64-bit ones; ' + sentence, pid=process.pid)
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+    target.leave()
+    return 0
+
+
+def skip(reason):
+    print(reason)
+    return SKIPPED
+
+
+CASES = {case.__name__: case for case in (counts, attached_often, exits, busy, killed, killed_at_each_call, stopped, stopped_meanwhile, waits, lent, at_once, filtered,
+                                          answers, own_filter, first_ended, frozen, unseen, of_32_bits, forbidden, chrooted, refused)}
 
 
 def without_malloc(program, path, has_symbols):
@@ -675,7 +874,7 @@ def is_privileged():
 
 def carry_out(case, program):
     """Returns an exit status."""
-    if case in ('forbidden', 'chrooted') and not is_privileged():
+    if case in ('forbidden', 'chrooted', 'frozen', 'unseen') and not is_privileged():
         print('only as root')
         return SKIPPED
     with_own_tmp = case == 'names_at_end'
@@ -687,7 +886,7 @@ def carry_out(case, program):
             if case in STARTS:
                 STARTS[case](program, folder)
             else:
-                CASES[case](target)
+                return CASES[case](target) or 0
         finally:
             target.process.kill()
             target.process.wait()
