@@ -530,6 +530,17 @@ for (const [theme, rules] of [["light", undefined], ["dark", ["color-contrast"]]
     assert.deepEqual((await page.evaluate(() => axe.run())).violations.map(({ id: rule, nodes }) => rule + nodes[0].html), []);
   }, { colorScheme: theme });
 
+page("an attached recording is not called complete", async (page, go) => {
+  const summary = await data("summary"), said = () => page.locator(".overview").innerText();
+  await go(view("overview"));
+  assert.match(await said(), /, started .*, recorded completely/);
+  await page.route((url) => url.pathname.endsWith("/summary"), (route) => route.fulfill({ json: { ...summary, attached_after_ns: 60e9, older_bytes: 4096, unknown_frees: 1 } }));
+  await page.reload();
+  await settled(page);
+  assert.match(await said(), /, attached .*, recorded to its end/);
+  assert.match(await said(), /began .* after the process had started\. Some 4\.00 KiB in blocks that are older are not in it; 1 of them was freed since/);
+});
+
 page("keys alone reach every view", async (page, go) => {
   await go(view("overview"));
   const reached = new Set();
