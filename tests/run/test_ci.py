@@ -110,6 +110,24 @@ class Ci(Folder):
         self.assertNotIn("ran", os.listdir(self.folder))
 
     @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
+    def test_baseline_without_symbols(self):
+        """Frames with offsets in place of functions, as those of the C library often are, are found again."""
+        with open(os.path.join(self.folder, "growing.c"), "w", encoding="ascii") as file:
+            file.write(GROWING)
+        subprocess.run(["gcc", "-O1", "-s", "growing.c", "-o", "growing"], cwd=self.folder, check=True)
+        self.assertEqual(self.command("run", "-q", "-o", "t.dat", "--", "./growing", "10").returncode, 0)
+        self.command("baseline", "-o", "base", "--least", "1", "t.dat")
+        with open(os.path.join(self.folder, "base"), encoding="ascii") as file:
+            self.assertRegex(file.read(), r";growing\+0x[0-9a-f]+;growing\+0x[0-9a-f]+ 10000\n")
+        for count, status in ((10, 0), (11, 3)):
+            done = self.command("run", "-q", "-o", "t.dat", "--baseline", "base", "--tolerance", "0", "--slack", "0", "--", "./growing", str(count))
+            self.assertEqual(done.returncode, status, done.stderr)
+        self.assertIn("1000 B more in use at the end than in base: 9.77 KiB before, 10.7 KiB now", done.stderr)
+        done = self.command("diff", "base", "t.dat")
+        self.assertIn("difference    +1000 B in use\n\nCall sites that grew (+1000 B)\n", done.stdout)
+        self.assertNotIn("shrank", done.stdout)
+
+    @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
     def test_baseline_of_nothing(self):
         with open(os.path.join(self.folder, "frees.c"), "w", encoding="ascii") as file:
             file.write("#include <stdlib.h>\nint main(int n, char **v) { void *volatile p = malloc(5000);"
