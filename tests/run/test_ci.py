@@ -187,6 +187,12 @@ class Ci(Folder):
         done = self.command(*options, "--", "./program", "5")
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertEqual(xml.parse(os.path.join(self.folder, "program.xml")).getroot().get("failures"), "2")
+        # How the program ended is said in the words of the summary.
+        for script, ending in (("exit 5", "ended with exit status 5"), ("kill -TERM $$", "was ended by signal 15 SIGTERM")):
+            done = self.command("run", "-o", "sh.dat", "--junit", "sh.xml", "--", "sh", "-c", script)
+            self.assertIn(f"heapsonde: sh {ending} after", done.stderr)
+            case, = xml.parse(os.path.join(self.folder, "sh.xml")).getroot()
+            self.assertEqual(case.find("failure").get("message"), f"the program {ending}")
         # Nothing is run with a wrong condition.
         os.remove(os.path.join(self.folder, "t.dat"))
         self.assert_one_line(self.command("run", "-o", "t.dat", "--fail-if", "live_byte > 1", "--", "./program"), 2,
