@@ -70,7 +70,7 @@ function began(now: Summary): string {
 }
 
 function state(now: Summary): string {
-  return { closed: now.damaged_chunks || now.attached_after_ns !== null ? "recorded to its end" : "recorded completely", recording: "still running, or killed", stopped: "recording was stopped", exec: "executed another program" }[now.state] ?? now.state;
+  return { closed: now.damaged_chunks || now.attached_after_ns !== null ? "recorded to its end" : "recorded completely", recording: "still running, killed, or ended by calling the kernel directly", stopped: "recording was stopped", exec: "executed another program" }[now.state] ?? now.state;
 }
 
 function Card({ route, cost, title, size, blocks, usable, note }: {
