@@ -229,6 +229,16 @@ static int attach_on_board(const struct hs_arguments *arguments, pid_t pid)
     return status;
 }
 
+static bool time_is_right(const struct hs_arguments *arguments)
+{
+    const struct hs_given *given = hs_arguments__given(arguments, "for");
+    if (!given || given->number)
+        return true;
+    hs_complain(arguments->command, "--for cannot use '%s'; give a time above 0, such as 2s, 300ms or 1.5min",
+                given->text);
+    return false;
+}
+
 static int run_attach(const struct hs_arguments *arguments)
 {
     char library[PATH_MAX];
@@ -243,7 +253,7 @@ static int run_attach(const struct hs_arguments *arguments)
         hs_complain(arguments->command, "%s", error.message);
         return HS_EXIT_USAGE;
     }
-    if (!request.pid || !hs_recording_options__are_right(arguments) ||
+    if (!request.pid || !time_is_right(arguments) || !hs_recording_options__are_right(arguments) ||
         (request.samples && !hs_attach_sample__options_are_right(arguments)))
         return HS_EXIT_USAGE;
     if (hs_arguments__flag(arguments, "on")) {

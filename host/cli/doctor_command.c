@@ -93,16 +93,6 @@ static const char *key_problem(const char *path, struct hs_error *error)
     return result ? error->message : NULL;
 }
 
-static int run_on(const struct hs_arguments *arguments)
-{
-    struct hs_board_scene board;
-    const struct hs_doctor_scene scene = {.board = &board};
-    hs_board_scene__look(&board, hs_arguments__text(arguments, "on", ""),
-                         arguments->operand_count ? arguments->operands[0] : NULL,
-                         hs_arguments__text(arguments, "board-folder", NULL));
-    return report(&scene, hs_arguments__flag(arguments, "json")) ? HS_EXIT_OK : HS_EXIT_FAILURE;
-}
-
 // 0: the operand is a program.
 static pid_t process_number(const struct hs_arguments *arguments)
 {
@@ -110,6 +100,17 @@ static pid_t process_number(const struct hs_arguments *arguments)
         return 0;
     long number = strtol(arguments->operands[0], NULL, 10);
     return number <= INT_MAX ? (pid_t)number : 0;
+}
+
+static int run_on(const struct hs_arguments *arguments)
+{
+    struct hs_board_scene board = {.pid = process_number(arguments)};
+    const struct hs_doctor_scene scene = {.board = &board};
+    if (!board.pid && arguments->operand_count)
+        board.name = arguments->operands[0];
+    hs_board_scene__look(&board, hs_arguments__text(arguments, "on", ""),
+                         hs_arguments__text(arguments, "board-folder", NULL));
+    return report(&scene, hs_arguments__flag(arguments, "json")) ? HS_EXIT_OK : HS_EXIT_FAILURE;
 }
 
 static int examine_process(const struct hs_arguments *arguments, pid_t pid)
@@ -190,7 +191,7 @@ static const struct hs_option options[] = {
     {.name = "on",
      .kind = HS_OPTION_TEXT,
      .argument = "MACHINE",
-     .help = "look at another machine, as run --on does before it runs a program there"},
+     .help = "look at another machine, as run --on and attach --on do before they record there"},
     {.name = "board-folder",
      .only_with = "on",
      .kind = HS_OPTION_TEXT,

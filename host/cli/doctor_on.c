@@ -4,17 +4,33 @@
 #include <elf.h>
 #include <string.h>
 
-void hs_board_scene__look(struct hs_board_scene *scene, const char *address, const char *program, const char *folder)
+static void look_for_program(struct hs_board_scene *scene, const char *address, const char *folder)
 {
     // Without a program, check the shell: its ABI is that of most programs there.
-    const char *looked_at = program ? program : "sh";
-    int status = 0;
-    *scene = (struct hs_board_scene){.name = program};
+    const char *looked_at = scene->name ? scene->name : "sh";
     scene->is_connected = !hs_board__open(&scene->board, address, looked_at, folder, &scene->connection);
     if (scene->is_connected) {
         scene->is_recordable = !hs_board__check_program(&scene->board, looked_at, &scene->program);
         scene->is_sent = scene->is_recordable && !hs_board__send_library(&scene->board, &scene->library);
     }
+}
+
+static void look_for_process(struct hs_board_scene *scene, const char *address, const char *folder)
+{
+    scene->is_connected = !hs_board__open_process(&scene->board, address, scene->pid, folder, &scene->connection);
+    if (scene->is_connected) {
+        scene->is_recordable = !hs_board__check_process(&scene->board, scene->pid, HS_SHIM_TRACE, &scene->program);
+        scene->is_sent = scene->is_recordable && !hs_board__send_attach(&scene->board, &scene->library);
+    }
+}
+
+void hs_board_scene__look(struct hs_board_scene *scene, const char *address, const char *folder)
+{
+    int status = 0;
+    if (scene->pid)
+        look_for_process(scene, address, folder);
+    else
+        look_for_program(scene, address, folder);
     hs_board__close(&scene->board, &status);
 }
 
@@ -64,10 +80,15 @@ static void look_at_program(const struct hs_doctor_scene *all, struct hs_doctor_
     const struct hs_probe *probe = &scene->board.probe;
     if (!scene->is_connected)
         hs_doctor__say(finding, HS_DOCTOR_UNASKED, "there is no connection");
-    else if (!scene->name && !scene->is_recordable)
+    else if (!scene->name && !scene->pid && !scene->is_recordable)
         hs_doctor__say(finding, HS_DOCTOR_UNASKED, "no program was named");
     else if (!scene->is_recordable)
         hs_doctor__say(finding, HS_DOCTOR_FAILS, "%s", scene->program.message);
+    else if (scene->pid)
+        hs_doctor__say(finding, HS_DOCTOR_WORKS,
+                       "process %d, for %s; whether its kernel allows it is known when 'heapsonde attach' begins: if "
+                       "not, it changes nothing",
+                       (int)scene->pid, scene->board.abi->what);
     else if (is_foreign(&scene->board)) {
         hs_doctor__say(finding, HS_DOCTOR_LIMITED, "%s is for %s, but the machine is %s", scene->board.program,
                        scene->board.abi->what, scene->board.machine);

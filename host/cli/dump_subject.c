@@ -91,6 +91,8 @@ int hs_dump_of_series(const char *from, const char *at, char **path, uint64_t *p
     int result = hs_dump_series__open(&series, from, &options, NULL, error);
     if (result)
         return result;
+    if (*series.left_out)
+        hs_complain(NULL, "%s: %s", from, series.left_out);
     uint64_t time = UINT64_MAX;
     if (at && !strcmp(at, "peak"))
         time = hs_store__summary(series.view.subject.store)->peak_time;

@@ -42,14 +42,15 @@ int hs_run_check__failed(const struct hs_arguments *arguments, const struct hs_r
     return result;
 }
 
-static void add_ending(struct hs_verdicts *verdicts, int status)
+static void add_ending(struct hs_verdicts *verdicts, const struct hs_recording *recording)
 {
-    char *reason = NULL;
-    if (!status || asprintf(&reason, "the program ended with exit status %d", status) > 0)
+    char ending[64], *reason = NULL;
+    hs_recording__ending(recording, ending, sizeof(ending));
+    if (!recording->status || asprintf(&reason, "the program %s", ending) > 0)
         hs_verdicts__add(verdicts, "exit status", reason, NULL);
 }
 
-int hs_run_check(const struct hs_arguments *arguments, const struct hs_recording *recording, int status)
+int hs_run_check(const struct hs_arguments *arguments, const struct hs_recording *recording)
 {
     struct hs_fail_if fail_if;
     struct hs_found_traces found;
@@ -62,7 +63,7 @@ int hs_run_check(const struct hs_arguments *arguments, const struct hs_recording
         return result;
     }
     hs_find_traces(&found, recording->pattern, recording->pid, &recording->started, recording->follows_children);
-    add_ending(&verdicts, status);
+    add_ending(&verdicts, recording);
     if (checks && found.path) {
         result = check_trace(arguments, &fail_if, found.path, &verdicts);
     } else if (checks) {

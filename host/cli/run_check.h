@@ -10,9 +10,9 @@
 // Checks the conditions for errors before the program runs. Returns 0, or prints a message and returns the exit status.
 int hs_run_check__read(const struct hs_arguments *arguments);
 
-// Evaluates the conditions after the program has ended with exit status `status`, and publishes the results of both.
+// Evaluates the conditions after the program has ended, and publishes the results of both.
 // Returns 0, or prints a message and returns the exit status.
-int hs_run_check(const struct hs_arguments *arguments, const struct hs_recording *recording, int status);
+int hs_run_check(const struct hs_arguments *arguments, const struct hs_recording *recording);
 
 // Publishes one failure, of a program that could not be run or whose end is not known. Returns 0, or prints a message
 // and returns the exit status.

@@ -292,7 +292,7 @@ static int after_the_end(const struct hs_arguments *arguments, const struct hs_r
         take_names(arguments, recording);
     if (!hs_arguments__flag(arguments, "quiet") && !hs_arguments__flag(arguments, "wrapper"))
         hs_recording__summarize(recording);
-    int checked = hs_run_check(arguments, recording, hs_exit_status__of(recording->status));
+    int checked = hs_run_check(arguments, recording);
     if (hs_arguments__flag(arguments, "open"))
         show_trace(arguments, recording);
     return recording->status ? hs_exit_status__of(recording->status) : checked;

@@ -24,7 +24,7 @@
 
 enum { LEAST_ROOM = 128 << 10 }; // of a trace with hardly an event
 
-static void ending(const struct hs_recording *recording, char *text, size_t size)
+void hs_recording__ending(const struct hs_recording *recording, char *text, size_t size)
 {
     if (WIFSIGNALED(recording->status)) {
         int number = WTERMSIG(recording->status);
@@ -253,7 +253,7 @@ void hs_recording__summarize(const struct hs_recording *recording)
 {
     char text[128];
     struct hs_found_traces found;
-    ending(recording, text, sizeof(text));
+    hs_recording__ending(recording, text, sizeof(text));
     hs_complain(NULL, "%s %s after %s", recording->program, text,
                 hs_text__time((uint64_t)(recording->seconds * 1e9)).text);
     hs_find_traces(&found, recording->pattern, recording->pid, &recording->started, recording->follows_children);

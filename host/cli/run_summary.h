@@ -3,6 +3,7 @@
 #define HEAPSONDE_HOST_CLI_RUN_SUMMARY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -21,6 +22,9 @@ struct hs_recording {
     bool disabled;         // recording was off at the start
     bool follows_children; // programs that it starts are also recorded
 };
+
+// "ended with exit status 1", "was ended by signal 15 SIGTERM"
+void hs_recording__ending(const struct hs_recording *recording, char *text, size_t size);
 
 // Prints a few lines on standard error: how the program ended, allocations, peak, live memory, the trace and the next
 // command. If there is no trace, the possible reasons.

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +163,82 @@ static void sort_by_time(struct hs_dump_series *series)
             series->time[i] = series->time[i - 1] + (series->dump[i]->part ? 1 : APART);
 }
 
+// ---- one process ----------------------------------------------------------------------------------------------------
+
+static bool is_number(const char *text)
+{
+    return *text && !text[strspn(text, "0123456789")];
+}
+
+// jemalloc's names are PREFIX.PID.NUMBER.KIND.heap. 0: not known.
+static unsigned long process_in_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char name[NAME_MAX + 1], *part[4]; // from the end
+    snprintf(name, sizeof(name), "%s", slash ? slash + 1 : path);
+    for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
+        char *dot = strrchr(name, '.');
+        if (!dot)
+            return 0;
+        *dot = 0;
+        part[i] = dot + 1;
+    }
+    const bool is_jemallocs =
+        !strcmp(part[0], "heap") && *part[1] && strchr("fimu", *part[1]) && is_number(part[2]) && is_number(part[3]);
+    return is_jemallocs ? strtoul(part[3], NULL, 10) : 0;
+}
+
+static unsigned long process_of(const struct hs_dump *dump)
+{
+    const char *pid = hs_dump__fact(dump, "pid");
+    return pid ? strtoul(pid, NULL, 10) : process_in_name(dump->name);
+}
+
+static const char *host_of(const struct hs_dump *dump)
+{
+    const char *host = hs_dump__fact(dump, "host");
+    return host ? host : "";
+}
+
+static bool is_of_another(const struct hs_dump *dump, const struct hs_dump *than)
+{
+    const unsigned long process = process_of(dump);
+    return process && (process != process_of(than) || strcmp(host_of(dump), host_of(than)) != 0);
+}
+
+static const struct hs_dump *last_with_process(const struct hs_dump_series *series)
+{
+    for (size_t i = series->count; i-- > 0;)
+        if (process_of(series->dump[i]))
+            return series->dump[i];
+    return NULL;
+}
+
+// They are in the order of their times.
+static void keep_one_process(struct hs_dump_series *series)
+{
+    const struct hs_dump *last = last_with_process(series);
+    size_t kept = 0;
+    if (!last)
+        return;
+    const size_t count = series->count;
+    for (size_t i = 0; i < count; i++) {
+        if (is_of_another(series->dump[i], last)) {
+            hs_dump__close(series->dump[i]);
+            continue;
+        }
+        series->dump[kept] = series->dump[i];
+        series->time[kept++] = series->time[i];
+    }
+    series->count = kept;
+    if (kept < count)
+        snprintf(
+            series->left_out, sizeof(series->left_out),
+            "the folder also has %zu dump%s of other processes, which %s left out: this is process %lu, which wrote "
+            "the last dump; for another one, put its dumps into a folder of their own",
+            count - kept, count - kept == 1 ? "" : "s", count - kept == 1 ? "is" : "are", process_of(last));
+}
+
 // ---- sums -----------------------------------------------------------------------------------------------------------
 
 struct series_sums {
@@ -312,8 +389,8 @@ static void fill_summary(const struct series_sums *sums, struct hs_store_tables 
     const struct hs_dump_series *series = sums->series;
     const size_t last = series->count - 1;
     struct hs_summary *summary = &tables->summary;
-    const char *pid = hs_dump__fact(series->dump[last], "pid");
-    summary->pid = pid ? (uint32_t)strtoul(pid, NULL, 10) : 0;
+    const struct hs_dump *known = last_with_process(series);
+    summary->pid = known ? (uint32_t)process_of(known) : 0;
     snprintf(summary->trace_id, sizeof(summary->trace_id), "%s", series->id);
     summary->file_size = series->file_size;
     summary->state = HS_STATE_CLOSED;
@@ -381,6 +458,7 @@ static int make_sums(void *context, const struct hs_dump_view *view, struct hs_s
     series->facts[5] = (struct hs_store_fact){"host", hs_dump__fact(series->dump[series->count - 1], "host")};
     series->facts[6] = (struct hs_store_fact){"since", hs_dump__fact(series->dump[series->count - 1], "since")};
     series->facts[7] = (struct hs_store_fact){"clock", series->clock};
+    series->facts[8] = (struct hs_store_fact){"incomplete", *series->left_out ? series->left_out : NULL};
     tables->facts = series->facts;
     tables->fact_count = sizeof(series->facts) / sizeof(series->facts[0]);
     return 0;
@@ -487,6 +565,7 @@ static int read_dumps(struct hs_dump_series *series, char **paths, size_t count,
         return result;
     snprintf(series->id, sizeof(series->id), "%016" PRIx64 "%016" PRIx64, id[0], id[1]);
     sort_by_time(series);
+    keep_one_process(series);
     // Only a file of several instants says when its process started.
     if (count > 1 || !series->dump[0]->part)
         series->begin = series->time[0];

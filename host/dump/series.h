@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A heap dump, or a folder of dumps of one process, as a trace of sums: for code that knows stores only. Each dump is a
-// tick, and so is each instant of a file that has several. A stack has what the last dump says of it and what it had in
-// the largest one; the timeline has the totals of all. Dumps are in the order of their times: those that they contain,
-// else those of their files. They count from the first of them, those of one file of several instants from the start of
-// its process.
+// A heap dump, or a folder of dumps of one process, as a trace of sums: for code that knows stores only. Of several
+// processes it is the one that wrote the last dump; dumps that do not say which process wrote them belong to it. Each
+// dump is a tick, and so is each instant of a file that has several. A stack has what the last dump says of it and what
+// it had in the largest one; the timeline has the totals of all. Dumps are in the order of their times: those that they
+// contain, else those of their files. They count from the first of them, those of one file of several instants from the
+// start of its process.
 #ifndef HEAPSONDE_HOST_DUMP_SERIES_H
 #define HEAPSONDE_HOST_DUMP_SERIES_H
 
@@ -21,8 +22,9 @@ struct hs_dump_series {
     char id[33];
     uint64_t file_size; // of all files
     char estimate[160], counted[16];
-    const char *clock; // what times count, if it is not time
-    struct hs_store_fact facts[8];
+    const char *clock;  // what times count, if it is not time
+    char left_out[256]; // which dumps of the folder are not in it, and why; "": none
+    struct hs_store_fact facts[9];
 };
 
 // Whether this is a dump, or a folder with dumps that is no store.

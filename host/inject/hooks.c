@@ -303,6 +303,12 @@ static struct hs_island empty_island(const struct hs_hooks *hooks)
                               .no_record = table ? table->no_record : 0};
 }
 
+// A linker leaves free out of a static program that never calls it.
+static bool is_never_called(const struct hs_hooks *hooks, const char *name)
+{
+    return !strcmp(name, "free") && !hs_inject_modules__find(hooks->modules, NULL, name).module;
+}
+
 // The functions that the library has under the same names.
 static int plan_usual(struct hs_hooks *hooks, struct hs_error *error)
 {
@@ -327,7 +333,7 @@ static int plan_usual(struct hs_hooks *hooks, struct hs_error *error)
         if (!used->hook)
             continue; // the library leaves it alone
         if (!found[i].module)
-            problem = how & NEEDED ? "is not there" : NULL;
+            problem = how & NEEDED && !is_never_called(hooks, functions[i].name) ? "is not there" : NULL;
         else if (!known_original(hooks, found[i].address))
             problem = plan_patch(hooks, &found[i], used, NULL);
         if (problem && how & NEEDED)

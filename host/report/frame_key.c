@@ -44,11 +44,11 @@ static void identify_offset(struct hs_frame_source *source, const struct hs_fram
 
 struct hs_frame_key hs_frame_key__of(struct hs_frame_source *source, const struct hs_frame *frame)
 {
-    const bool is_named = frame->kind == HS_FRAME_NAMED;
-    struct hs_frame_key key = {
-        .function = frame->function,
-        .library = source->by_function && is_named ? "" : hs_frame_key_library(frame->module, source->program)};
-    if (!is_named && *frame->module)
+    struct hs_frame_key key = {.function = frame->function, .library = ""};
+    if (source->by_function)
+        return key;
+    key.library = hs_frame_key_library(frame->module, source->program);
+    if (frame->kind != HS_FRAME_NAMED && *frame->module)
         identify_offset(source, frame, &key);
     return key;
 }

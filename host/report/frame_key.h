@@ -20,7 +20,7 @@ struct hs_frame_source {
     const struct hs_module *module; // that their paths may be of
     size_t modules;
     const char *program; // the name or the path of its file; "": unknown
-    bool by_function;    // of the libraries of one side nothing is known: functions are compared alone
+    bool by_function;    // of the libraries of one side nothing is known: the texts of frames are compared alone
     size_t found;        // private: the last one
 };
 

@@ -119,10 +119,13 @@ static void print_ending(const struct report_summary_writer *to, const struct hs
     case HS_STATE_RECORDING:
         if (summary->is_aggregate)
             row(to, "ending",
-                "the program still runs or was killed; what happened after the last tick, at %s, is missing",
+                "the program still runs, was killed, or ended by calling the kernel directly; what happened after the "
+                "last tick, at %s, is missing",
                 hs_text__time(summary->aggregate_until).text);
         else
-            row(to, "ending", "the program still runs or was killed; everything it recorded until then is here%s",
+            row(to, "ending",
+                "the program still runs, was killed, or ended by calling the kernel directly; everything it recorded "
+                "until then is here%s",
                 summary->ends_with_events ? "; times end at the last event" : "");
         break;
     case HS_STATE_STOPPED:

@@ -94,6 +94,7 @@ START_TEST(test_near_misses)
     expect_complaint(2, "help version", "'version'", "did you mean '--version'?");
     write_file(text("%s/old.dat", work), "x", 1);
     expect_complaint(2, "old.dat", "'old.dat' is not a command", "'heapsonde report FILE'");
+    expect_complaint(2, "attach --for 0 1", "--for cannot use '0'", "a time above 0");
     expect_complaint(2, "attach sensord", "'sensord' is not the number of a process", "pidof");
     expect_complaint(255, "run --on root@board -- true", "unknown kind of connection",
                      "did you mean ssh://root@board?");

@@ -825,6 +825,23 @@ def run_static(program, folder):
         assert done.returncode == 126 and 'no function malloc' in done.stderr and reason in done.stderr, done
 
 
+def run_never_frees(program, folder):
+    """A linker leaves free out of a static program that never calls it."""
+    def check(trace):
+        kept = report(trace, '--function', 'keep')
+        assert kept['state'] == 'closed' and kept['allocations'] == kept['live_count'] == 100, kept
+    trace = os.path.join(folder, 't.dat')
+    done = subprocess.run([COMMAND, 'run', '-q', '-o', trace, '--', program], input='x' * 100, stdout=subprocess.PIPE, text=True,
+                          check=False)
+    assert (done.returncode, done.stdout) == (0, 'ready\n'), done
+    check(trace)
+    target = Target(program, folder)
+    trace = target.attach('attached.dat')
+    target.process.communicate('x' * 100)
+    assert target.process.returncode == 0, target.process.returncode
+    check(trace)
+
+
 def run_killed(program, folder):
     """No program stays behind that does not run: it ends with the command, or goes on alone. If it is killed itself, the command
     says so."""
@@ -842,7 +859,7 @@ def run_killed(program, folder):
         assert number > 50, number
 
 
-STARTS = {case.__name__: case for case in (run_static, run_killed)}
+STARTS = {case.__name__: case for case in (run_static, run_never_frees, run_killed)}
 
 
 def value_of(name, pid='self'):

@@ -404,7 +404,7 @@ static void check_texts(const struct program *program)
         "cut stacks    5 while recording, none in the trace: no unwind information",
         "cut stacks    2 while recording, none in the trace: too deep",
         "guessed       7 times a stack held a frame that was probable, not proven",
-        "still runs or was killed",
+        "still runs, was killed, or ended by calling the kernel directly; ",
         "1 of 1  /opt/lib/libmissing.so",
         "wanted: root/opt/lib/libmissing.so or root/usr/lib/debug/.build-id/ab/cdef.debug, or below "
         "DIR with --debug-dir DIR",

@@ -82,6 +82,21 @@ class Attached:
 
 
 class Here(Attached, Board):
+    def test_doctor(self):
+        """A number is that of a process. It is not attached to."""
+        target = self.target()
+        before = target.state()
+        works = ('works',) * 5
+        for pid, recording, states in ((target.pid, True, works), (2 ** 22 + 1, False, ('works', 'fails', 'unasked', 'works', 'works'))):
+            done = self.command('doctor', '--json', '--on', self.way, str(pid))
+            found = json.loads(done.stdout)
+            self.assertEqual((done.returncode, found['recording'], tuple(check['state'] for check in found['checks'])),
+                             (0 if recording else 1, recording, states), done.stdout)
+            self.assertIn(f'process {pid}', found['checks'][1]['detail'])
+            self.assert_nothing_left()
+        self.assertEqual(target.state(), before)
+        target.leave()
+
     def test_interrupted(self):
         """The end of the command ends the recording, and another one is possible."""
         target = self.target()

@@ -110,6 +110,24 @@ class Ci(Folder):
         self.assertNotIn("ran", os.listdir(self.folder))
 
     @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
+    def test_baseline_without_symbols(self):
+        """Frames with offsets in place of functions, as those of the C library often are, are found again."""
+        with open(os.path.join(self.folder, "growing.c"), "w", encoding="ascii") as file:
+            file.write(GROWING)
+        subprocess.run(["gcc", "-O1", "-s", "growing.c", "-o", "growing"], cwd=self.folder, check=True)
+        self.assertEqual(self.command("run", "-q", "-o", "t.dat", "--", "./growing", "10").returncode, 0)
+        self.command("baseline", "-o", "base", "--least", "1", "t.dat")
+        with open(os.path.join(self.folder, "base"), encoding="ascii") as file:
+            self.assertRegex(file.read(), r";growing\+0x[0-9a-f]+;growing\+0x[0-9a-f]+ 10000\n")
+        for count, status in ((10, 0), (11, 3)):
+            done = self.command("run", "-q", "-o", "t.dat", "--baseline", "base", "--tolerance", "0", "--slack", "0", "--", "./growing", str(count))
+            self.assertEqual(done.returncode, status, done.stderr)
+        self.assertIn("1000 B more in use at the end than in base: 9.77 KiB before, 10.7 KiB now", done.stderr)
+        done = self.command("diff", "base", "t.dat")
+        self.assertIn("difference    +1000 B in use\n\nCall sites that grew (+1000 B)\n", done.stdout)
+        self.assertNotIn("shrank", done.stdout)
+
+    @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
     def test_baseline_of_nothing(self):
         with open(os.path.join(self.folder, "frees.c"), "w", encoding="ascii") as file:
             file.write("#include <stdlib.h>\nint main(int n, char **v) { void *volatile p = malloc(5000);"
@@ -169,6 +187,12 @@ class Ci(Folder):
         done = self.command(*options, "--", "./program", "5")
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertEqual(xml.parse(os.path.join(self.folder, "program.xml")).getroot().get("failures"), "2")
+        # How the program ended is said in the words of the summary.
+        for script, ending in (("exit 5", "ended with exit status 5"), ("kill -TERM $$", "was ended by signal 15 SIGTERM")):
+            done = self.command("run", "-o", "sh.dat", "--junit", "sh.xml", "--", "sh", "-c", script)
+            self.assertIn(f"heapsonde: sh {ending} after", done.stderr)
+            case, = xml.parse(os.path.join(self.folder, "sh.xml")).getroot()
+            self.assertEqual(case.find("failure").get("message"), f"the program {ending}")
         # Nothing is run with a wrong condition.
         os.remove(os.path.join(self.folder, "t.dat"))
         self.assert_one_line(self.command("run", "-o", "t.dat", "--fail-if", "live_byte > 1", "--", "./program"), 2,

@@ -111,6 +111,39 @@ class Series(TestCase):
         sums = {cost: server.data("call_tree", cost=cost)["size"] for cost in ("live", "peak")}
         self.assertEqual(sums, {"live": 4000, "peak": 9000})
 
+    def test_a_series_is_of_one_process(self):
+        """That of the last dump, by its contents or by its name as jemalloc gives it. Others are counted."""
+        def write(name, size, seconds, pid=None, host="one"):
+            self.write(f"processes/{name}", size, seconds)
+            with open(self.path(f"processes/{name}")) as dump:
+                lines = dump.read()
+            with open(self.path(f"processes/{name}"), "w") as dump:
+                dump.write(lines.replace("heap_v2/1\n", f"heap_v2/1\n# pid: {pid}\n# host: {host}\n") if pid else lines)
+
+        def check(pid, dumps, peak, left_out):
+            summary = self.serve(self.path("processes")).data("summary")
+            self.assertEqual((summary["pid"], summary["dumps"], summary["peak_bytes"]), (pid, dumps, peak))
+            self.assertEqual(summary["incomplete"], f"the folder also has {left_out} left out: this is process {pid}, which wrote the "
+                             "last dump; for another one, put its dumps into a folder of their own")
+        write("a.heap", 3000, 0, 70)
+        write("b.heap", 9000, 1, 71)
+        write("c.heap", 4000, 2, 70)
+        write("nobody.heap", 5000, 3)
+        check(70, "3", 5000, "1 dump of other processes, which is")
+        write("d.heap", 2000, 4, 70, "other")
+        write("e.heap", 2000, 5, 70, "other")
+        check(70, "3", 5000, "3 dumps of other processes, which are")
+        for name in os.listdir(self.path("processes")):
+            os.remove(self.path(f"processes/{name}"))
+        write("jeprof.70.0.i0.heap", 7000, 0)
+        write("jeprof.71.0.i0.heap", 2000, 1)
+        write("jeprof.71.1.f.heap", 3000, 2)
+        write("2026.11.30.heap", 4000, 1)
+        check(71, "3", 4000, "1 dump of other processes, which is")
+        said = subprocess.run([COMMAND, "diff", "--base-at", "0%", "--at", "peak", self.path("processes")], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+        self.assertIn("1 dump of other processes", said.stderr)
+
     def test_two_instants_of_a_series(self):
         folder = self.write_series("instants")
         server = self.serve(folder)

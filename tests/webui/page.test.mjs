@@ -530,6 +530,32 @@ for (const [theme, rules] of [["light", undefined], ["dark", ["color-contrast"]]
     assert.deepEqual((await page.evaluate(() => axe.run())).violations.map(({ id: rule, nodes }) => rule + nodes[0].html), []);
   }, { colorScheme: theme });
 
+page("an attached recording is not called complete", async (page, go) => {
+  const summary = await data("summary"), said = () => page.locator(".overview").innerText();
+  await go(view("overview"));
+  assert.match(await said(), /, started .*, recorded completely/);
+  await page.route((url) => url.pathname.endsWith("/summary"), (route) => route.fulfill({ json: { ...summary, attached_after_ns: 60e9, older_bytes: 4096, unknown_frees: 1 } }));
+  await page.reload();
+  await settled(page);
+  assert.match(await said(), /, attached .*, recorded to its end/);
+  assert.match(await said(), /began .* after the process had started\. Some 4\.00 KiB in blocks that are older are not in it; 1 of them was freed since/);
+});
+
+page("what is wrong with a trace leaves room for its name, also on a phone", async (page, go) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await go(view("overview"));
+  const width = () => page.locator("header select[aria-label=Trace]").evaluate((select) => select.getBoundingClientRect().width), before = await width();
+  await page.route((url) => url.pathname === "/list", async (route) => {
+    const response = await route.fetch(), rows = await response.json();
+    await route.fulfill({ response, json: rows.map((row) => ({ ...row, problem: "a part is missing, and this text says why. ".repeat(4) })) });
+  });
+  await page.reload();
+  await settled(page);
+  await page.waitForSelector("header .tag");
+  assert.equal(await width(), before);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+});
+
 page("keys alone reach every view", async (page, go) => {
   await go(view("overview"));
   const reached = new Set();

@@ -24,7 +24,7 @@ export function OverviewView({ route, summary, row }: ViewProps) {
       <Pane answer={answer} path={path}>
         {(now) => <>
           <p class="program" title={plain(now.program)}><b>{baseName(now.program)}</b>{wordsOf(now.command) && <code>{wordsOf(now.command)}</code>}</p>
-          <p class="faint">{now.pid ? `process ${now.pid}, ` : ""}{now.arch === "unknown" ? "" : `${plain(now.arch)}, `}{duration(now.duration_ns)}{now.start_realtime_ns ? `, ${now.clock ? "written" : "started"} ${moment(now.start_realtime_ns)}` : ""}, {now.dumps ? counted(Number(now.dumps), "heap dumps") : state(now)}
+          <p class="faint">{now.pid ? `process ${now.pid}, ` : ""}{now.arch === "unknown" ? "" : `${plain(now.arch)}, `}{duration(now.duration_ns)}{now.start_realtime_ns ? `, ${began(now)} ${moment(now.start_realtime_ns)}` : ""}, {now.dumps ? counted(Number(now.dumps), "heap dumps") : state(now)}
             {now.threads ? `, ${count(now.threads)} thread${now.threads === 1 ? "" : "s"}` : ""}{now.allocator ? `, ${plain(now.allocator)}` : ""}</p>
           {now.attached_after_ns !== null && <p class="note">The recording began {duration(now.attached_after_ns)} after the process had started. {now.older_bytes === null ? "Blocks" : `Some ${bytes(now.older_bytes)} in blocks`} that are older are not in it{now.dumps ? "." : `; ${count(now.unknown_frees)} of them ${now.unknown_frees === 1 ? "was" : "were"} freed since.`}</p>}
           {now.estimate && <p class="note">The numbers are {plain(now.estimate)}.</p>}
@@ -62,8 +62,15 @@ function wordsOf(command: string): string {
   return plain(command).split(" ").slice(1).join(" ");
 }
 
+// What happened at the time of the recording's start.
+function began(now: Summary): string {
+  if (now.clock)
+    return "written";
+  return now.attached_after_ns === null ? "started" : "attached";
+}
+
 function state(now: Summary): string {
-  return { closed: now.damaged_chunks ? "recorded to its end" : "recorded completely", recording: "still running, or killed", stopped: "recording was stopped", exec: "executed another program" }[now.state] ?? now.state;
+  return { closed: now.damaged_chunks || now.attached_after_ns !== null ? "recorded to its end" : "recorded completely", recording: "still running, killed, or ended by calling the kernel directly", stopped: "recording was stopped", exec: "executed another program" }[now.state] ?? now.state;
 }
 
 function Card({ route, cost, title, size, blocks, usable, note }: {
