@@ -11,6 +11,8 @@ from harness import (COMMAND, PATIENCE, SEED, Gather, Peer, Process, expect, gat
                      read_key, start_devices, succeed, work)
 from check_common import free_udp_port
 
+PING, PONG = 19, 6
+
 
 def stop_behind(gather, count):
     """The summary, once so many have ended. --once would not wait for those that have not begun when the others end."""
@@ -270,6 +272,26 @@ def clock_set_back():
         peer.frame(6)
         gather.event('status')  # one a second; patience ends it
         expect(len(gather.lines) < PATIENCE, 'nothing comes to the disk')
+    gather.stop()
+
+
+def stood_still():
+    """A gather that did nothing for seconds has not asked anybody either: it asks before it takes a device for gone."""
+    begin = os.path.join(work, 'stood-still')
+    gather = Gather(environment={'LD_PRELOAD': os.environ['HEAPSONDE_TEST_CLOCK_AHEAD'], 'TEST_STOOD_STILL': begin})
+    trace_id = random.Random(SEED).randbytes(16)
+    peer = Peer(gather.port).prove().stream(trace_id)
+    peer.want()
+    peer.data(0, make_header(trace_id))
+    peer.acknowledged(4096)
+    with open(begin, 'w', encoding='ascii'):
+        pass
+    peer.frame(PONG)
+    for _ in range(2):  # the first one may be from before
+        peer.wait_for(PING)
+    peer.data(4096, bytes(1000))
+    peer.acknowledged(5096)
+    peer.close()
     gather.stop()
 
 
