@@ -33,6 +33,7 @@ struct connection {
     uint8_t out[HS_STREAM_OUT];
     size_t out_length, out_sent;
     uint64_t began, heard, pinged;
+    uint64_t asked;       // by the first ping since it was heard; 0: it owes no answer
     uint64_t frame_began; // 0: no part of a frame is there
     uint64_t done_since;
     bool waits_to_write;
@@ -183,6 +184,7 @@ static bool receive(struct worker_worker *worker, struct connection *connection)
         return false;
     }
     uint64_t now = connection->heard = hs_clock__now();
+    connection->asked = 0;
     size_t length = rest + (size_t)got;
     size_t used =
         hs_gather_stream__take(&worker->workers->options.context, &connection->stream, buffer, length, &refusal);
@@ -215,6 +217,12 @@ static bool has_input(const struct connection *connection)
     return recv(connection->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
+// This thread, or the whole process, may have stood still: then nobody was asked either.
+static bool owes_answer(const struct connection *connection, uint64_t now)
+{
+    return connection->asked && now - connection->asked >= SILENCE - PING_PERIOD;
+}
+
 // Whether the connection has to be closed.
 static bool is_late(struct connection *connection, uint64_t now, enum hs_refusal *why)
 {
@@ -226,7 +234,7 @@ static bool is_late(struct connection *connection, uint64_t now, enum hs_refusal
     }
     if (connection->done_since && now - connection->done_since > GONE_WITHIN)
         return true;
-    bool silent = now - connection->heard > SILENCE;
+    bool silent = now - connection->heard > SILENCE && owes_answer(connection, now);
     bool slow = (!stream->trace && (silent || now - connection->began > STREAM_WITHIN)) ||
                 (connection->frame_began && now - connection->frame_began > FRAME_WITHIN);
     if (slow)
@@ -246,6 +254,7 @@ static void tick(struct worker_worker *worker, uint64_t now)
         if (now - at->pinged < PING_PERIOD)
             continue;
         at->pinged = now;
+        at->asked = at->asked ? at->asked : now;
         at->stream.ping_due = true;
         if (!send_out(worker, at))
             close_connection(worker, at, HS_REFUSAL_NONE);

@@ -224,10 +224,9 @@ static void make_recording(const char *how)
           "load(void){parse();parse();}' 'void _start(void){load();load();}' 'int main(void){load();load();return 0;}' "
           ">prog.c && %s -g -O1 -fno-inline -fno-pic -static -nostdlib %s -Wl,-Ttext-segment=0x400000 prog.c -o prog",
           strcmp(how, "arm") ? "gcc" : "arm-linux-gnueabi-gcc -marm", strcmp(how, "arm") ? "-no-pie" : "");
-    shell(
-        "python3 '%s/write_recording.py' %s.dat %s prog $(nm prog | awk '$3 ~ /^(load|parse|main)$/ { print $3 \"=0x\" "
-        "$1 }')",
-        source, how, how);
+    shell("/usr/bin/python3 '%s/write_recording.py' %s.dat %s prog $(nm prog | "
+          "awk '$3 ~ /^(load|parse|main)$/ { print $3 \"=0x\" $1 }')",
+          source, how, how);
 }
 
 static void expect_recording(const char *how)

@@ -425,11 +425,11 @@ START_TEST(test_hostile_answers)
         "    client.recv(4096)\n"
         "    client.sendall(answer % (evil, evil))\n"
         "    client.close()\n";
-    struct outcome outcome = run(
-        "python3 -c \"%s\" & server=$!; trap 'kill $server 2>&-' EXIT; while ! [ -S hostile ]; do kill -0 $server || "
-        "exit 9; sleep 0.01; done; for what in status stop start dump; do $HEAPSONDE ctl $$ $what --socket hostile; "
-        "done; true",
-        server);
+    struct outcome outcome =
+        run("/usr/bin/python3 -c \"%s\" & server=$!; trap 'kill $server 2>&-' EXIT; while ! [ -S hostile ]; do kill -0 "
+            "$server || exit 9; sleep 0.01; done; for what in status stop start dump; do $HEAPSONDE ctl $$ $what "
+            "--socket hostile; done; true",
+            server);
     ck_assert_int_eq(outcome.status, 0);
     ck_assert_msg(strstr(outcome.output, "sessions: a?]0;title??[2J") && strstr(outcome.output, "(a?]0;title??[2J)") &&
                       strstr(outcome.output, "/tmp/?]0;title??[2J") &&
@@ -456,8 +456,8 @@ START_TEST(test_late_request)
                                  "    client.sendall(answer)\n"
                                  "    client.close()\n";
     struct outcome outcome =
-        run("python3 -c \"%s\" & server=$!; trap 'kill $server 2>&-' EXIT; while ! [ -S late ]; do kill -0 $server || "
-            "exit 9; sleep 0.01; done; $HEAPSONDE ctl $$ start --socket late",
+        run("/usr/bin/python3 -c \"%s\" & server=$!; trap 'kill $server 2>&-' EXIT; while ! [ -S late ]; do "
+            "kill -0 $server || exit 9; sleep 0.01; done; $HEAPSONDE ctl $$ start --socket late",
             server);
     ck_assert_msg(outcome.status == 0 && strstr(outcome.output, "sampling is active now"), "%d: %s%s", outcome.status,
                   outcome.output, outcome.errors);
@@ -534,7 +534,8 @@ START_TEST(test_readers)
     ck_assert_msg(strstr(outcome.output, " keep_block\n"), "%s%s", outcome.output, outcome.errors);
     free_outcome(&outcome);
     outcome = run_served("", "command -v go >/dev/null || exit 77; "
-                             "PPROF_TMPDIR=. go tool pprof -symbolize=remote -top $at/pprof/heap");
+                             "HOME=$PWD PPROF_TMPDIR=$PWD GOTOOLCHAIN=local PATH=/usr/lib/go/bin:$PATH "
+                             "go tool pprof -symbolize=remote -top $at/pprof/heap");
     ck_assert_msg(outcome.status == 77 || strstr(outcome.output, " keep_block\n"), "%s%s", outcome.output,
                   outcome.errors);
     free_outcome(&outcome);

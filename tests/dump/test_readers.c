@@ -28,6 +28,16 @@ static char *read_file(const char *path, size_t *length)
     return bytes;
 }
 
+// Not in this folder, where the suites of other builds run at the same time.
+static FILE *make_file(char path[32])
+{
+    strcpy(path, "/tmp/heapsonde-dump-XXXXXX");
+    const int fd = mkstemp(path);
+    FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    ck_assert_msg(file != NULL, "%s", path);
+    return file;
+}
+
 static struct hs_dump *open_dump(const char *path)
 {
     struct hs_dump *dump = NULL;
@@ -232,11 +242,12 @@ static void in_members(const char *path, size_t piece, const char *tail, size_t 
     ck_assert_uint_eq(dump->warning_count, warnings);
     dump->warning_count = 0;
     expect_sensord(dump);
-    FILE *file = fopen("members.gz", "wb");
+    char made[32];
+    FILE *file = make_file(made);
     fwrite(packed, 1, packed_length, file);
     fclose(file);
-    ck_assert(hs_dump__recognise("members.gz"));
-    unlink("members.gz");
+    ck_assert(hs_dump__recognise(made));
+    unlink(made);
     hs_dump__close(dump);
     free(packed);
     free(bytes);
@@ -373,18 +384,19 @@ END_TEST
 // The first line has a stack of as many frames as are kept of one.
 START_TEST(test_collapsed_deep)
 {
-    FILE *file = fopen("deep", "w");
+    char deep[32];
+    FILE *file = make_file(deep);
     for (unsigned i = 0; i < 4096; i++)
         fprintf(file, "std::function_of_some_length<%u>;", i);
     fputs("last 5\n", file);
     fclose(file);
-    ck_assert(hs_dump__recognise("deep"));
-    struct hs_dump *dump = open_dump("deep");
+    ck_assert(hs_dump__recognise(deep));
+    struct hs_dump *dump = open_dump(deep);
     ck_assert_int_eq(dump->format, HS_DUMP_COLLAPSED);
     ck_assert_str_eq(function(dump, 0, 0, 0), "last");
     ck_assert_str_eq(function(dump, 0, 4096, 0), "std::function_of_some_length<0>");
     hs_dump__close(dump);
-    unlink("deep");
+    unlink(deep);
 }
 END_TEST
 

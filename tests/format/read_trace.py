@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A second reader of traces, written from docs/format.md alone: slow, obvious, and without the host's code.
 

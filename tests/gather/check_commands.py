@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Commands to devices through the socket in the folder of gather."""
 import os

@@ -461,6 +461,7 @@ def announcements():
                     environment={'HEAPSONDE_ANNOUNCE_PORT': str(port)})
     gather.event('status')  # from now on it hears
     forger = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    forger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # its port may be the one at which another test's gather hears
     forger.bind(('127.0.0.9', 0))
     body = wire.pack_pairs({'device': 'forged', 'executable': '/bin/forged', 'pid': '1'})
     devices = start_devices('--count', 3, '--announce', port, '--verify', gather.folder)

@@ -11,6 +11,8 @@ from harness import (COMMAND, PATIENCE, SEED, Gather, Peer, Process, expect, gat
                      read_key, start_devices, succeed, work)
 from check_common import free_udp_port
 
+PING, PONG = 19, 6
+
 
 def stop_behind(gather, count):
     """The summary, once so many have ended. --once would not wait for those that have not begun when the others end."""
@@ -195,17 +197,24 @@ def controlled():
     def ctl(*words, **changes):
         return subprocess.run([COMMAND, 'ctl', *words], check=False, capture_output=True, env=dict(environment, **changes))
 
-    outcome = ctl('device-1', 'status')
+    def named(*words):
+        """Whoever gets no processor for seconds is not heard in time."""
+        while b'has announced itself within' in (outcome := ctl(*words)).stderr:
+            pass
+        return outcome
+
+    outcome = named('device-1', 'status')
     expect(outcome.returncode == 0 and outcome.stdout == b'state: recording\nevents: 12\n', f'{outcome}')
-    outcome = ctl('--json', 'device-0', 'status')
+    outcome = named('--json', 'device-0', 'status')
     expect(json.loads(outcome.stdout) == {'state': 'recording', 'events': '12'}, f'{outcome}')
-    outcome = ctl('device-1', 'mark', 'half', 'way')
+    outcome = named('device-1', 'mark', 'half', 'way')
     expect(outcome.returncode == 1 and b'mark half way' in outcome.stderr, f'{outcome}')
-    outcome = ctl('simulated', 'status')
+    while not (outcome := named('simulated', 'status')).returncode:
+        pass  # the other one was heard too late
     expect(outcome.returncode == 1 and b'several' in outcome.stderr, f'{outcome}')
     outcome = ctl('nobody', 'status')
     expect(outcome.returncode == 1 and b'announced' in outcome.stderr, f'{outcome}')
-    outcome = ctl('device-1', 'dump')
+    outcome = named('device-1', 'dump')
     expect(outcome.returncode == 1 and b'dump' in outcome.stderr, f'{outcome}')
     devices.end()
     devices = start_devices('--stay')
@@ -215,7 +224,8 @@ def controlled():
     outcome = ctl(address, 'status')
     expect(outcome.returncode == 1 and b'key' in outcome.stderr, f'{outcome}')
     devices.end()
-    outcome = ctl(address, 'status', HEAPSONDE_KEY_FILE='')
+    # The port of the device may be another test's by now.
+    outcome = ctl(next(own_addresses()), 'status', HEAPSONDE_KEY_FILE='')
     expect(outcome.returncode == 1 and b'refused' in outcome.stderr, f'{outcome}')
     outcome = ctl('192.0.2.1:9', 'status', HEAPSONDE_KEY_FILE='')
     expect(outcome.returncode == 1 and b'--key-file' in outcome.stderr, f'{outcome}')
@@ -270,6 +280,26 @@ def clock_set_back():
         peer.frame(6)
         gather.event('status')  # one a second; patience ends it
         expect(len(gather.lines) < PATIENCE, 'nothing comes to the disk')
+    gather.stop()
+
+
+def stood_still():
+    """A gather that did nothing for seconds has not asked anybody either: it asks before it takes a device for gone."""
+    begin = os.path.join(work, 'stood-still')
+    gather = Gather(environment={'LD_PRELOAD': os.environ['HEAPSONDE_TEST_CLOCK_AHEAD'], 'TEST_STOOD_STILL': begin})
+    trace_id = random.Random(SEED).randbytes(16)
+    peer = Peer(gather.port).prove().stream(trace_id)
+    peer.want()
+    peer.data(0, make_header(trace_id))
+    peer.acknowledged(4096)
+    with open(begin, 'w', encoding='ascii'):
+        pass
+    peer.frame(PONG)
+    for _ in range(2):  # the first one may be from before
+        peer.wait_for(PING)
+    peer.data(4096, bytes(1000))
+    peer.acknowledged(5096)
+    peer.close()
     gather.stop()
 
 

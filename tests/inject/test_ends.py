@@ -106,7 +106,7 @@ def ends_meanwhile(target):
         process = subprocess.Popen(target.process.args, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert process.stdout.readline() == b'ready\n'
         with open(os.path.join(target.folder, file), 'w+', encoding='utf-8') as errors:
-            calls = Calls(('attach', str(process.pid)), errors=errors.fileno())
+            calls = Calls(('attach', str(process.pid), '-o', os.path.join(target.folder, 't.dat')), errors=errors.fileno())
             for call in calls:
                 if call != OPENAT or not calls.opens(f'/proc/{process.pid}/{file}'):
                     continue

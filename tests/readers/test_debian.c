@@ -200,7 +200,7 @@ END_TEST
 START_TEST(test_flamegraph_of_events)
 {
     shell("$HEAPSONDE export --format flamegraph --events cpu program.dat -o graph && "
-          "grep -q ': CPU time, .*s in [0-9]* samples' graph && python3 -c "
+          "grep -q ': CPU time, .*s in [0-9]* samples' graph && /usr/bin/python3 -c "
           "'import sys, xml.dom.minidom; xml.dom.minidom.parse(\"graph\")'");
 }
 END_TEST

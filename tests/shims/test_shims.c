@@ -194,7 +194,7 @@ START_TEST(test_list)
     ck_assert_ptr_nonnull(strstr(outcome.output, "not installed"));
     ck_assert_ptr_nonnull(strstr(outcome.output, text("%s/second/lib/heapsonde/armhf/", work)));
     free_outcome(&outcome);
-    outcome = run("second/bin/heapsonde shims --json | python3 -c '%s'",
+    outcome = run("second/bin/heapsonde shims --json | /usr/bin/python3 -c '%s'",
                   "import json, sys; print([s[\"bytes\"] for s in json.load(sys.stdin)[\"shims\"] if s[\"path\"]])");
     ck_assert_str_eq(outcome.output, "[64, 64]\n");
     free_outcome(&outcome);

@@ -26,7 +26,7 @@ async function tell(words) {
 before(async () => {
   if (skip)
     return;
-  data = spawn("python3", [join(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "../fleet/page_data.py")], { stdio: ["pipe", "pipe", "inherit"] });
+  data = spawn("/usr/bin/python3", [join(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "../fleet/page_data.py")], { stdio: ["pipe", "pipe", "inherit"] });
   lines = createInterface({ input: data.stdout })[Symbol.asyncIterator]();
   facts = JSON.parse((await lines.next()).value);
   execFileSync(makeTrace, ["random", join(folder, "random.dat"), program, "4", "1500", "1"]);

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A second client of the wire, from docs/protocol.md alone: it plays the host, or a device that streams a file.
 
