@@ -63,12 +63,12 @@ static const struct hs_family_function jemalloc[] = {
     END,
 };
 
-static const struct hs_family_function snmalloc[] = {
-    USUAL,
-    GIVES("rust_alloc", ALIGNED, 1),
-    GIVES("rust_alloc_zeroed", ALIGNED, 1),
-    TAKES("rust_dealloc", 0),
-    MOVES("rust_realloc", 0, 3),
+// snmalloc for Rust has these, with or without those of C.
+static const struct hs_family_function snmalloc_rust[] = {
+    GIVES("sn_rust_alloc", ALIGNED, 1),
+    GIVES("sn_rust_alloc_zeroed", ALIGNED, 1),
+    TAKES("sn_rust_dealloc", 0),
+    MOVES("sn_rust_realloc", 0, 3),
     END,
 };
 
@@ -241,8 +241,12 @@ const struct hs_family hs_families[] = {
     {.signs = {"malloc", "free", "realloc"},
      .prefixes = {"sn_", "dl"},
      .usable_size = "malloc_usable_size",
-     .functions = snmalloc,
+     .functions = usual,
      .least = 4},
+    {.signs = {"sn_rust_alloc", "sn_rust_dealloc"},
+     .usable_size = "sn_rust_usable_size",
+     .functions = snmalloc_rust,
+     .least = 3},
     {.signs = {"malloc", "free", "calloc", "realloc"},
      .prefixes = {""},
      .usable_size = "malloc_usable_size",
@@ -253,7 +257,7 @@ const struct hs_family hs_families[] = {
 };
 
 const struct hs_family hs_family_usual = {
-    .signs = {"malloc", "free"}, .usable_size = "malloc_usable_size", .functions = snmalloc, .least = 2};
+    .signs = {"malloc", "free"}, .usable_size = "malloc_usable_size", .functions = usual, .least = 2};
 const struct hs_family hs_family_operators = {.signs = {"_Znwm", "_ZdlPv"},
                                               .title = "operator new",
                                               .prefixes = {""},
