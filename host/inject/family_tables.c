@@ -227,10 +227,8 @@ static const struct hs_family_function operators[] = {
 
 // Not those of rustc (__rust_alloc): its callers often have them inlined, so that only some calls would be seen.
 const struct hs_family hs_families[] = {
-    {.signs = {"mallocx", "sdallocx", "malloc", "free"},
-     .usable_size = "malloc_usable_size",
-     .functions = jemalloc,
-     .least = 4},
+    // Linkers leave out what is not called: Rust's crate calls no free.
+    {.signs = {"mallocx", "sdallocx"}, .usable_size = "malloc_usable_size", .functions = jemalloc, .least = 4},
     {.signs = {"mi_free"}, .usable_size = "mi_usable_size", .functions = mimalloc, .least = 3, .internal = "_mi_"},
     {.signs = {"tc_malloc", "tc_free"},
      .usable_size = "tc_malloc_size",

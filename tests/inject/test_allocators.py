@@ -321,11 +321,27 @@ int main(void)
 }
 '''
 
+# The same for jemalloc, without what the linker leaves out.
+OF_RUST_TOO = OF_RUST[:OF_RUST.index('FUNCTION void *')] + '''
+FUNCTION void *_rjem_malloc(size_t size) { used += (size + 63) & ~63ul; return used < sizeof room ? room + used : NULL; }
+FUNCTION void *_rjem_mallocx(size_t size, int flags) { used += (size + 63) & ~63ul; return flags < 7 ? room + used : NULL; }
+FUNCTION void *_rjem_calloc(size_t count, size_t size) { used += (count * size + 63) & ~63ul; return room + used; }
+FUNCTION void _rjem_sdallocx(void *block, size_t size, int flags) { room[0] = block && size && flags < 7; }
+int main(void)
+{
+    _rjem_sdallocx(_rjem_malloc(100), 100, 0);
+    _rjem_sdallocx(_rjem_mallocx(300, 6), 300, 6);
+    _rjem_sdallocx(_rjem_calloc(10, 64), 640, 0);
+    return room[0] - 1;
+}
+'''
+
 
 def misnamed(_, folder):
     """Functions that only have names of an allocator's are let alone; few of a real one, and all of others, are recorded."""
     trace = os.path.join(folder, 't.dat')
-    for text, expected in ((MISNAMED, None), (MISNAMED.replace('mi_', 'tc_'), None), (NAMED, (1, 0, 7)), (OTHERS, (14, 0, 3538)), (OF_RUST, (3, 0, 1040))):
+    for text, expected in ((MISNAMED, None), (MISNAMED.replace('mi_', 'tc_'), None), (NAMED, (1, 0, 7)), (OTHERS, (14, 0, 3538)), (OF_RUST, (3, 0, 1040)),
+                           (OF_RUST_TOO, (3, 0, 1040))):
         with open(os.path.join(folder, 'program.c'), 'w', encoding='utf-8') as file:
             file.write(text)
         subprocess.run(['gcc', '-O1', '-fno-builtin', 'program.c', '-o', 'program'], cwd=folder, check=True)
