@@ -41,7 +41,7 @@ static uint32_t walk(struct hs_thread *thread, const struct hs_registers *caller
     if (HS_LIKELY(kept == memo->depth && kept && memo->end != HS_END_TOO_DEEP)) {
         stack = memo->ids[kept - 1];
     } else {
-        stack = hs_stacks__identify(memo, kept, thread->number);
+        stack = hs_stacks__identify(memo, kept, hs_thread__tid(thread));
     }
     if (HS_LIKELY(stack))
         hs_sites_learn(thread->sites, memo, caller, stack);
@@ -65,7 +65,7 @@ static HS_COLD uint32_t stack_by_options(struct hs_thread *thread, const struct 
         stack = walk(thread, caller);
     if (!hs_config.python || !stack)
         return stack;
-    struct hs_python_caller python = {caller, thread->memo, thread->number};
+    struct hs_python_caller python = {caller, thread->memo, hs_thread__tid(thread)};
     return hs_python__stack(&thread->python, &python, stack);
 }
 
@@ -101,7 +101,7 @@ static HS_COLD void name_modules(uint32_t tid)
 
 static bool make_room(struct hs_thread *thread, uint64_t now)
 {
-    name_modules(thread->number);
+    name_modules(hs_thread__tid(thread));
     if (hs_thread__next_slot(thread, now))
         return true;
     bool stopped = hs_output__stopped();

@@ -41,7 +41,7 @@ struct hs_thread {
     volatile uint32_t inside; // enum hs_inside
     uint32_t stream;
     uint32_t nested; // consecutive hooks that were refused; many mean that longjmp has abandoned `inside`
-    uint32_t number; // the owner's tid, without the atomic
+    uint32_t number; // the owner's tid, until nobody owns the record
     uintptr_t
         last_recorded; // address of the newest allocation: an operator new that called malloc must not record it again
     struct hs_python_thread *python; // NULL: none yet
@@ -52,6 +52,12 @@ struct hs_thread {
 };
 
 extern __thread struct hs_thread *hs_thread_self __attribute__((tls_model("initial-exec")));
+
+// The owner's tid, also after hs_threads__disown(): whoever is still in the library may take locks.
+static inline uint32_t hs_thread__tid(const struct hs_thread *thread)
+{
+    return atomic_load_explicit(&thread->tid, memory_order_relaxed);
+}
 
 // The record of the calling thread; it is created if it does not exist. NULL: out of memory.
 struct hs_thread *hs_threads__register(void);

@@ -236,11 +236,15 @@ static HS_COLD int step_by_guess(struct hs_full_walk *walk)
 // A planted return address, as the fast steps know it.
 static HS_COLD int step_from_planted(struct hs_full_walk *walk)
 {
-    const uintptr_t *values = walk->registers.values;
-    walk->guessed = values[HS_DWARF_FP] - values[HS_DWARF_SP] <= HS_PLANTED_FRAME_MAX &&
-                    step_by_guess(walk) == HS_STEP_MORE &&
-                    hs_call_site__at(next_in_chain(walk, values[HS_DWARF_FP]), walk->memory.copy);
-    return walk->guessed ? HS_STEP_MORE : HS_END_ROOT;
+    struct hs_full_walk next = *walk;
+    const uintptr_t *values = next.registers.values;
+    bool is_first = true;
+    for (; values[HS_DWARF_FP] - values[HS_DWARF_SP] <= HS_PLANTED_FRAME_MAX && step_by_guess(&next) == HS_STEP_MORE;
+         is_first = false)
+        if (!is_first && hs_call_site__at(hs_code_at(values[HS_DWARF_PC]), walk->memory.copy))
+            return step_by_guess(walk);
+    walk->guessed = false;
+    return HS_END_ROOT;
 }
 
 // A call through a bad pointer, as the fast steps know it.

@@ -238,15 +238,16 @@ static HS_COLD int step_without_rule(struct hs_walk *walk, uint32_t rule)
     return found ? step_to(walk, &caller) : result;
 }
 
-// The stack starts here unless the frame pointers of at least two frames say that it goes on.
+// The stack starts here unless the frame pointers of at least two frames say that it goes on, and lead to a call. V8
+// may have replaced several frames in a row.
 static HS_COLD int step_from_planted(struct hs_walk *walk)
 {
     const uint32_t rule = HS_RULE_FRAME_POINTER_CHAIN;
-    const bool guessed = walk->guessed;
-    if (walk->fp - walk->sp <= HS_PLANTED_FRAME_MAX && step_by_guess(walk, rule) == HS_STEP_MORE &&
-        hs_call_site__at(next_in_chain(walk, rule), true))
-        return HS_STEP_MORE;
-    walk->guessed = guessed;
+    struct hs_walk next = *walk;
+    bool is_first = true;
+    for (; next.fp - next.sp <= HS_PLANTED_FRAME_MAX && step_by_guess(&next, rule) == HS_STEP_MORE; is_first = false)
+        if (!is_first && hs_call_site__at(next.pc, true))
+            return step_by_guess(walk, rule);
     return HS_END_ROOT;
 }
 

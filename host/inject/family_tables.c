@@ -63,12 +63,12 @@ static const struct hs_family_function jemalloc[] = {
     END,
 };
 
-static const struct hs_family_function snmalloc[] = {
-    USUAL,
-    GIVES("rust_alloc", ALIGNED, 1),
-    GIVES("rust_alloc_zeroed", ALIGNED, 1),
-    TAKES("rust_dealloc", 0),
-    MOVES("rust_realloc", 0, 3),
+// snmalloc for Rust has these, with or without those of C.
+static const struct hs_family_function snmalloc_rust[] = {
+    GIVES("sn_rust_alloc", ALIGNED, 1),
+    GIVES("sn_rust_alloc_zeroed", ALIGNED, 1),
+    TAKES("sn_rust_dealloc", 0),
+    MOVES("sn_rust_realloc", 0, 3),
     END,
 };
 
@@ -227,10 +227,8 @@ static const struct hs_family_function operators[] = {
 
 // Not those of rustc (__rust_alloc): its callers often have them inlined, so that only some calls would be seen.
 const struct hs_family hs_families[] = {
-    {.signs = {"mallocx", "sdallocx", "malloc", "free"},
-     .usable_size = "malloc_usable_size",
-     .functions = jemalloc,
-     .least = 4},
+    // Linkers leave out what is not called: Rust's crate calls no free.
+    {.signs = {"mallocx", "sdallocx"}, .usable_size = "malloc_usable_size", .functions = jemalloc, .least = 4},
     {.signs = {"mi_free"}, .usable_size = "mi_usable_size", .functions = mimalloc, .least = 3, .internal = "_mi_"},
     {.signs = {"tc_malloc", "tc_free"},
      .usable_size = "tc_malloc_size",
@@ -241,8 +239,12 @@ const struct hs_family hs_families[] = {
     {.signs = {"malloc", "free", "realloc"},
      .prefixes = {"sn_", "dl"},
      .usable_size = "malloc_usable_size",
-     .functions = snmalloc,
+     .functions = usual,
      .least = 4},
+    {.signs = {"sn_rust_alloc", "sn_rust_dealloc"},
+     .usable_size = "sn_rust_usable_size",
+     .functions = snmalloc_rust,
+     .least = 3},
     {.signs = {"malloc", "free", "calloc", "realloc"},
      .prefixes = {""},
      .usable_size = "malloc_usable_size",
@@ -253,7 +255,7 @@ const struct hs_family hs_families[] = {
 };
 
 const struct hs_family hs_family_usual = {
-    .signs = {"malloc", "free"}, .usable_size = "malloc_usable_size", .functions = snmalloc, .least = 2};
+    .signs = {"malloc", "free"}, .usable_size = "malloc_usable_size", .functions = usual, .least = 2};
 const struct hs_family hs_family_operators = {.signs = {"_Znwm", "_ZdlPv"},
                                               .title = "operator new",
                                               .prefixes = {""},

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 // The more specific names come first: "malloc" may be a wrapper of one of them.
-static const char *const allocators[] = {"je_malloc", "_rjem_malloc", "mi_malloc", "tc_malloc",
-                                         "rpmalloc",  "sn_malloc",    "dlmalloc",  "malloc"};
+static const char *const allocators[] = {"je_malloc", "_rjem_malloc",  "mi_malloc", "tc_malloc", "rpmalloc",
+                                         "sn_malloc", "sn_rust_alloc", "dlmalloc",  "malloc"};
 
 // Symbols to which a sanitizer's compiler refers, and which its runtime defines.
 static const struct {

@@ -296,11 +296,52 @@ int main(void)
 }
 '''
 
+# As snmalloc is in the crate of Rust: none of the functions of C.
+OF_RUST = '''
+#include <stddef.h>
+#include <string.h>
+#define FUNCTION __attribute__((noinline))
+static char room[8192];
+static size_t used;
+FUNCTION void *sn_rust_alloc(size_t alignment, size_t size) { used += (size + alignment + 63) & ~63ul; return used < sizeof room ? room + used : NULL; }
+FUNCTION void *sn_rust_alloc_zeroed(size_t alignment, size_t size) { return memset(sn_rust_alloc(alignment, size), 0, size); }
+FUNCTION void sn_rust_dealloc(void *block, size_t alignment, size_t size) { room[0] = block && alignment && size; }
+FUNCTION void *sn_rust_realloc(void *block, size_t alignment, size_t old, size_t size)
+{
+    void *moved = sn_rust_alloc(alignment, size);
+    memcpy(moved, block, old < size ? old : size);
+    sn_rust_dealloc(block, alignment, old);
+    return moved;
+}
+int main(void)
+{
+    sn_rust_dealloc(sn_rust_realloc(sn_rust_alloc(8, 100), 8, 100, 300), 8, 300);
+    sn_rust_dealloc(sn_rust_alloc_zeroed(64, 640), 64, 640);
+    return room[0] - 1;
+}
+'''
+
+# The same for jemalloc, without what the linker leaves out.
+OF_RUST_TOO = OF_RUST[:OF_RUST.index('FUNCTION void *')] + '''
+FUNCTION void *_rjem_malloc(size_t size) { used += (size + 63) & ~63ul; return used < sizeof room ? room + used : NULL; }
+FUNCTION void *_rjem_mallocx(size_t size, int flags) { used += (size + 63) & ~63ul; return flags < 7 ? room + used : NULL; }
+FUNCTION void *_rjem_calloc(size_t count, size_t size) { used += (count * size + 63) & ~63ul; return room + used; }
+FUNCTION void _rjem_sdallocx(void *block, size_t size, int flags) { room[0] = block && size && flags < 7; }
+int main(void)
+{
+    _rjem_sdallocx(_rjem_malloc(100), 100, 0);
+    _rjem_sdallocx(_rjem_mallocx(300, 6), 300, 6);
+    _rjem_sdallocx(_rjem_calloc(10, 64), 640, 0);
+    return room[0] - 1;
+}
+'''
+
 
 def misnamed(_, folder):
     """Functions that only have names of an allocator's are let alone; few of a real one, and all of others, are recorded."""
     trace = os.path.join(folder, 't.dat')
-    for text, expected in ((MISNAMED, None), (MISNAMED.replace('mi_', 'tc_'), None), (NAMED, (1, 0, 7)), (OTHERS, (14, 0, 3538))):
+    for text, expected in ((MISNAMED, None), (MISNAMED.replace('mi_', 'tc_'), None), (NAMED, (1, 0, 7)), (OTHERS, (14, 0, 3538)), (OF_RUST, (3, 0, 1040)),
+                           (OF_RUST_TOO, (3, 0, 1040))):
         with open(os.path.join(folder, 'program.c'), 'w', encoding='utf-8') as file:
             file.write(text)
         subprocess.run(['gcc', '-O1', '-fno-builtin', 'program.c', '-o', 'program'], cwd=folder, check=True)

@@ -9,6 +9,7 @@
 #include "runtime/enter.h"
 #include "runtime/journal.h"
 #include "runtime/record.h"
+#include "runtime/stacks.h"
 #include "runtime/stream/slot_copies.h"
 #include "runtime/stream/stream_internal.h"
 #include "runtime/vdso.h"
@@ -392,6 +393,29 @@ START_TEST(a_lost_buffer_leaves_no_copy)
 }
 END_TEST
 
+static uint32_t times_locked;
+
+static long clock_that_looks(int clock, struct hs_time *time)
+{
+    if (hs_stacks__try_lock((uint32_t)getppid()))
+        hs_stacks__unlock();
+    else
+        times_locked++;
+    return hs_system_clock(clock, time);
+}
+
+// A detach ends the recording while threads are still in it: they lock what they share as before.
+START_TEST(a_record_that_nobody_owns)
+{
+    struct hs_thread *thread = enter();
+    hs_threads__disown();
+    hs_vdso__clock = clock_that_looks;
+    hs_record__allocation(thread, &caller, HS_RECORD_MALLOC, 0x1000, 10, 16);
+    hs_record__leave(thread);
+    ck_assert_uint_gt(times_locked, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("record");
@@ -403,6 +427,7 @@ int main(void)
     tcase_add_test(records, hooks_are_refused_inside);
     tcase_add_test(records, only_refusals_in_a_row_mean_abandoned);
     tcase_add_test(records, pause_keeps_frees);
+    tcase_add_test(records, a_record_that_nobody_owns);
     suite_add_tcase(suite, records);
     TCase *stream = tcase_create("stream");
     tcase_add_checked_fixture(stream, setup_stream, teardown);

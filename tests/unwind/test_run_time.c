@@ -33,6 +33,44 @@ START_TEST(a_frame_that_was_replaced)
 }
 END_TEST
 
+enum { MOST_IN_A_ROW = 16 };
+
+struct linked {
+    const void *next;
+    const void *function;
+};
+
+NOINLINE static const void *return_address(void)
+{
+    return __builtin_return_address(0);
+}
+
+// As if V8 had replaced `count` frames more, one directly below the other.
+NOINLINE static void call_planted_in_a_row(size_t count)
+{
+    struct linked frames[MOST_IN_A_ROW + 1];
+    for (size_t i = 0; i < count; i++)
+        frames[i] = (struct linked){frames + i + 1, frame_planted_at};
+    frames[count] = (struct linked){__builtin_frame_address(0), return_address()};
+    outer.depth = hs_backtrace_reason(outer.pcs, 256, &outer.info);
+    frame_planted(take_inner, frames);
+    OPAQUE(count);
+}
+
+START_TEST(frames_that_were_replaced_in_a_row)
+{
+    for (int again = 0; again < 2; again++)
+        for (size_t count = 0; count <= MOST_IN_A_ROW; count++) {
+            call_planted_in_a_row(count);
+            check_goes_on();
+            ck_assert_int_eq(inner.info.guessed, 1);
+            ck_assert_int_eq(inner.depth, outer.depth + 2 + (int)count);
+            for (size_t i = 0; i <= count; i++)
+                ck_assert_ptr_eq(inner.pcs[1 + i], (void *)frame_planted_at);
+        }
+}
+END_TEST
+
 // Such as a coroutine: what is in the frame pointer does not lead on, though it may look like frames. The function in
 // it must not be directly behind a call.
 START_TEST(a_stack_that_starts_at_a_function)
@@ -252,6 +290,7 @@ int main(void)
     Suite *suite = suite_create("run_time");
     TCase *cases = tcase_create("run_time");
     tcase_add_test(cases, a_frame_that_was_replaced);
+    tcase_add_test(cases, frames_that_were_replaced_in_a_row);
     tcase_add_test(cases, a_stack_that_starts_at_a_function);
     tcase_add_test(cases, a_caller_that_was_replaced);
     tcase_add_test(cases, a_list_of_functions);
