@@ -194,16 +194,12 @@ static unsigned long process_of(const struct hs_dump *dump)
     return pid ? strtoul(pid, NULL, 10) : process_in_name(dump->name);
 }
 
-static const char *host_of(const struct hs_dump *dump)
-{
-    const char *host = hs_dump__fact(dump, "host");
-    return host ? host : "";
-}
-
+// Not every format says the host.
 static bool is_of_another(const struct hs_dump *dump, const struct hs_dump *than)
 {
     const unsigned long process = process_of(dump);
-    return process && (process != process_of(than) || strcmp(host_of(dump), host_of(than)) != 0);
+    const char *host = hs_dump__fact(dump, "host"), *other = hs_dump__fact(than, "host");
+    return process && (process != process_of(than) || (host && other && strcmp(host, other) != 0));
 }
 
 static const struct hs_dump *last_with_process(const struct hs_dump_series *series)

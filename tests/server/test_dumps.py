@@ -118,7 +118,7 @@ class Series(TestCase):
             with open(self.path(f"processes/{name}")) as dump:
                 lines = dump.read()
             with open(self.path(f"processes/{name}"), "w") as dump:
-                dump.write(lines.replace("heap_v2/1\n", f"heap_v2/1\n# pid: {pid}\n# host: {host}\n") if pid else lines)
+                dump.write(lines.replace("heap_v2/1\n", f"heap_v2/1\n# pid: {pid}\n" + (f"# host: {host}\n" if host else "")) if pid else lines)
 
         def check(pid, dumps, peak, left_out):
             summary = self.serve(self.path("processes")).data("summary")
@@ -133,6 +133,8 @@ class Series(TestCase):
         write("d.heap", 2000, 4, 70, "other")
         write("e.heap", 2000, 5, 70, "other")
         check(70, "3", 5000, "3 dumps of other processes, which are")
+        write("f.heap", 8000, 4, 70, None)
+        check(70, "4", 8000, "3 dumps of other processes, which are")
         for name in os.listdir(self.path("processes")):
             os.remove(self.path(f"processes/{name}"))
         write("jeprof.70.0.i0.heap", 7000, 0)
