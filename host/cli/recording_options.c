@@ -207,7 +207,8 @@ static int check_output_in(const struct hs_command *command, const char *pattern
     const int folder = hs_jit_source__open_folder(root, name);
     if (folder < 0)
         return tells_of_folder(errno) ? cannot_write(command, name, where, errno) : 0;
-    int failed = check_file(command, pattern, folder, strrchr(pattern, '/') + 1);
+    const char *file = strrchr(pattern, '/') + 1;
+    int failed = check_file(command, pattern, folder, *file ? file : ".");
     if (!failed && faccessat(folder, ".", W_OK | X_OK, 0))
         failed = cannot_write(command, name, where, errno);
     close(folder);

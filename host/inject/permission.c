@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -115,16 +116,23 @@ static int check_proc(pid_t pid, struct hs_error *error)
     return 0;
 }
 
+static void ask_for_ptrace(void)
+{
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); // its end leaves no core file
+    _exit(ptrace(PTRACE_SEIZE, INT_MAX, 0, 0) && errno == ESRCH ? 0 : errno);
+}
+
 // 0: it may be called. A filter answers, or ends whoever asks.
 static int problem_of_ptrace(void)
 {
     int status = 0;
-    const pid_t child = fork();
+    // Its end sends no SIGCHLD: where that is ignored, the kernel would throw the status away.
+    const pid_t child = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
     if (child < 0)
         return 0;
     if (!child)
-        _exit(ptrace(PTRACE_SEIZE, INT_MAX, 0, 0) && errno == ESRCH ? 0 : errno);
-    while (waitpid(child, &status, 0) < 0)
+        ask_for_ptrace();
+    while (waitpid(child, &status, __WALL) < 0)
         if (errno != EINTR)
             return 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : EPERM;
@@ -173,14 +181,15 @@ static int check_tracer(pid_t pid, struct hs_error *error)
 static int check_state(pid_t pid, struct hs_error *error)
 {
     char state[32] = "";
-    if (hs_inject__has_ended(pid))
-        return say_ended(pid, error);
+    if (is_ended(pid))
+        return hs_inject__has_ended(pid)
+                   ? say_ended(pid, error)
+                   : hs_error__set(
+                         error, ENOTSUP,
+                         "the first thread of process %d has ended, and others go on: attaching to such a process "
+                         "is not supported",
+                         (int)pid);
     hs_inject_target__status(pid, "State", state, sizeof state);
-    if (state[0] == 'Z')
-        return hs_error__set(error, ENOTSUP,
-                             "the first thread of process %d has ended, and others go on: attaching to such a process "
-                             "is not supported",
-                             (int)pid);
     if (hs_frozen__is(pid))
         return hs_error__set(error, EBUSY,
                              "process %d is frozen (docker pause, systemctl freeze, or a cgroup's freezer); thaw it "

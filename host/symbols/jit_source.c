@@ -33,7 +33,13 @@ struct jit_source_how {
 };
 enum { NO_MAGIC_LINKS = 2, IN_ROOT = 16 };
 
-// Name by name, without links: for kernels before 5.6.
+static bool is_link(int folder, const char *name)
+{
+    struct stat status;
+    return !fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) && S_ISLNK(status.st_mode);
+}
+
+// Name by name, for kernels before 5.6. ELOOP: there is a link or "..", which is not followed.
 static int open_without_links(int root, const char *path)
 {
     char name[NAME_MAX + 1];
@@ -41,10 +47,13 @@ static int open_without_links(int root, const char *path)
     while (folder >= 0 && *(path += strspn(path, "/"))) {
         const size_t length = strcspn(path, "/");
         int next = -1;
+        errno = ELOOP;
         if (length < sizeof(name) && !(length == 2 && !memcmp(path, "..", 2))) {
             memcpy(name, path, length);
             name[length] = 0;
             next = openat(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            if (next < 0 && errno == ENOTDIR && is_link(folder, name))
+                errno = ELOOP;
         }
         close(folder);
         folder = next;

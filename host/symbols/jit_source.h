@@ -37,7 +37,8 @@ struct hs_jit_source {
 bool hs_jit_source__map(struct hs_jit_source *source, const struct hs_jit_process *process);
 bool hs_jit_source__dump(struct hs_jit_source *source, const struct hs_jit_process *process);
 
-// A folder as a process with that root folder would open it, as far as this process may; or -1 and errno.
+// A folder as a process with that root folder would open it, as far as this process may; or -1 and errno, which is
+// ELOOP if a link cannot be followed safely.
 int hs_jit_source__open_folder(int root, const char *path);
 
 // A process that runs: with the folders that it sees. The files can then be read after its end, too. 0 or a negative
