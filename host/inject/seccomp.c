@@ -39,6 +39,8 @@
 #define HS_SECCOMP_RET_USER_NOTIF 0x7fc00000U
 #define HS_SECCOMP_RET_LOG        0x7ffc0000U
 #define HERE                      ((unsigned long)AT_FDCWD)
+// Of the recorder's threads (runtime/hidden_thread.c).
+#define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 
 // What stands for them on machines of 32 bits.
 #ifdef __arm__
@@ -83,6 +85,8 @@ static const struct {
     CALL(NEEDED, munmap, 0),
     CALL(NEEDED, mprotect, 0, 0, PROT_READ | PROT_WRITE),
     CALL(NEEDED, clone, HS_REGION_THREAD_FLAGS),
+    CALL(USED, clone, THREAD_FLAGS),
+    CALL(USED, clone, THREAD_FLAGS | CLONE_FILES),
     CALL(NEEDED, exit, 0),
     CALL(NEEDED, futex, 0, FUTEX_WAIT_PRIVATE),
     CALL(NEEDED, futex, 0, FUTEX_WAKE_PRIVATE),
@@ -146,6 +150,7 @@ static const struct {
     CALL(USED, rt_sigpending, 0),
     CALL(USED, rt_sigtimedwait, 0),
     CALL(OF_SAMPLER, socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC),
+    CALL(OF_SAMPLER, socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK),
     CALL(OF_SAMPLER, connect, 0),
     CALL(OF_SAMPLER, listen, 0),
     CALL(OF_SAMPLER, accept4, 0),
@@ -157,6 +162,8 @@ static const struct {
     CALL(OF_SAMPLER, memfd_create, 0),
     CALL(OF_SAMPLER, getrandom, 0),
     CALL(ON_REQUEST, socket, AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC),
+    CALL(ON_REQUEST, clone, CLONE_VM),
+    CALL(ON_REQUEST, fcntl, 0, F_SETFD),
     CALL(ON_REQUEST, setsockopt, 0),
     CALL(ON_REQUEST, shutdown, 0),
     CALL(ON_REQUEST, getpeername, 0),
@@ -184,7 +191,7 @@ static uint32_t combine(uint16_t operation, uint32_t a, uint32_t b)
     case BPF_MUL:
         return a * b;
     case BPF_DIV:
-        return b ? a / b : 0;
+        return a / b;
     case BPF_AND:
         return a & b;
     case BPF_OR:
@@ -192,9 +199,9 @@ static uint32_t combine(uint16_t operation, uint32_t a, uint32_t b)
     case BPF_XOR:
         return a ^ b;
     case BPF_LSH:
-        return b < 32 ? a << b : 0;
+        return a << (b & 31);
     case BPF_RSH:
-        return b < 32 ? a >> b : 0;
+        return a >> (b & 31);
     default:
         return -a;
     }
@@ -258,6 +265,11 @@ static bool load(struct machine *machine, const struct sock_filter *step, const 
     }
 }
 
+static bool divides_by_zero(const struct sock_filter *step, uint32_t operand)
+{
+    return BPF_CLASS(step->code) == BPF_ALU && BPF_OP(step->code) == BPF_DIV && !operand;
+}
+
 // The answer of one filter; the kernel has checked the program, and what is wrong here is answered by a kill.
 static uint32_t answer_of(const struct sock_filter *filter, size_t length, const struct seccomp_data *data)
 {
@@ -267,6 +279,8 @@ static uint32_t answer_of(const struct sock_filter *filter, size_t length, const
         uint32_t operand = BPF_SRC(step->code) == BPF_X ? machine.x : step->k;
         if (BPF_CLASS(step->code) == BPF_RET)
             return BPF_RVAL(step->code) == BPF_A ? machine.a : step->k;
+        if (divides_by_zero(step, operand))
+            break;
         if (step->code == (BPF_JMP | BPF_JA))
             at += step->k;
         else if (BPF_CLASS(step->code) == BPF_JMP)

@@ -13,15 +13,12 @@
 //             the same with that answer to the calls of a name of which (ARGUMENT & MASK) is VALUE
 //   apart NAME ANSWER ARGUMENT MASK VALUE
 //             the same for a new thread alone, which then allocates until the end
-//   first     ends the first thread; the others go on
-//   hide      makes itself undumpable
-//   made      makes code, writes what it is called to /tmp/perf-PID.map, and allocates a block of 5000 bytes through it
-//   wait      a new thread waits for a child of vfork; answers the thread's number
-//   go        has that child end
-//   lend      the first thread waits for a child of vfork, which a signal has to end
-//   execute   executes the same program in its place
-//   later     a new thread does so after go
-//   leave     ends by exit()
+//   compute N the same; the answer to getppid is computed: a division by zero (0), or a shift by more than a word has
+//   (1) first     ends the first thread; the others go on hide      makes itself undumpable made      makes code,
+//   writes what it is called to /tmp/perf-PID.map, and allocates a block of 5000 bytes through it wait      a new
+//   thread waits for a child of vfork; answers the thread's number go        has that child end lend      the first
+//   thread waits for a child of vfork, which a signal has to end execute   executes the same program in its place later
+//   a new thread does so after go leave     ends by exit()
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -121,6 +118,12 @@ struct question {
     unsigned number, answer, argument, mask, value;
 };
 
+static long install(struct sock_filter *steps, unsigned short count)
+{
+    const struct sock_fprog program = {count, steps};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
 static long filter(const struct question *question)
 {
     struct sock_filter steps[] = {
@@ -132,8 +135,7 @@ static long filter(const struct question *question)
         BPF_STMT(BPF_RET | BPF_K, question->answer),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    const struct sock_fprog program = {sizeof steps / sizeof *steps, steps};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    return install(steps, sizeof steps / sizeof *steps);
 }
 
 static long filter_kind(int kind)
@@ -161,6 +163,21 @@ static long answer_calls(const char *words)
 {
     struct question question;
     return read_question(words, &question) ? -1 : filter(&question);
+}
+
+static long compute_answer(bool shifts)
+{
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 5),
+        BPF_STMT(BPF_LD | BPF_IMM, 1),
+        BPF_STMT(BPF_LDX | BPF_IMM, shifts ? 33 : 0),
+        BPF_STMT(BPF_ALU | BPF_X | (shifts ? BPF_LSH : BPF_DIV), 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    return install(steps, sizeof steps / sizeof *steps);
 }
 
 static _Atomic long filtered;
@@ -292,6 +309,8 @@ int main(int count, char **arguments)
             answer = filter_kind(atoi(line + 7));
         } else if (!strncmp(line, "answer ", 7)) {
             answer = answer_calls(line);
+        } else if (!strncmp(line, "compute ", 8)) {
+            answer = compute_answer(atoi(line + 8));
         } else if (!strncmp(line, "apart ", 6)) {
             answer = answer_calls_apart(line);
         } else if (!strcmp(line, "hide\n")) {

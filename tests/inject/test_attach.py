@@ -641,13 +641,21 @@ def answers(target):
     recorder calls at any time."""
     would_end, forbids = 'would end it for ', 'forbids '
     for name, answer, question, sentence in (('mmap', KILL, '2 4 4', would_end), ('mmap', ERRNO, '2 4 4', forbids), ('clone', KILL, '0 100 100', would_end),
-                                             ('clone', ERRNO, '0 100 100', forbids), ('prctl', KILL, '0 ffffffff f', would_end),
+                                             ('clone', ERRNO, '0 100 100', forbids), ('clone', KILL, '0 400 0', would_end), ('prctl', KILL, '0 ffffffff f', would_end),
                                              ('socket', KILL, '0 ff 1', would_end), ('madvise', KILL, '2 ff 12', would_end),
                                              ('fcntl', KILL, '1 ffff 406', would_end), ('openat', ERRNO, '2 40 40', forbids),
                                              ('getrusage', KILL, '0 0 0', would_end), ('getppid', UNKNOWN, '0 0 0', would_end)):
         with another(target) as other:
             assert other.ask(f'answer {name} {answer} {question}') == 0
             is_refused(other, sentence + name)
+    for kind in range(2):
+        with another(target) as other:
+            assert other.ask(f'compute {kind}') == 0
+            is_refused(other, would_end + 'getppid')
+    with another(target) as other:  # as an own process of a stream would be
+        assert other.ask(f'answer clone {KILL} 0 10000 0') == 0
+        assert would_end + 'clone' in other.run('attach', str(other.pid), '--connect', '127.0.0.1:1', expected=1)
+        is_recorded(other)
     for name, answer in (('gettid', KILL), ('process_vm_readv', TRAP)):
         with another(target) as other:
             assert other.ask(f'apart {name} {answer} 0 0 0') == 0
