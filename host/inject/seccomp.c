@@ -330,9 +330,10 @@ static int ask_filter(const struct hs_inject_target *target, unsigned index, uin
     if (length < 0)
         return errno == ENOENT ? 0 : -errno;
     struct sock_filter *filter = calloc((size_t)length + 1, sizeof *filter);
-    if (!filter || ptrace(PTRACE_SECCOMP_GET_FILTER, tid, number, filter) != length) {
+    if (!filter || ptrace(PTRACE_SECCOMP_GET_FILTER, tid, number, filter) < 0) {
+        const int problem = errno;
         free(filter);
-        return -ENOMEM;
+        return -problem;
     }
     for (size_t i = 0; i < CALLS; i++) {
         struct seccomp_data data = {.nr = calls[i].number, .arch = target->arch->audit};
@@ -358,14 +359,26 @@ static int ask_all(const struct hs_inject_target *target, uint32_t *answers)
     return result < 0 ? result : 0;
 }
 
+static bool begins(const char *text, const char *start)
+{
+    return !strncmp(text, start, strlen(start));
+}
+
+// The recorder takes both prefixes.
+static const char *without_prefix(const char *variable)
+{
+    return variable + (begins(variable, "HEAPSONDE_")         ? strlen("HEAPSONDE_")
+                       : begins(variable, "MEMORY_PROFILER_") ? strlen("MEMORY_PROFILER_")
+                                                              : 0);
+}
+
 // What the recorder is asked for beside its trace.
 static bool has_requests(const struct hs_inject_request *request)
 {
-    static const char *const names[] = {
-        "HEAPSONDE_CONNECT=", "HEAPSONDE_ENABLE_SERVER=", "HEAPSONDE_ENABLE_BROADCAST=", "HEAPSONDE_EVENTS="};
+    static const char *const names[] = {"CONNECT=", "ENABLE_SERVER=", "ENABLE_BROADCAST=", "EVENTS="};
     for (unsigned i = 0; i < request->variable_count; i++)
         for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-            if (!strncmp(request->variables[i], names[k], strlen(names[k])))
+            if (begins(without_prefix(request->variables[i]), names[k]))
                 return true;
     return false;
 }

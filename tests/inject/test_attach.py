@@ -655,6 +655,7 @@ def answers(target):
     with another(target) as other:  # as an own process of a stream would be
         assert other.ask(f'answer clone {KILL} 0 10000 0') == 0
         assert would_end + 'clone' in other.run('attach', str(other.pid), '--connect', '127.0.0.1:1', expected=1)
+        assert would_end + 'clone' in other.run('attach', str(other.pid), expected=1, enter=lambda: os.putenv('MEMORY_PROFILER_ENABLE_SERVER', '1'))
         is_recorded(other)
     for name, answer in (('gettid', KILL), ('process_vm_readv', TRAP)):
         with another(target) as other:
