@@ -97,7 +97,7 @@ static bool has_ended(const struct hs_hidden_thread *thread)
 bool hs_hidden_thread__join(struct hs_hidden_thread *thread, int64_t timeout_ns)
 {
     static _Atomic uint32_t never;
-    while (!has_ended(thread)) {
+    while (thread->tid && !has_ended(thread)) {
         if (timeout_ns <= 0)
             return false;
         timeout_ns -= hs_futex__wait_part(&never, 0, WAIT_NS);

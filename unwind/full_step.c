@@ -238,13 +238,14 @@ static HS_COLD int step_from_planted(struct hs_full_walk *walk)
 {
     struct hs_full_walk next = *walk;
     const uintptr_t *values = next.registers.values;
-    bool is_first = true;
-    for (; values[HS_DWARF_FP] - values[HS_DWARF_SP] <= HS_PLANTED_FRAME_MAX && step_by_guess(&next) == HS_STEP_MORE;
-         is_first = false)
-        if (!is_first && hs_call_site__at(hs_code_at(values[HS_DWARF_PC]), walk->memory.copy))
-            return step_by_guess(walk);
     walk->guessed = false;
-    return HS_END_ROOT;
+    for (unsigned left = HS_PLANTED_FRAMES_ASKED; left; left--) {
+        if (values[HS_DWARF_FP] - values[HS_DWARF_SP] > HS_PLANTED_FRAME_MAX || step_by_guess(&next) != HS_STEP_MORE)
+            return HS_END_ROOT;
+        if (left < HS_PLANTED_FRAMES_ASKED && hs_call_site__at(hs_code_at(values[HS_DWARF_PC]), walk->memory.copy))
+            break;
+    }
+    return step_by_guess(walk);
 }
 
 // A call through a bad pointer, as the fast steps know it.

@@ -9,6 +9,9 @@
 // A frame to which only frame pointers lead from a planted return address is at most so large.
 #define HS_PLANTED_FRAME_MAX 32768
 
+// So many frames in a row need not lead to a call: each of them would ask all that are above it.
+#define HS_PLANTED_FRAMES_ASKED 8
+
 struct hs_full_walk {
     struct hs_all_registers registers;
     struct hs_words memory;

@@ -239,16 +239,17 @@ static HS_COLD int step_without_rule(struct hs_walk *walk, uint32_t rule)
 }
 
 // The stack starts here unless the frame pointers of at least two frames say that it goes on, and lead to a call. V8
-// may have replaced several frames in a row.
+// may have replaced several frames in a row, in a recursion all of them: then several will do.
 static HS_COLD int step_from_planted(struct hs_walk *walk)
 {
     const uint32_t rule = HS_RULE_FRAME_POINTER_CHAIN;
     struct hs_walk next = *walk;
-    bool is_first = true;
-    for (; next.fp - next.sp <= HS_PLANTED_FRAME_MAX && step_by_guess(&next, rule) == HS_STEP_MORE; is_first = false)
-        if (!is_first && hs_call_site__at(next.pc, true))
-            return step_by_guess(walk, rule);
-    return HS_END_ROOT;
+    unsigned left = HS_PLANTED_FRAMES_ASKED;
+    do
+        if (next.fp - next.sp > HS_PLANTED_FRAME_MAX || step_by_guess(&next, rule) != HS_STEP_MORE)
+            return HS_END_ROOT;
+    while (--left && (left == HS_PLANTED_FRAMES_ASKED - 1 || !hs_call_site__at(next.pc, true)));
+    return step_by_guess(walk, rule);
 }
 
 static HS_COLD int step_to_end(struct hs_walk *walk, uint32_t argument)

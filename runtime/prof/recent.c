@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "runtime/memory.h"
 #include "runtime/prof/contexts.h"
+#include "runtime/prof/options.h"
 #include "runtime/prof/records.h"
 #include "runtime/prof/sampler.h"
 #include "runtime/text.h"
@@ -80,8 +81,10 @@ struct recent_printer {
 
 static void flush(struct recent_printer *printer)
 {
-    if (printer->text.at > printer->line)
+    if (printer->text.at > printer->line && printer->write)
         printer->write(printer->opaque, printer->line);
+    else if (printer->text.at > printer->line)
+        hs_prof_options_message(printer->line);
     hs_text__start(&printer->text, printer->line, sizeof printer->line);
 }
 

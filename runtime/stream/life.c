@@ -155,7 +155,7 @@ void hs_stream__end(void)
 
 void hs_stream__go_on(void)
 {
-    if (hs_stream.open && hs_stream.sender.tid == 0)
+    if (hs_stream.open && !hs_stream.sender.tid && !atomic_load_explicit(&hs_stream.finishing, memory_order_relaxed))
         start_sender();
 }
 

@@ -328,6 +328,9 @@ static void try_experimental(void)
     printf("experimental.prof_recent.alloc_dump: %d %d\n", result, written > 0);
     printf("experimental.prof_recent.alloc_dump wrong length: %d\n",
            mallctl("experimental.prof_recent.alloc_dump", NULL, NULL, &dump, 3));
+    dump.write = NULL;
+    printf("experimental.prof_recent.alloc_dump NULL: %d\n",
+           mallctl("experimental.prof_recent.alloc_dump", NULL, NULL, &dump, sizeof dump));
     length = sizeof before;
     result = mallctl("experimental.hooks.prof_backtrace", &before, &length, NULL, 0);
     printf("experimental.hooks.prof_backtrace read: %d %d\n", result, before != NULL);

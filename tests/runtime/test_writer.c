@@ -11,6 +11,8 @@
 #include "runtime/perf/perf.h"
 #include "runtime/record.h"
 #include "runtime/slots.h"
+#include "runtime/stream/stream.h"
+#include "runtime/stream/stream_internal.h"
 #include "runtime/threads.h"
 #include "runtime/writer.h"
 #include "tests/suite.h"
@@ -324,6 +326,26 @@ START_TEST(a_hidden_thread_has_room_below_its_pointer)
 }
 END_TEST
 
+// Where threads cannot be looked for, waiting for one that is not there would take all the time.
+START_TEST(no_thread_has_ended)
+{
+    struct hs_hidden_thread none = {0};
+    hs_system_forbidden[1] = HS_FORBIDDEN_NAMES;
+    ck_assert(hs_hidden_thread__join(&none, 1));
+    hs_system_forbidden[1] = 0;
+}
+END_TEST
+
+// A program may change its rights where it ends, behind the end of its stream.
+START_TEST(what_has_ended_does_not_go_on)
+{
+    hs_stream.open = true;
+    atomic_store(&hs_stream.finishing, 1);
+    hs_stream__go_on();
+    ck_assert_uint_eq(hs_stream.sender.tid, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("writer");
@@ -341,6 +363,8 @@ int main(void)
     TCase *stopped = tcase_create("stopped");
     tcase_add_test(stopped, the_time_in_which_it_is_stopped_is_no_wait);
     tcase_add_test(stopped, a_hidden_thread_has_room_below_its_pointer);
+    tcase_add_test(stopped, no_thread_has_ended);
+    tcase_add_test(stopped, what_has_ended_does_not_go_on);
     suite_add_tcase(suite, stopped);
     return run_suite(suite);
 }
