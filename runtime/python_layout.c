@@ -53,14 +53,11 @@ static const struct hs_python_layout layouts[] = {
      .code_bytes = 19 * W + 48,
      .said = {23, 31, 38, 43},
      NEWER},
-    {.minor = 14,
-     .state_frame = 5 * W + 32,
-     .frame_owner = 9 * W + 2,
-     .frame_code_tag = 3,
-     .code_first_traceable = 18 * W + 48,
-     .code_bytes = 20 * W + 48,
-     .said = {26, 34, 43, 48},
-     NEWER},
+#define NEWEST                                                                                                         \
+    .state_frame = 5 * W + 32, .frame_owner = 9 * W + 2, .frame_code_tag = 3, .code_first_traceable = 18 * W + 48,     \
+    .code_bytes = 20 * W + 48, NEWER
+    {.minor = 14, .said = {26, 34, 43, 48}, NEWEST},
+    {.minor = 15, .said = {26, 42, 51, 56}, NEWEST},
 };
 // Public functions that are new in a version.
 static unsigned minor_before_11(void *(*find)(const char *name))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where CPython 3.8 to 3.14 keep what names a function that runs: offsets in bytes, by version. Source: the headers
+// Where CPython 3.8 to 3.15 keep what names a function that runs: offsets in bytes, by version. Source: the headers
 // that each version installs.
 //
 // A run is what one call of the interpreter loop executes: one frame up to 3.10, since 3.11 several.

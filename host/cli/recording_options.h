@@ -59,7 +59,7 @@ int hs_recording_options__check_output_of(const struct hs_command *command, cons
         {.name = "python",                                                                                             \
          .variable = "PYTHON",                                                                                         \
          .flag_value = "1",                                                                                            \
-         .help = "record functions and lines of CPython 3.8 to 3.14 in place of the interpreter's own functions"},     \
+         .help = "record functions and lines of CPython 3.8 to 3.15 in place of the interpreter's own functions"},     \
         {.name = "cull",                                                                                               \
          .kind = HS_OPTION_NUMBER,                                                                                     \
          .argument = "MS",                                                                                             \

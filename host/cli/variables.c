@@ -93,7 +93,7 @@ const struct hs_variable hs_variables[] = {
     {"UNWINDER", HS_READER_RECORDER, HS_VARIABLE_COUNTED, "kernel own", NULL,
      "kernel: compare the stacks of allocations with the kernel's; kernel:N for one in N (docs/events.md)", 0, 0},
     SWITCH("USE_SHADOW_STACK", "0 walks every stack completely, to find faults in the recorder"),
-    SWITCH("PYTHON", "record functions and lines of CPython 3.8 to 3.14 in the place of its interpreter loop"),
+    SWITCH("PYTHON", "record functions and lines of CPython 3.8 to 3.15 in the place of its interpreter loop"),
     SWITCH("ZERO_MEMORY", "give the program zeroed memory"),
     CHOICE("WRITER", "thread inline",
            "inline: no writer thread; each thread writes its own full buffers, for programs that must stay "

@@ -13,6 +13,7 @@ import sys
 import threading
 
 FIRST, STEP = 100003, 64  # no sizes that anything else is likely to have
+HEADER = sys.getsizeof(b"")  # of a bytes object, which is one block
 blocks = []
 lock = threading.RLock()  # a destructor may run at any time
 
@@ -32,7 +33,7 @@ def block():
         size = FIRST + STEP * len(blocks)
         entry = [size, None]
         blocks.append(entry)
-    _, entry[1] = bytearray(size), frames(sys._getframe())
+    _, entry[1] = bytes(size - HEADER), frames(sys._getframe())
     return entry
 
 
