@@ -267,15 +267,21 @@ def terminal():
     gather.wait_for(lambda line: line.startswith('simulated') and 'away' in line)
 
 
-def clock_set_back():
-    """What came is brought to the disk within the patience of this test, though the clock was set back by an hour."""
-    synced = os.path.join(work, 'synced')
-    gather = Gather(environment={'LD_PRELOAD': os.environ['HEAPSONDE_TEST_CLOCK_AHEAD'], 'TEST_SYNCED': synced})
+def begin_stream(gather):
+    """A device whose trace has only its header until now, which gather has acknowledged."""
     trace_id = random.Random(SEED).randbytes(16)
     peer = Peer(gather.port).prove().stream(trace_id)
     peer.want()
     peer.data(0, make_header(trace_id))
     peer.acknowledged(4096)
+    return peer
+
+
+def clock_set_back():
+    """What came is brought to the disk within the patience of this test, though the clock was set back by an hour."""
+    synced = os.path.join(work, 'synced')
+    gather = Gather(environment={'LD_PRELOAD': os.environ['HEAPSONDE_TEST_CLOCK_AHEAD'], 'TEST_SYNCED': synced})
+    peer = begin_stream(gather)
     while not os.path.exists(synced):
         peer.frame(6)
         gather.event('status')  # one a second; patience ends it
@@ -287,11 +293,7 @@ def stood_still():
     """A gather that did nothing for seconds has not asked anybody either: it asks before it takes a device for gone."""
     begin = os.path.join(work, 'stood-still')
     gather = Gather(environment={'LD_PRELOAD': os.environ['HEAPSONDE_TEST_CLOCK_AHEAD'], 'TEST_STOOD_STILL': begin})
-    trace_id = random.Random(SEED).randbytes(16)
-    peer = Peer(gather.port).prove().stream(trace_id)
-    peer.want()
-    peer.data(0, make_header(trace_id))
-    peer.acknowledged(4096)
+    peer = begin_stream(gather)
     with open(begin, 'w', encoding='ascii'):
         pass
     peer.frame(PONG)

@@ -71,12 +71,15 @@ class Ci(Folder):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(len(os.listdir(self.folder)), 1)
 
-    @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
-    def test_baseline(self):
+    def record_growing(self, symbols):
         with open(os.path.join(self.folder, "growing.c"), "w", encoding="ascii") as file:
             file.write(GROWING)
-        subprocess.run(["gcc", "-g", "-O1", "growing.c", "-o", "growing"], cwd=self.folder, check=True)
+        subprocess.run(["gcc", symbols, "-O1", "growing.c", "-o", "growing"], cwd=self.folder, check=True)
         self.assertEqual(self.command("run", "-q", "-o", "t.dat", "--", "./growing", "10").returncode, 0)
+
+    @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
+    def test_baseline(self):
+        self.record_growing("-g")
         # From the outermost function on; what comes before main is the C library's.
         lines = self.command("baseline", "t.dat").stdout.splitlines()
         self.assertEqual([line[line.index(";main;"):] for line in lines if ";main;" in line],
@@ -112,10 +115,7 @@ class Ci(Folder):
     @unittest.skipIf(os.environ.get("HEAPSONDE_TEST_COMPILER"), "said on the host")
     def test_baseline_without_symbols(self):
         """Frames with offsets in place of functions, as those of the C library often are, are found again."""
-        with open(os.path.join(self.folder, "growing.c"), "w", encoding="ascii") as file:
-            file.write(GROWING)
-        subprocess.run(["gcc", "-O1", "-s", "growing.c", "-o", "growing"], cwd=self.folder, check=True)
-        self.assertEqual(self.command("run", "-q", "-o", "t.dat", "--", "./growing", "10").returncode, 0)
+        self.record_growing("-s")
         self.command("baseline", "-o", "base", "--least", "1", "t.dat")
         with open(os.path.join(self.folder, "base"), encoding="ascii") as file:
             self.assertRegex(file.read(), r";growing\+0x[0-9a-f]+;growing\+0x[0-9a-f]+ 10000\n")
