@@ -616,6 +616,24 @@ page("keys lead to every view and change what is shown; they are listed, and can
   assert.ok(page.url().includes("cost=live"));
 });
 
+page("keys work at once after their list, and beside a slider", async (page, go) => {
+  await go(view("overview"));
+  await page.keyboard.press("?");
+  await page.waitForSelector("dialog[open] .key-list tr");
+  // In the same task, so that the browser draws nothing in between.
+  await page.evaluate(() => {
+    const box = document.querySelector("dialog input");
+    document.querySelector("dialog").close();
+    for (const key of ["g", "m"])
+      box.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  });
+  await page.waitForFunction(() => /\/maps(\?|$)/.test(location.hash));
+  await settled(page);
+  await page.focus("input[type=range]");
+  await page.keyboard.press("u");
+  await page.waitForFunction(() => location.hash.includes("ui.unit=count"));
+});
+
 page("addresses of older pages lead to the new ones", async (page, go) => {
   for (const [old, name] of [[`#/overview/${id}`, "overview"], [`#/allocations/${id}?size_min=10`, "stacks"], ["#/t/last/flame", "flame"], [`#/t/${id.slice(0, 8)}/tree`, "tree"]]) {
     await go(old);

@@ -70,9 +70,10 @@ function setSingle(on: boolean): void {
   }
 }
 
-const typing = (target: EventTarget | null): boolean => target instanceof Element && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+// A box that is checked or a slider takes no letters. The box of the list below has the focus until the picture after its end.
+const typing = (target: EventTarget | null): boolean => target instanceof Element && target.matches("textarea, select, input:not([type=checkbox], [type=range])");
 // Space presses what has the focus.
-const pressing = (event: KeyboardEvent): boolean => event.key === " " && event.target instanceof Element && !!event.target.closest("a, button, summary");
+const pressing = (event: KeyboardEvent): boolean => event.key === " " && event.target instanceof Element && !!event.target.closest("a, button, summary, input");
 
 function search(): boolean {
   const box = document.querySelector<HTMLInputElement>(".search");
