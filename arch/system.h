@@ -137,7 +137,8 @@ enum {
     HS_FORBIDDEN_MEMORY = 64,  // without which there is nothing
     HS_FORBIDDEN_OTHERS = 128, // what only our own threads do
     HS_FORBIDDEN_SOCKETS = 256,
-    HS_FORBIDDEN_RIGHTS = 512 // asking which rights the program has
+    HS_FORBIDDEN_RIGHTS = 512, // asking which rights the program has
+    HS_FORBIDDEN_MOVING = 1024 // of mappings
 };
 extern uint32_t hs_system_forbidden[2]; // to the program's threads, to all
 extern uint32_t hs_system_process;      // where it can no more be asked for

@@ -47,6 +47,7 @@ static const struct call calls[] = {
     {SYS_mmap, HS_FORBIDDEN_MEMORY},
 #endif
     {SYS_munmap, HS_FORBIDDEN_MEMORY},
+    {SYS_mremap, HS_FORBIDDEN_MOVING},
     {SYS_socket, HS_FORBIDDEN_SOCKETS},
     {SYS_bind, HS_FORBIDDEN_SOCKETS},
     {SYS_sendmsg, HS_FORBIDDEN_SOCKETS},

@@ -27,6 +27,15 @@ void hs_memory__unmap(void *memory, size_t length)
     hs_system_munmap(memory, length);
 }
 
+bool hs_memory__replace(void *memory, void *fresh, size_t length)
+{
+    long moved = HS_SYSTEM5(SYS_mremap, fresh, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, memory);
+    if (!hs_system_failed(moved))
+        return true;
+    hs_memory__unmap(fresh, length);
+    return false;
+}
+
 uintptr_t hs_memory__auxiliary(unsigned long wanted)
 {
     unsigned long pair[2];

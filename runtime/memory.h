@@ -6,6 +6,7 @@
 
 #include "arch/system.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,10 @@ static inline void *hs_memory__map(size_t length)
 // The same, aligned to `length` (a power of two), in a huge page if the kernel has one.
 void *hs_memory__map_huge(size_t length);
 void hs_memory__unmap(void *memory, size_t length);
+
+// Puts `fresh`, of hs_memory__map(length), in the place of the mapping `memory` in one step: other threads that use
+// that see one or the other. False: it is as before, and `fresh` is unmapped.
+bool hs_memory__replace(void *memory, void *fresh, size_t length);
 
 size_t hs_memory__page_size(void);
 

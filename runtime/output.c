@@ -32,6 +32,7 @@ enum { GOES_ON, STOPPED, LEFT };
 struct output_block {
     uint8_t *memory;
     uint32_t length;
+    bool in_file;
 };
 
 static struct {
@@ -513,7 +514,7 @@ static bool enter_block(uint8_t *memory, uint32_t length, bool in_file)
         return false;
     bool fits = output.block_count < BLOCKS_LIMIT && hs_slots__add(memory, in_file, length / HS_SLOT_SIZE);
     if (fits)
-        place.blocks[output.block_count++] = (struct output_block){memory, length};
+        place.blocks[output.block_count++] = (struct output_block){memory, length, in_file};
     hs_lock__release(&output.lock);
     if (!fits)
         hs_memory__unmap(memory, length);
@@ -590,11 +591,54 @@ void hs_output__share_descriptor(int fd)
         reopen();
 }
 
+// A slot that a thread holds keeps its header for that thread, and its records for a sender that outlives this process.
+static void copy_slots(uint8_t *to, const struct output_block *block)
+{
+    size_t size = hs_stream__is_open() ? HS_SLOT_SIZE : HS_SLOT_RECORDS_OFFSET;
+    for (uint32_t at = 0; at < block->length; at += HS_SLOT_SIZE) {
+        const struct hs_slot slot = {.memory = block->memory + at};
+        if (__atomic_load_n(&hs_slot__header(&slot)->use, __ATOMIC_ACQUIRE) != HS_SLOT_FREE)
+            __builtin_memcpy(to + at, block->memory + at, size);
+    }
+}
+
+static void unmap_block(const struct output_block *block)
+{
+    uint8_t *fresh = hs_memory__map(block->length);
+    if (!fresh)
+        return;
+    copy_slots(fresh, block);
+    hs_memory__replace(block->memory, fresh, block->length);
+}
+
+static void unmap_header(void)
+{
+    uint8_t *fresh = hs_memory__map(HS_FILE_HEADER_SIZE);
+    if (!fresh)
+        return;
+    __builtin_memcpy(fresh, output.header, HS_FILE_HEADER_SIZE);
+    hs_memory__replace(output.header, fresh, HS_FILE_HEADER_SIZE);
+}
+
+// Threads may still be in a hook: there is memory wherever they write.
+static void unmap_file(void)
+{
+    if (!output.mapped || hs_system_forbids(HS_FORBIDDEN_MOVING) ||
+        !hs_lock__acquire(&output.lock, (uint32_t)hs_system_gettid()))
+        return;
+    unmap_header();
+    for (uint32_t i = 0; i < output.block_count; i++)
+        if (place.blocks[i].in_file)
+            unmap_block(&place.blocks[i]);
+    hs_lock__release(&output.lock);
+}
+
 void hs_output__leave(void)
 {
     atomic_store(&output.end_of_file, LEFT);
     place.path[0] = 0; // it is not opened again
     close_descriptor();
+    unmap_file();
 }
 
 void hs_output__abandon(void)

@@ -48,8 +48,9 @@ struct hs_live *hs_output__live(void);
 void hs_output__stop(uint64_t reason, int error);
 bool hs_output__stopped(void);
 
-// Closes the descriptor, which is in the program's table. What threads hold in slots of the file stays there; what they
-// record from now on is later than the end of the recording.
+// Closes the descriptor, which is in the program's table, and unmaps the file if it may: when it is deleted, its blocks
+// are free. What threads hold in slots of the file stays there; what they record from now on is later than the end of
+// the recording, and goes to memory.
 void hs_output__leave(void);
 bool hs_output__is_left(void);
 

@@ -461,8 +461,10 @@ void hs_process__detach(void)
 {
     hs_process__exit();
     hs_process__be_single_threaded();
-    if (is_recorder())
+    if (is_recorder()) {
+        hs_stream__leave();
         hs_writer__leave();
+    }
     hs_threads__disown();
     hs_recording__give_up();
 }

@@ -16,7 +16,8 @@
 #include <sys/mman.h>
 
 enum { STACK_SIZE = 256 * 1024, SMALLEST_RING = 256 * 1024, LARGEST_RING = 1 << 30 };
-#define JOIN_NS 5000000000ll
+#define JOIN_NS  5000000000ll
+#define LEAVE_NS 20000000000ll
 
 // ---- the ring -------------------------------------------------------------------------------------------------------
 
@@ -151,6 +152,13 @@ void hs_stream__end(void)
         leave_to_child();
     else if (hs_stream.kind != HS_HIDDEN_PROCESS && !hs_stream.orphan)
         wait_until_sent();
+}
+
+// Who joins it takes it from the list of the program's children, too.
+void hs_stream__leave(void)
+{
+    if (hs_stream.open && hs_stream.kind == HS_HIDDEN_PROCESS && atomic_load(&hs_stream.has_host))
+        hs_hidden_thread__join(&hs_stream.sender, LEAVE_NS);
 }
 
 void hs_stream__go_on(void)

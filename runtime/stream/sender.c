@@ -306,6 +306,15 @@ static void turn_links(uint64_t now)
     }
 }
 
+// A host that is heard, and perhaps takes the stream in a moment.
+static bool has_open_link(void)
+{
+    for (unsigned i = 0; i < LINKS; i++)
+        if (sender.links[i].state == HS_LINK_OPEN)
+            return true;
+    return false;
+}
+
 static bool has_much_to_send(void)
 {
     return hs_offer.owner && (hs_offer.owner->sent != hs_offer__head() || hs_offer__ends_at(hs_offer.owner->sent));
@@ -349,6 +358,7 @@ static void serve(void)
             dial(now);
         accept_guests();
         turn_links(now);
+        atomic_store(&hs_stream.has_host, is_done() || has_open_link());
         if (hs_offer.owner)
             show_if_all_is_heard(now);
         if (sender.listener >= 0 && hs_config.broadcast && now >= sender.next_announcement_ns) {
@@ -413,6 +423,7 @@ static void write_to_descriptor(int fd, struct hs_wire_packet *packet)
             continue;
         }
         long written = packet ? write_packet(fd, packet, data, length) : hs_system_write(fd, data, length);
+        atomic_store(&hs_stream.has_host, written > 0);
         if (written == -EAGAIN) {
             struct pollfd file = {.fd = fd, .events = POLLOUT};
             hs_system_poll(&file, 1, IDLE_NS);
@@ -431,6 +442,15 @@ void hs_sender__close_listener(void)
     if (sender.listener >= 0)
         hs_system_close(sender.listener);
     sender.listener = -1;
+}
+
+// Of a program that goes on. A spill file has no name any more: its blocks are free when no page of it is left.
+static void give_ring_back(void)
+{
+    struct hs_stream_ring *ring = &hs_stream.ring;
+    if (hs_config.policy == HS_POLICY_SPILL)
+        HS_SYSTEM3(SYS_madvise, ring->memory, ring->size, MADV_REMOVE);
+    HS_SYSTEM3(SYS_madvise, ring->memory, ring->size, MADV_DONTNEED);
 }
 
 void hs_sender__main(void *unused)
@@ -457,6 +477,7 @@ void hs_sender__main(void *unused)
     if (!atomic_load(&hs_stream.quit)) {
         atomic_store(&hs_stream.broken, 1);
         hs_stream__sent((uint32_t)hs_offer.tail);
+        give_ring_back();
     }
     for (unsigned i = 0; i < LINKS; i++)
         if (sender.links[i].state != HS_LINK_NONE)

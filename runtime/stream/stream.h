@@ -10,6 +10,7 @@
 //   blocked  1 while a thread waits for room in the ring; `freed` is the futex
 //   ended    0 while more may come, then 1
 //   quit     asks the sender to end at once
+//   has_host 1 while a host is connected, and when it has everything; set by the sender
 #ifndef HEAPSONDE_RUNTIME_STREAM_STREAM_H
 #define HEAPSONDE_RUNTIME_STREAM_STREAM_H
 
@@ -46,6 +47,10 @@ bool hs_stream__append(const void *header, const void *payload, uint32_t length,
 // The process ends, and nothing more comes. What is in the ring is still sent, by a process that outlives the program.
 // If there is none and HEAPSONDE_STREAM_POLICY=block, the caller waits for it.
 void hs_stream__end(void);
+
+// After hs_stream__end() in a program that goes on without the recorder: if a host is connected, waits at most 20 s for
+// the end of a sender that is a process. A sender without a host goes on, and is then a zombie until the program ends.
+void hs_stream__leave(void);
 
 // Before and after calls that need a single-threaded process: ends and restarts a sender that is a thread.
 void hs_stream__pause(void);

@@ -32,6 +32,7 @@ struct hs_stream {
     _Atomic uint32_t signal, asleep, freed, blocked, ended, quit;
     _Atomic uint32_t finishing; // the program ends: the sender adds what was left, and then sets `ended`
     _Atomic uint32_t broken;    // set by the sender: nobody will ever read the ring
+    _Atomic uint32_t has_host;
 };
 
 extern struct hs_stream hs_stream;

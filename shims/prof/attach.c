@@ -7,6 +7,7 @@
 #include "runtime/prof/control.h"
 #include "runtime/prof/dump_facts.h"
 #include "runtime/rights.h"
+#include "runtime/stream/stream.h"
 #include "shims/common/heap_info.h"
 #include "shims/prof/adopted.h"
 #include "shims/prof/hooks.h"
@@ -121,5 +122,6 @@ static void end(void)
     hs_sampler__be(&hs_sampler_nobody);
     hs_control__end();
     hs_prof__end();
+    hs_stream__leave();
     hs_sampler__end();
 }

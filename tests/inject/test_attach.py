@@ -110,6 +110,10 @@ class Target:
                     digest.update(memory.read(end - start))
         return digest.hexdigest()
 
+    def mapped_files(self):
+        with open(f'/proc/{self.pid}/maps', encoding='utf-8') as maps:
+            return sorted({words[5] for words in map(str.split, maps) if len(words) > 5 and words[5].startswith('/')})
+
     def threads(self):
         return os.listdir(f'/proc/{self.pid}/task')
 
@@ -120,7 +124,7 @@ class Target:
             time.sleep(0.001)
         with open(f'/proc/{self.pid}/status', encoding='utf-8') as file:
             signals = [line for line in file if line.startswith(('SigBlk', 'SigIgn', 'SigCgt', 'TracerPid'))]
-        return self.text(), sorted(os.listdir(f'/proc/{self.pid}/fd')), signals
+        return self.text(), self.mapped_files(), sorted(os.listdir(f'/proc/{self.pid}/fd')), signals
 
     def leave(self):
         self.process.stdin.write('leave\n')
@@ -247,8 +251,8 @@ def killed(target):
         target.detach()
 
 
-def children_of(pid):
-    with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
+def children_of(pid, thread=None):
+    with open(f'/proc/{pid}/task/{thread or pid}/children', encoding='ascii') as file:
         return [int(number) for number in file.read().split()]
 
 
