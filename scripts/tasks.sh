@@ -4,17 +4,11 @@
 # Tasks that wait for one another and keep the processors busy. Sourced behind lib.sh, never run.
 #
 # Each run of tests has stretches in which one slow job runs alone, or sleeps: as many of them as there are processors leave a
-# fifth of two processors idle. So one more runs at a time, but at most four; beside them one build takes what they leave, and
-# all where there are none.
+# fifth of two processors idle. So one more runs at a time, but at most four, and beside them one build. It has
+# the same priority: to a lower one, other programs on this machine would leave nothing.
 
 lanes=$((jobs < 4 ? jobs + 1 : 4))
 jobs_per_task=$(((jobs + lanes - 1) / lanes))
-
-aside()
-{
-    renice -n 15 -p $BASHPID
-    "$@"
-}
 
 task_names=() # in the order in which they begin when they can
 declare -A task_needs=() task_command=() task_state=() task_began=() task_kind=()
@@ -43,7 +37,7 @@ network_task()
 # build_task NAME "TASKS THAT IT NEEDS" build|build_for_tests PRESET [OPTIONS...]
 build_task()
 {
-    task "$1" "$2" aside "${@:3}"
+    task "$1" "$2" "${@:3}"
     task_kind[$1]=build
 }
 
