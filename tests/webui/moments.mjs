@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What the page does between two pictures: before the first one, while an answer is on its way, and while someone types.
 import assert from "node:assert/strict";
-import { settled } from "./browser.mjs";
+import { onceThere, settled } from "./browser.mjs";
 
 export function moments({ page, view, programs }) {
   const of = () => programs.server, cpp = (name, query) => view(name, query, programs.cpp);
 
-  // Runs in the page as soon as the element is drawn.
-  const once = (page, selector, act) => page.addInitScript(`new MutationObserver((_, watcher) => {
-    if (document.querySelector(${JSON.stringify(selector)}))
-      watcher.disconnect(), (${act})();
-  }).observe(document, { childList: true, subtree: true })`);
-
   page("keys work as soon as they are drawn", async (page, go) => {
-    await once(page, "button.keys", () => document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "?", bubbles: true, cancelable: true })));
+    await onceThere(page, "button.keys", () => document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "?", bubbles: true, cancelable: true })));
     await go(cpp("overview"));
     assert.equal(await page.locator("dialog[open] .key-list").count(), 1);
   }, { of });
@@ -23,14 +17,18 @@ export function moments({ page, view, programs }) {
     await page.addInitScript(() => {
       const now = performance.now.bind(performance);
       performance.now = () => now() + 10000 * (window.pictures ?? 0);
-      addEventListener("hashchange", (event) => {
+      const late = (event) => {
         if (!event.isTrusted || !location.hash.includes("/functions"))
           return;
         event.stopImmediatePropagation();
+        if (event.type === "hashchange")
+          return;
         window.pictures = 0;
         const wait = () => ++window.pictures < 20 ? requestAnimationFrame(wait) : dispatchEvent(new HashChangeEvent("hashchange"));
         requestAnimationFrame(wait);
-      });
+      };
+      for (const name of ["popstate", "hashchange"])
+        addEventListener(name, late);
     });
     await go(cpp("overview"));
     await page.keyboard.press("Control+k");
@@ -39,8 +37,34 @@ export function moments({ page, view, programs }) {
     assert.equal(await page.evaluate(() => document.activeElement.className), "search");
   }, { of });
 
+  // Acts in one task of the page, one after the other: what follows from each without a picture is done before the next.
+  const atOnce = (page, ...acts) => page.evaluate(`(async () => {
+    const one = (selector, text = "") => [...document.querySelectorAll(selector)].find(({ textContent }) => textContent.includes(text));
+    const tell = (element, kind, name, more = {}) => element.dispatchEvent(new window[kind](name, { bubbles: true, cancelable: true, ...more }));
+    const key = (element, key) => tell(element, "KeyboardEvent", "keydown", { key });
+    const enter = (element, value, name) => (element.value = value, tell(element, "Event", name));
+    let said;
+    for (const act of [${acts.join()}])
+      said = act(), await null;
+    return said;
+  })()`);
+
+  page("an action begins from what the one before it chose, however soon it comes", async (page, go) => {
+    const { thread_list: [, { thread }] } = await programs.server.json(`/data/${programs.cpp}/summary`);
+    await go(cpp("flame"));
+    await atOnce(page, () => one(".controls a", "Allocated").click(), () => one(".controls a", "Blocks").click(), `() => enter(one(".threads select"), "${thread}", "change")`,
+      () => enter(one("select[aria-label=Recursion]"), "1", "change"), () => key(document.body, "i"), () => one("a.button", "Turn over").click());
+    const asked = new URLSearchParams(page.url().split("?")[1]), wanted = { cost: "allocated", "ui.unit": "count", thread: String(thread), collapse_recursion: "true", "ui.inverted": "1", "ui.up": "1" };
+    assert.deepEqual(Object.fromEntries(Object.keys(wanted).map((name) => [name, asked.get(name)])), wanted);
+    await settled(page);
+    // What a click leads to has the next key, and the place that is asked for has what is typed.
+    assert.ok(await atOnce(page, () => one(".rail a", "Call tree").click(), () => key(document.body, "u"), () => tell(document.body, "KeyboardEvent", "keydown", { key: "k", ctrlKey: true }),
+      () => document.activeElement.matches(".view-functions .search")));
+    assert.ok(!page.url().includes("ui.unit"), page.url());
+  }, { of });
+
   page("an address that changes before the first picture is followed", async (page, go) => {
-    await once(page, "#app header", () => { location.hash = location.hash.replace("overview", "recording"); });
+    await onceThere(page, "#app header", () => { location.hash = location.hash.replace("overview", "recording"); });
     await go(cpp("overview"));
     assert.equal(await page.locator(".view-recording").count(), 1);
   }, { of });
@@ -48,7 +72,7 @@ export function moments({ page, view, programs }) {
   page("what belongs to another question is never shown as the answer", async (page, go) => {
     // What each part says when the new address has been drawn, before anything was asked.
     const said = (hash) => page.evaluate((to) => new Promise((resolve) => {
-      addEventListener("hashchange", async () => {
+      addEventListener("popstate", async () => {
         for (let i = 0; i < 20; i++)
           await undefined;
         resolve([...document.querySelectorAll(".strip, .view [data-state]")].map((one) => `${one.className.split(" ")[0]} ${one.dataset.state}`));

@@ -653,7 +653,7 @@ page("a view that was looked at is there again in its first picture, and nothing
     // Every picture until the view is there, beginning with the first that shows it.
     const waited = await page.evaluate((hash) => new Promise((resolve) => {
       const waits = () => document.querySelector("[data-state=loading], .missing, .flame canvas:not([data-ready])") !== null;
-      addEventListener("hashchange", () => requestAnimationFrame(() => {
+      addEventListener("popstate", () => requestAnimationFrame(() => {
         const first = waits();
         const look = () => waits() || !document.querySelector("[data-state=ready]") ? requestAnimationFrame(look) : resolve(first);
         look();

@@ -82,13 +82,13 @@ function search(): boolean {
   return !!box;
 }
 
-// Calls `act` in the picture in which the element is there, unless the address leads to another view by then.
-function whenThere(view: string, selector: string, act: () => void): void {
-  requestAnimationFrame(() => {
+// Calls `act` once the element is there, which it usually is before the next key, unless the address leads to another view by then.
+function whenThere(view: string, selector: string, act: () => void, wait: (look: () => void) => void = queueMicrotask): void {
+  wait(() => {
     if (document.querySelector(selector))
       act();
     else if (parse(location.hash).view === view)
-      whenThere(view, selector, act);
+      whenThere(view, selector, act, requestAnimationFrame);
   });
 }
 
