@@ -63,6 +63,28 @@ export function moments({ page, view, programs }) {
     assert.ok(!page.url().includes("ui.unit"), page.url());
   }, { of });
 
+  page("dialogs have the keys as soon as they are opened, and the page as soon as they are closed", async (page, go) => {
+    const focused = () => [document.querySelectorAll("dialog").length, document.activeElement.textContent];
+    for (const [opener, end] of [["+ Add", "Cancel"], ["?", "Close"]]) {
+      await go(cpp("stacks"));
+      const button = page.locator("button", { hasText: opener });
+      await button.focus();
+      assert.equal(await atOnce(page, `() => one("button", "${opener}").click()`, () => document.activeElement.closest("dialog[open]") !== null), true, opener);
+      await page.locator("dialog input, dialog textarea").first().focus();
+      assert.deepEqual(await atOnce(page, `() => one("dialog button", "${end}").click()`, focused), [0, opener]);
+      await button.click();
+      await page.locator("dialog input, dialog textarea").first().focus();
+      // Escape: after what the page does about it.
+      await page.evaluate(() => document.querySelector("dialog").addEventListener("cancel", async () => {
+        await null;
+        window.after = [document.querySelectorAll("dialog").length, document.activeElement.textContent];
+      }));
+      await page.keyboard.press("Escape");
+      await page.waitForSelector("dialog", { state: "detached" });
+      assert.deepEqual(await page.evaluate(() => window.after), [0, opener]);
+    }
+  }, { of });
+
   page("an address that changes before the first picture is followed", async (page, go) => {
     await onceThere(page, "#app header", () => { location.hash = location.hash.replace("overview", "recording"); });
     await go(cpp("overview"));

@@ -2,6 +2,7 @@
 // Keys that work on the whole page, and the list of all keys. Those of pictures and tables are with them.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { nextCost } from "./controls";
+import { Dialog } from "./dialog";
 import { copy } from "./menu";
 import type { Summary } from "../data/types";
 import { atInstant, changed, go, parse, paused, type Route, toView } from "../state/route";
@@ -70,7 +71,7 @@ function setSingle(on: boolean): void {
   }
 }
 
-// A box that is checked or a slider takes no letters. The box of the list below has the focus until the picture after its end.
+// A box that is checked or a slider takes no letters.
 const typing = (target: EventTarget | null): boolean => target instanceof Element && target.matches("textarea, select, input:not([type=checkbox], [type=range])");
 // Space presses what has the focus.
 const pressing = (event: KeyboardEvent): boolean => event.key === " " && event.target instanceof Element && !!event.target.closest("a, button, summary, input");
@@ -136,18 +137,13 @@ export function Keys({ place, fleet }: { place: Place | undefined; fleet?: boole
 }
 
 function List({ close }: { close: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
   const [on, set] = useState(single.on);
-  useLayoutEffect(() => {
-    dialog.current!.showModal();
-    dialog.current!.scrollTop = 0;
-  }, []);
   return (
-    <dialog ref={dialog} onClose={close} aria-label="Keys">
+    <Dialog label="Keys" close={close}>
       <h2>Keys</h2>
       <table class="key-list"><tbody>{[...ELSEWHERE, ...KEYS, ({ key: "?", does: "this list" } as Key)].map(({ key, shown, does }) => <tr key={key}><th scope="row"><kbd>{shown ?? key}</kbd></th><td>{does}</td></tr>)}</tbody></table>
       <p><label><input type="checkbox" checked={on} onChange={(event) => (setSingle(event.currentTarget.checked), set(event.currentTarget.checked))} /> Keys without Ctrl work on the whole page</label></p>
-      <div class="buttons"><button type="button" class="main" onClick={() => dialog.current?.close()}>Close</button></div>
-    </dialog>
+      <div class="buttons"><button type="button" class="main" onClick={close}>Close</button></div>
+    </Dialog>
   );
 }
