@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What the page does between two pictures: before the first one, while an answer is on its way, and while someone types.
 import assert from "node:assert/strict";
-import { onceThere, settled } from "./browser.mjs";
+import { drawn, onceThere, settled } from "./browser.mjs";
 
 export function moments({ page, view, programs }) {
   const of = () => programs.server, cpp = (name, query) => view(name, query, programs.cpp);
@@ -82,6 +82,50 @@ export function moments({ page, view, programs }) {
       await page.keyboard.press("Escape");
       await page.waitForSelector("dialog", { state: "detached" });
       assert.deepEqual(await page.evaluate(() => window.after), [0, opener]);
+    }
+  }, { of });
+
+  page("what comes before the next picture is not lost to what was drawn before", async (page, go) => {
+    await go(cpp("tree", "cost=allocated"));
+    await atOnce(page, () => tell(one("button.node", "main"), "MouseEvent", "contextmenu"), () => tell(document.body, "PointerEvent", "pointerdown"));
+    assert.equal(await page.locator(".menu").count(), 0, "a menu goes with the next click");
+    await go(cpp("flame", "cost=allocated"));
+    await atOnce(page, () => one(".controls a", "Blocks").click(), () => key(one(".strip canvas"), "ArrowRight"));
+    await drawn(page);
+    assert.equal(await page.locator(".meanings").count(), 1, "a range stays");
+    await go(cpp("flame", "cost=allocated&ui.search=e"));
+    await atOnce(page, () => key(one(".view .search"), "Enter"), () => enter(one(".view .search"), "ev", "input"));
+    await drawn(page);
+    assert.match(page.url(), /ui\.search=ev&ui\.sel=/);
+    await go(cpp("blocks", "function_regex=%28%3Fi%3Amain%29&ui.search=main"));
+    await atOnce(page, () => one("a.chip").click(), () => enter(one(".view .search"), "od", "input"));
+    await drawn(page);
+    assert.equal(await page.locator(".view .search").inputValue(), "od");
+    await go(view("diff", "", programs.cpp));
+    await atOnce(page, () => one(".choice a", "After the start").click(), () => enter(one("[aria-label='What differs']").closest(".view").querySelector("input"), "33%", "input"));
+    await drawn(page);
+    assert.equal(await page.getByLabel("Before: at").inputValue(), "33%");
+  }, { of });
+
+  page("a player that is stopped takes no step any more", async (page, go) => {
+    // Steps do not come by themselves.
+    await page.addInitScript(() => {
+      const set = setTimeout, clear = clearTimeout;
+      window.steps = new Map();
+      window.setTimeout = (run, ms, ...more) => {
+        const timer = set(ms === 300 ? () => {} : run, ms, ...more);
+        if (ms === 300)
+          window.steps.set(timer, run);
+        return timer;
+      };
+      window.clearTimeout = (timer) => (window.steps.delete(timer), clear(timer));
+    });
+    await go(cpp("maps", "at=10%25"));
+    for (const button of ["Pause", "\u2039"]) {
+      await page.getByRole("button", { name: "Play" }).click();
+      await page.waitForFunction(() => window.steps.size > 0);
+      assert.equal(await atOnce(page, `() => one(".player button", "${button}").click()`, () => window.steps.size), 0, button);
+      await settled(page);
     }
   }, { of });
 

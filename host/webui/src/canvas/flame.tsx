@@ -76,7 +76,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
 
   // Steps through the matching boxes, in the order of the picture.
   const placed = useRef(place);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (place === placed.current)
       return;
     const way = (place ?? 0) < (placed.current ?? 0) ? -1 : 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A menu of actions, for the mouse, or for arrow keys and Enter.
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { plain } from "../text/format";
 
 // hides: with Alt and a click, too; key: in the picture, too
@@ -27,7 +27,7 @@ export function Menu({ x, y, title, items, close }: { x: number; y: number; titl
     element.style.top = Math.max(4, Math.min(y, innerHeight - element.offsetHeight - 8)) + "px";
     element.querySelector("button")?.focus();
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const away = (event: Event): void => {
       if (!list.current?.contains(event.target as Node))
         close();
