@@ -129,6 +129,31 @@ export function moments({ page, view, programs }) {
     }
   }, { of });
 
+  page("a text that is typed while a mark is on its way stays", async (page, go) => {
+    await page.route((url) => url.pathname === "/list", async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: (await response.json()).map((row) => ({ ...row, growing: true })) });
+    });
+    let release;
+    const held = new Promise((resolve) => { release = resolve; });
+    await page.route((url) => url.pathname.endsWith("/control"), async (route) => {
+      if (route.request().url().includes("mark"))
+        await held;
+      await route.fulfill({ json: { allowed: true, absence: null, recording: true, sample_bytes: null } });
+    });
+    await go(cpp("overview"));
+    const text = page.getByLabel("Text of the mark");
+    await text.fill("one");
+    await text.press("Enter");
+    await page.waitForSelector("form.control[aria-busy=true]");
+    await text.fill("two");
+    release();
+    await page.waitForSelector("form.control[aria-busy=false] [role=status]:not(:empty)");
+    assert.equal(await text.inputValue(), "two");
+    await text.press("Enter");
+    await page.waitForFunction(() => document.querySelector("form.control input").value === "");
+  }, { of });
+
   page("an address that changes before the first picture is followed", async (page, go) => {
     await onceThere(page, "#app header", () => { location.hash = location.hash.replace("overview", "recording"); });
     await go(cpp("overview"));
