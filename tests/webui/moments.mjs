@@ -242,6 +242,36 @@ export function moments({ page, view, programs }) {
     assert.equal(await page.locator(".menu").count(), 0);
   }, { of });
 
+  page("a tree that is shown while another is asked for takes no places into the address", async (page, go) => {
+    let release;
+    const hold = async () => {
+      const held = new Promise((resolve) => { release = resolve; });
+      await page.route((url) => /\/(call_tree|diff_tree)$/.test(url.pathname), async (route) => (await held, route.continue()));
+    };
+    const places = () => [...new URLSearchParams(location.hash.split("?")[1]).keys()].filter((name) => /zoom|sel|open/.test(name));
+    const click = () => {
+      const canvas = one(".flame canvas"), { left, top, width } = canvas.getBoundingClientRect();
+      tell(canvas, "MouseEvent", "click", { clientX: left + width / 3, clientY: top + 30 });
+    };
+    for (const [name, query, ...ways] of [["flame", "", click, () => key(one(".flame-pane"), "ArrowDown"), () => key(one(".flame-pane"), "F")],
+      ["tree", "", () => one("button.node[aria-expanded=false]").click(), () => key(one("button.node"), "*"), () => key(document.querySelectorAll("button.node")[1], "F")],
+      ["diff", "base_at=20%25&at=70%25", () => one("button.node[aria-expanded]").click()]]) {
+      const next = name === "diff" ? () => one(".choice a", "Peak to end").click() : () => one(".controls a", "Temporary").click();
+      await go(view(name, query, programs.randomId));
+      await hold();
+      assert.deepEqual(await atOnce(page, next, ...ways, places), [], name);
+      // So it is in later pictures, until the other tree is there.
+      await drawn(page);
+      assert.equal(await page.locator(".pane.stale").count(), 1, name);
+      assert.deepEqual(await atOnce(page, ...ways, places), [], name);
+      release();
+      await settled(page);
+      assert.notDeepEqual(await atOnce(page, ways[0], places), [], name);
+      await settled(page);
+      await page.unrouteAll({ behavior: "wait" });
+    }
+  }, { of: () => programs.random });
+
   page("the mouse zooms the strip to a microsecond, and back", async (page, go) => {
     const { duration_ns: end } = await programs.server.json(`/data/${programs.cpp}/summary`);
     const shown = () => page.evaluate(() => new URLSearchParams(location.hash.split("?")[1]).get("ui.time"));

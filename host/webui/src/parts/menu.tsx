@@ -3,8 +3,13 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { plain } from "../text/format";
 
-// hides: with Alt and a click, too; key: in the picture, too
-export interface MenuItem { name: string; run: () => void; hides?: boolean; key?: string; group?: Group }
+// hides: with Alt and a click, too; key: in the picture, too; place: about the place in this tree, not the name
+export interface MenuItem { name: string; run: () => void; hides?: boolean; key?: string; group?: Group; place?: boolean }
+
+// Of a tree that is shown while another is asked for: its places are others there.
+export function namesAlone(items: MenuItem[]): MenuItem[] {
+  return items.filter((item) => !item.place);
+}
 
 export type Group = "Look" | "Filter" | "Tree" | "Copy";
 const GROUPS: Group[] = ["Look", "Filter", "Tree", "Copy"];

@@ -104,7 +104,7 @@ function Sandwich({ route, summary }: ViewProps) {
             const model = models[half];
             return <section key={half} class="half">
               <h3>{half === "callers" ? "Callers" : "Callees"} <span class="faint">{half === "callers" ? "each box is called by the box below it" : "each box calls the boxes below it"}</span></h3>
-              <Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={readPath(route.parameters.get("ui.zoom_" + half))} search="" flame={false}
+              <Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={readPath(route.parameters.get("ui.zoom_" + half))} search="" flame={false} other={answer.other}
                 label={half === "callers" ? `Callers of ${plain(whole)}` : `Callees of ${plain(whole)}`}
                 onZoom={(to) => go(changed(route, { ["ui.zoom_" + half]: to.join(".") || undefined }))}
                 actions={(of, node) => node ? functionActions(route, nameOf(of, node)) : by === "function" ? functionActions(route, whole) : partActions(route, by, whole)} />
