@@ -272,6 +272,22 @@ export function moments({ page, view, programs }) {
     }
   }, { of: () => programs.random });
 
+  page("rows that are saved late say nothing about those that are shown by then", async (page, go) => {
+    let release;
+    const held = new Promise((resolve) => { release = resolve; });
+    await page.route((url) => url.searchParams.get("count") === "1000", async (route) => (await held, route.continue()));
+    await go(cpp("functions", "cost=allocated"));
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Save CSV" }).click();
+    await page.evaluate(() => { location.hash += "&size_min=1000"; });
+    await settled(page, 1);
+    const shares = () => page.$$eval(".table tbody tr:not(.space) td:nth-child(2)", (all) => all.map((one) => one.textContent)), before = await shares();
+    release();
+    await saved;
+    await drawn(page);
+    assert.deepEqual(await shares(), before);
+  }, { of });
+
   page("the mouse zooms the strip to a microsecond, and back", async (page, go) => {
     const { duration_ns: end } = await programs.server.json(`/data/${programs.cpp}/summary`);
     const shown = () => page.evaluate(() => new URLSearchParams(location.hash.split("?")[1]).get("ui.time"));

@@ -66,11 +66,7 @@ function List({ route, summary }: ViewProps) {
       <Table<TotalsRow> label={`Sums by ${by}`} columns={columns} sort={sort} order={order}
         ask={(skip, pageCount) => question(route, "totals", { by, contains: contains || undefined, sort_by: sort, order, skip, count: pageCount,
           events: events.name === "heap" ? undefined : events.name })}
-        rows={(answer) => {
-          const totals = answer as Totals;
-          setSum(totals.sum);
-          return { rows: totals.rows, total: totals.total_count };
-        }}
+        rows={(answer) => ({ rows: (answer as Totals).rows, total: (answer as Totals).total_count })} got={(answer) => setSum((answer as Totals).sum)}
         onSort={(sort_by, next) => go(changed(route, { sort_by, order: next }))}
         functionOf={ofFunctions ? (row) => row.key : undefined} onOpen={open} onMenu={by === "line" ? undefined : (row, x, y) => setMenu({ row, x, y })}
         empty={contains ? `No name contains \u201c${plain(contains)}\u201d.` : none(route, singular(events.thing))} />
