@@ -85,6 +85,18 @@ export function moments({ page, view, programs }) {
     }
   }, { of });
 
+  page("after a menu, the next key is for what had the focus before", async (page, go) => {
+    for (const [name, query, place] of [["tree", "cost=allocated", "button.node"], ["diff", "base_at=0%25&at=100%25", "button.node"], ["flame", "cost=allocated", ".flame-pane"], ["functions", "cost=allocated", ".table-pane"]]) {
+      await go(cpp(name, query));
+      await page.locator(place).nth(name === "tree" ? 1 : 0).focus(); // nothing is done to everything
+      for (const end of ["Escape", "Tab"]) {
+        await page.keyboard.press(".");
+        await page.waitForFunction(() => document.activeElement.closest(".menu"));
+        assert.equal(await atOnce(page, `() => key(document.activeElement, "${end}")`, `() => document.activeElement.matches("${place}")`), true, `${name} ${end}`);
+      }
+    }
+  }, { of });
+
   page("what comes before the next picture is not lost to what was drawn before", async (page, go) => {
     await go(cpp("tree", "cost=allocated"));
     await atOnce(page, () => tell(one("button.node", "main"), "MouseEvent", "contextmenu"), () => tell(document.body, "PointerEvent", "pointerdown"));

@@ -197,7 +197,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
       </p>}
       {over && <Tip model={model} box={over.box} x={over.x} y={over.y} speech={speech} whole={whole} looks={looks} />}
       {menu && <Menu x={menu.x} y={menu.y} title={nameOf(model, menu.node)} items={actions(model, menu.node)}
-                     close={() => (setMenu(undefined), pane.current?.focus())} />}
+                     close={() => setMenu(undefined)} />}
     </div>
   );
 }

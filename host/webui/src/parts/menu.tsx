@@ -27,10 +27,15 @@ export function under(event: Event): { x: number; y: number } {
 export function Menu({ x, y, title, items, close }: { x: number; y: number; title: string; items: MenuItem[]; close: () => void }) {
   const list = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
-    const element = list.current!;
+    const element = list.current!, before = document.activeElement;
     element.style.left = Math.max(4, Math.min(x, innerWidth - element.offsetWidth - 8)) + "px";
     element.style.top = Math.max(4, Math.min(y, innerHeight - element.offsetHeight - 8)) + "px";
     element.querySelector("button")?.focus();
+    // The next key is for what had the focus before.
+    return () => {
+      if (element.contains(document.activeElement) && before instanceof HTMLElement)
+        before.focus({ preventScroll: true });
+    };
   }, []);
   useLayoutEffect(() => {
     const away = (event: Event): void => {
