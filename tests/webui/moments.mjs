@@ -12,6 +12,20 @@ export function moments({ page, view, programs }) {
     assert.equal(await page.locator("dialog[open] .key-list").count(), 1);
   }, { of });
 
+  page("keys lead to views before the trace is there", async (page) => {
+    let release;
+    const held = new Promise((resolve) => { release = resolve; });
+    await page.route((url) => url.pathname.endsWith("/summary"), async (route) => (await held, route.continue()));
+    await page.goto(programs.server.address + "/" + cpp("overview"));
+    await page.waitForSelector("button.keys");
+    for (const key of ["g", "m"])
+      await page.keyboard.press(key);
+    await page.waitForFunction(() => location.hash.includes("/maps"));
+    release();
+    await settled(page);
+    assert.equal(await page.locator(".view-maps").count(), 1);
+  }, { of });
+
   page("Ctrl-K leads into the search, however late the view is drawn", async (page, go) => {
     // The page hears of its new address after many pictures, each of which takes ten seconds of its clock.
     await page.addInitScript(() => {

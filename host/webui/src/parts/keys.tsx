@@ -102,21 +102,21 @@ export function Keys({ place, fleet }: { place: Place | undefined; fleet?: boole
   useLayoutEffect(() => {
     let afterG = false;
     const press = (event: KeyboardEvent): void => {
-      // The address is newer than what is drawn when keys follow one another quickly.
-      const place = now.current && { ...now.current, route: parse(location.hash) }, { route } = place ?? {}, held = event.ctrlKey || event.metaKey;
+      // Views can be chosen before the trace is known.
+      const route = parse(location.hash), place = now.current && { ...now.current, route }, held = event.ctrlKey || event.metaKey;
       if (event.defaultPrevented || document.querySelector("dialog[open]"))
         return;
       let done = false;
       if (held && !event.altKey && event.key === "f")
         done = search();
-      else if (held && !event.altKey && event.key === "k" && route)
+      else if (held && !event.altKey && event.key === "k" && place)
         go(toView(route, "functions")), whenThere("functions", ".view-functions .search", search), done = true;
       else if (!held && !event.altKey && single.on && !typing(event.target) && !pressing(event)) {
         const views: { name: string; letter?: string; device?: boolean }[] = fleet ? FLEET_VIEWS : VIEWS;
         const view = afterG && views.find(({ letter }) => letter === event.key), key = KEYS.find((one) => one.key === event.key);
         afterG = !afterG && event.key === "g";
-        if (view && (route || fleet))
-          go(toView(route ?? parse(location.hash), view.name, view.device ? {} : { device: undefined })), done = true;
+        if (view && (route.trace || fleet))
+          go(toView(route, view.name, view.device ? {} : { device: undefined })), done = true;
         else if (event.key === "/")
           done = search();
         else if (event.key === "?")
