@@ -216,9 +216,9 @@ export function moments({ page, view, programs }) {
       // A column is chosen before the search begins.
       location.hash += "?order=asc&sort_by=size";
       // More is typed while the address changes.
-      addEventListener("hashchange", function more() {
+      addEventListener("popstate", function more() {
         if (location.hash.includes("ui.search"))
-          removeEventListener("hashchange", more), type("main");
+          removeEventListener("popstate", more), type("main");
       });
     });
     await page.waitForFunction(() => new URLSearchParams(location.hash.split("?")[1]).get("ui.search") === "main");
