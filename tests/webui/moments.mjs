@@ -298,6 +298,18 @@ export function moments({ page, view, programs }) {
     }
   }, { of: () => programs.random });
 
+  page("a question that is asked now has not been worked on for long", async (page) => {
+    let release;
+    const held = new Promise((resolve) => { release = resolve; });
+    await page.route((url) => url.pathname.endsWith("/call_tree"), async (route) => (await held, route.continue().catch(() => {})));
+    await page.goto(programs.server.address + "/" + cpp("flame"));
+    await page.getByText(/^still working/).waitFor();
+    assert.equal(await atOnce(page, () => one(".controls a", "Temporary").click(), () => one(".view .working").textContent), "");
+    release();
+    await settled(page);
+    await page.unrouteAll({ behavior: "wait" });
+  }, { of });
+
   page("rows that are saved late say nothing about those that are shown by then", async (page, go) => {
     let release;
     const held = new Promise((resolve) => { release = resolve; });
