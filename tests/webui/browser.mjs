@@ -170,6 +170,14 @@ export async function giveBack(opened, isWell) {
   spare = opened;
 }
 
+// Acts in the page as soon as the element is drawn.
+export function onceThere(page, selector, act) {
+  return page.addInitScript(`new MutationObserver((_, watcher) => {
+    if (document.querySelector(${JSON.stringify(selector)}))
+      watcher.disconnect(), (${act})();
+  }).observe(document, { childList: true, subtree: true })`);
+}
+
 async function drawTwice() {
   for (let i = 0; i < 2; i++)
     await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));

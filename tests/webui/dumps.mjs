@@ -42,31 +42,34 @@ export function dumps({ browser, inFolder }) {
     copyFileSync(data("moved.heap"), inFolder("series/2.heap"));
     const server = await serve(data("stacks.collapsed"), data("threads.heap"), inFolder("series"));
     const { page, context, wrong } = await open(browser(), server);
-    for (const { id, path } of await server.json("/list")) {
-      const summary = await server.json(`/data/${id}/summary`);
-      for (const view of VIEWS) {
-        await page.goto(`${server.address}/#/t/${id}/${view}`);
-        await page.waitForSelector(`[data-view="${view}"].view`);
+    try {
+      for (const { id, path } of await server.json("/list")) {
+        const summary = await server.json(`/data/${id}/summary`);
+        for (const view of VIEWS) {
+          await page.goto(`${server.address}/#/t/${id}/${view}`);
+          await page.waitForSelector(`[data-view="${view}"].view`);
+          await settled(page);
+          assert.deepEqual(await page.$$eval("[data-state=problem]", (all) => all.map((one) => one.innerText)), [], `${path} ${view}`);
+          // What a dump does not say is not shown as 0.
+          if (["overview", "timeline"].includes(view))
+            assert.doesNotMatch(await page.locator("body").innerText(), /process 0|\(0\)|no block was allocated|\b0 blocks|at most 0\b/, `${path} ${view}`);
+        }
+        await page.goto(`${server.address}/#/t/${id}/overview`);
+        await page.waitForSelector(".card");
         await settled(page);
-        assert.deepEqual(await page.$$eval("[data-state=problem]", (all) => all.map((one) => one.innerText)), [], `${path} ${view}`);
-        // What a dump does not say is not shown as 0.
-        if (["overview", "timeline"].includes(view))
-          assert.doesNotMatch(await page.locator("body").innerText(), /process 0|\(0\)|no block was allocated|\b0 blocks|at most 0\b/, `${path} ${view}`);
+        const costs = summary.events[0].costs;
+        assert.deepEqual(await page.$$eval(".card", (all) => all.map((card) => Number(card.dataset.bytes))), costs.map((cost) => summary[`${cost}_bytes`]));
+        assert.equal(await page.locator(".note").count(), summary.estimate ? 1 : 0);
+        assert.match(await page.locator(".overview").innerText(), summary.dumps === "1" ? /1 heap dump,?/ : /2 heap dumps/);
+        assert.ok(await page.locator(".rail .off").filter({ hasText: "Blocks" }).count());
+        if (summary.dumps === "2")
+          await differences(page, server, id);
       }
-      await page.goto(`${server.address}/#/t/${id}/overview`);
-      await page.waitForSelector(".card");
-      await settled(page);
-      const costs = summary.events[0].costs;
-      assert.deepEqual(await page.$$eval(".card", (all) => all.map((card) => Number(card.dataset.bytes))), costs.map((cost) => summary[`${cost}_bytes`]));
-      assert.equal(await page.locator(".note").count(), summary.estimate ? 1 : 0);
-      assert.match(await page.locator(".overview").innerText(), summary.dumps === "1" ? /1 heap dump,?/ : /2 heap dumps/);
-      assert.ok(await page.locator(".rail .off").filter({ hasText: "Blocks" }).count());
-      if (summary.dumps === "2")
-        await differences(page, server, id);
+      assert.deepEqual(wrong, []);
+    } finally {
+      await context.close();
+      await server.stop();
     }
-    assert.deepEqual(wrong, []);
-    await context.close();
-    await server.stop();
   });
 
   test("what counts in place of time has its own unit", async () => {
@@ -76,39 +79,42 @@ export function dumps({ browser, inFolder }) {
       writeFileSync(inFolder(`massif.${unit}`), text.replace("time_unit: ms", `time_unit: ${unit}`).replace(/\(in [^)]*\)/g, libraries ? "$&" : "(a.c:1)"), "latin1");
       const server = await serve(inFolder(`massif.${unit}`));
       const { page, context, wrong } = await open(browser(), server);
-      const [{ id, clock: listed }] = await server.json("/list"), summary = await server.json(`/data/${id}/summary`);
-      assert.deepEqual([listed, summary.clock], [clock, clock]);
-      await page.goto(server.address);
-      await page.waitForSelector("tr[data-id]");
-      const [program, , runtime, , allocations, size] = await page.locator("tr[data-id] td").allInnerTexts();
-      assert.match(runtime, shown);
-      assert.match(program, /\ssums only$/);
-      assert.equal(allocations, "\u2013");
-      assert.doesNotMatch(size, /^0/);
-      const end = `${summary.duration_ns}ns`;
-      await page.goto(`${server.address}/#/t/${id}/timeline?to=${end}`);
-      await settled(page);
-      for (const place of [".strip-foot > span >> nth=-1", ".axis span >> nth=-1"])
-        assert.match(await page.locator(place).innerText(), shown, place);
-      assert.equal(await page.locator(".chip b").innerText(), clock ? await page.locator(".strip-foot > span >> nth=-1").innerText() : end);
-      await page.goto(`${server.address}/#/t/${id}/overview`);
-      await settled(page);
-      const said = await page.locator(".overview").innerText();
-      assert.match(said, clock ? /, written / : /, started /);
-      if (clock)
-        assert.doesNotMatch(said, /\d (ms|s|ns|\u00b5s)\b|per second/);
-      assert.equal(await page.locator("section[aria-label='Libraries at the peak']").count(), libraries);
-      // Some recordings do not say when they began.
-      await page.route((url) => url.pathname === "/list", async (route) => {
-        const response = await route.fetch(), rows = await response.json();
-        await route.fulfill({ response, json: rows.map((row) => ({ ...row, timestamp: { secs: 0, fract_nsecs: 0 } })) });
-      });
-      await page.goto(`${server.address}/#/`);
-      await page.reload();
-      assert.equal(await page.locator("tr[data-id] td").nth(1).innerText(), "\u2013");
-      assert.deepEqual(wrong, []);
-      await context.close();
-      await server.stop();
+      try {
+        const [{ id, clock: listed }] = await server.json("/list"), summary = await server.json(`/data/${id}/summary`);
+        assert.deepEqual([listed, summary.clock], [clock, clock]);
+        await page.goto(server.address);
+        await page.waitForSelector("tr[data-id]");
+        const [program, , runtime, , allocations, size] = await page.locator("tr[data-id] td").allInnerTexts();
+        assert.match(runtime, shown);
+        assert.match(program, /\ssums only$/);
+        assert.equal(allocations, "\u2013");
+        assert.doesNotMatch(size, /^0/);
+        const end = `${summary.duration_ns}ns`;
+        await page.goto(`${server.address}/#/t/${id}/timeline?to=${end}`);
+        await settled(page);
+        for (const place of [".strip-foot > span >> nth=-1", ".axis span >> nth=-1"])
+          assert.match(await page.locator(place).innerText(), shown, place);
+        assert.equal(await page.locator(".chip b").innerText(), clock ? await page.locator(".strip-foot > span >> nth=-1").innerText() : end);
+        await page.goto(`${server.address}/#/t/${id}/overview`);
+        await settled(page);
+        const said = await page.locator(".overview").innerText();
+        assert.match(said, clock ? /, written / : /, started /);
+        if (clock)
+          assert.doesNotMatch(said, /\d (ms|s|ns|\u00b5s)\b|per second/);
+        assert.equal(await page.locator("section[aria-label='Libraries at the peak']").count(), libraries);
+        // Some recordings do not say when they began.
+        await page.route((url) => url.pathname === "/list", async (route) => {
+          const response = await route.fetch(), rows = await response.json();
+          await route.fulfill({ response, json: rows.map((row) => ({ ...row, timestamp: { secs: 0, fract_nsecs: 0 } })) });
+        });
+        await page.goto(`${server.address}/#/`);
+        await page.reload();
+        assert.equal(await page.locator("tr[data-id] td").nth(1).innerText(), "\u2013");
+        assert.deepEqual(wrong, []);
+      } finally {
+        await context.close();
+        await server.stop();
+      }
     }
   });
 }

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
-import { axe, drawn, get, launch, open, serve, settled } from "./browser.mjs";
+import { axe, drawn, get, launch, onceThere, open, serve, settled } from "./browser.mjs";
 
 const { HEAPSONDE_TEST_SERVER: clickhouse = "", HEAPSONDE_TEST_MAKE_TRACE: makeTrace, HEAPSONDE_TEST_PROGRAM: program } = process.env;
 const folder = mkdtempSync(join(tmpdir(), "heapsonde-webui-fleet-"));
@@ -314,10 +314,13 @@ page("pages of traces lead to the fleet without asking for it", async (page) => 
 });
 
 page("a server without traces opens on its fleet", async (page) => {
+  // At once: nobody can choose something else before, which it would undo.
+  await onceThere(page, ".traces .empty", () => { window.isLate = true; });
   await page.goto(server.alone.address);
   await page.locator(`tr[data-stack="${facts.leak}"]`).waitFor();
   await settled(page);
   assert.match(page.url(), /#\/fleet\/growth$/);
+  assert.equal(await page.evaluate(() => window.isLate), undefined);
 }, { of: () => server.alone });
 
 page("many rows come in pages", async (page, go) => {

@@ -2,7 +2,7 @@
 // The frame of all pages: trace and filter at the top, views at the side, the current view, and the command and request
 // for the same data.
 import { render } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Answer, BACK, DOUBTED, keepsAnswers, served, useAnswer } from "./data/ask";
 import { report } from "./data/report";
 import type { Fleet, ListRow, Summary } from "./data/types";
@@ -47,20 +47,20 @@ function App() {
     if (location.search)
       history.replaceState(null, "", "/" + location.hash);
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (report && !route.trace)
       go({ trace: report.about.trace, view: "overview", parameters: new URLSearchParams() }, true);
     document.body.classList.toggle("report", !!report);
   }, [route.trace]);
   // A server without traces is about its fleet.
   const alone = served.fleet && list.data?.length === 0;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (alone && !route.trace && !route.fleet)
       go({ trace: undefined, fleet: true, view: "growth", parameters: new URLSearchParams() }, true);
   }, [alone, route]);
   const row = list.data?.find((one) => one.id && (one.id === route.trace || (route.trace?.length ?? 0) > 3 && one.id.startsWith(route.trace!)));
   const last = route.trace === "last" && !reading ? list.data?.filter((one) => one.id).at(-1) : undefined;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const whole = last ?? (row && row.id !== route.trace ? row : undefined), now = parse(location.hash);
     if (whole && now.trace === route.trace)
       go({ ...now, trace: whole.id }, true);

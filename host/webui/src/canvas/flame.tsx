@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { high } from "../parts/high";
 import { hover, useHover } from "../parts/hover";
 import { useLook } from "../parts/look";
-import { Menu, type MenuItem } from "../parts/menu";
+import { Menu, type MenuItem, namesAlone } from "../parts/menu";
 import { baseName, bytes, count, counted, exactBytes, plain, share } from "../text/format";
 import { colourOf, isDark, pixelRatio, theme } from "./colours";
 import { findHits, leftOutOf, libraryOf, type Model, nameOf, nextHit, nodeAt, pathOf, selfOf, sourceOf, type Unit, valueOf } from "./model";
@@ -28,9 +28,10 @@ interface Props {
   onChoose?: (path: number[]) => void;
   actions: (model: Model, node: number) => MenuItem[];
   looks?: Looks | undefined;
+  other: boolean;     // another tree is asked for: places in this one mean nothing there
 }
 
-export function Flame({ model, speech, whole, zoom, search, flame, label, chosen, step: place, onZoom, onChoose, actions, looks }: Props) {
+export function Flame({ model, speech, whole, zoom, search, flame, label, chosen, step: place, onZoom, onChoose, actions: all, looks, other }: Props) {
   const pane = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null);
   const [size, setSize] = useState({ width: 0, height: 0 });
   // Boxes belong to the tree that was drawn; another tree has other boxes.
@@ -45,7 +46,8 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
   const hits = useMemo(() => findHits(model, search), [model, search]);
   const height = levels({ model, zoom: root }) * ROW;
 
-  const select = (node: number): void => onChoose ? onChoose(pathOf(model, node)) : setOwn({ of: model, node });
+  const actions: Props["actions"] = (of, node) => other ? namesAlone(all(of, node)) : all(of, node);
+  const select = (node: number): void => other ? undefined : onChoose ? onChoose(pathOf(model, node)) : setOwn({ of: model, node });
   const marked = useMemo(() => hovered === undefined ? -1 : model.columns.strings.indexOf(hovered), [hovered, model]);
 
   const picture = (): Picture => ({
@@ -76,15 +78,15 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
 
   // Steps through the matching boxes, in the order of the picture.
   const placed = useRef(place);
-  useEffect(() => {
-    if (place === placed.current)
+  useLayoutEffect(() => {
+    if (place === placed.current || other)
       return;
     const way = (place ?? 0) < (placed.current ?? 0) ? -1 : 1;
     placed.current = place;
     const to = hits && nextHit(model, hits, root, selected, way);
     if (to)
       select(to);
-  }, [place, hits]);
+  }, [place, hits, other]);
 
   // Scrolls to the selected box.
   useLayoutEffect(() => {
@@ -124,7 +126,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
     const box = canvas.current!.getBoundingClientRect();
     return boxAt(picture(), event.clientX - box.left, event.clientY - box.top);
   };
-  const zoomTo = (node: number): void => onZoom(pathOf(model, node), pathOf(model, node));
+  const zoomTo = (node: number): void => other ? undefined : onZoom(pathOf(model, node), pathOf(model, node));
 
   const step = (event: KeyboardEvent): void => {
     const from = selected < 0 ? root : selected;
@@ -195,7 +197,7 @@ export function Flame({ model, speech, whole, zoom, search, flame, label, chosen
       </p>}
       {over && <Tip model={model} box={over.box} x={over.x} y={over.y} speech={speech} whole={whole} looks={looks} />}
       {menu && <Menu x={menu.x} y={menu.y} title={nameOf(model, menu.node)} items={actions(model, menu.node)}
-                     close={() => (setMenu(undefined), pane.current?.focus())} />}
+                     close={() => setMenu(undefined)} />}
     </div>
   );
 }

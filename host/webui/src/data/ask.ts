@@ -151,6 +151,7 @@ export function useBack(problem: Refusal | undefined, again: () => void): void {
 export interface Answer<T> {
   data: T | undefined;      // the last good one
   of: string | undefined;   // the question that it answers
+  other: boolean;           // that is not the one that is asked
   problem: Refusal | undefined;
   loading: boolean;
   retry: () => void;
@@ -240,7 +241,7 @@ export function useAnswer<T>(path: string | undefined, every = 0): Answer<T> {
   // What is kept is drawn at once, not after a picture of waiting.
   const known = path && !round && state.of !== path ? keptAnswer<T>(path) : undefined;
   if (known !== undefined)
-    return { data: known, of: path, problem: undefined, loading: false, retry, cancel };
+    return { data: known, of: path, other: false, problem: undefined, loading: false, retry, cancel };
   const isCurrent = state.asked === path;
-  return { data: state.data, of: state.of, problem: isCurrent ? state.problem : undefined, loading: !!path && (state.loading || !isCurrent), retry, cancel };
+  return { data: state.data, of: state.of, other: state.of !== path, problem: isCurrent ? state.problem : undefined, loading: !!path && (state.loading || !isCurrent), retry, cancel };
 }

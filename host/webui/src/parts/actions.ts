@@ -64,7 +64,7 @@ export function transformActions(route: Route, model: Model, node: number): Menu
 
 export function nodeActions(route: Route) {
   return (model: Model, node: number): MenuItem[] => [
-    { name: "Zoom in", key: "F", run: () => go(changed(route, { "ui.zoom": pathOf(model, node).join(".") || undefined })) },
+    { name: "Zoom in", key: "F", place: true, run: () => go(changed(route, { "ui.zoom": pathOf(model, node).join(".") || undefined })) },
     ...(node ? [...functionActions(route, nameOf(model, node)), ...linesOf(route, placeOf(model, node)), ...transformActions(route, model, node)] : []),
     { name: "Copy the stack", group: "Copy", run: () => copy(stackOf(model, node).join("\n") + "\n") },
     { name: "Copy a link", group: "Copy", run: () => copy(location.href) },

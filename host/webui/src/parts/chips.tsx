@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The filter: a chip for each part, which removes it, and an editor with all filters of REST.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { useAnswer } from "../data/ask";
 import { address, changed, filterOf, go, isFilter, type Route } from "../state/route";
 import { filterValue, plain } from "../text/format";
 import { filterName, LIFETIMES } from "../text/words";
+import { Dialog } from "./dialog";
 import { useRefused } from "./refused";
 
 // Places in a tree, which another filter invalidates.
@@ -79,7 +80,6 @@ const TABS: { name: string; of: RegExp }[] = [
 ];
 
 function Editor({ route, fleet, close }: { route: Route; fleet: string[] | undefined; close: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
   const answer = useAnswer<{ components: { parameters: Record<string, Parameter> } }>("/openapi.json");
   const [tab, setTab] = useState(fleet ? TABS.length - 1 : 0);
   const [values, setValues] = useState<Record<string, string>>(() => {
@@ -88,7 +88,6 @@ function Editor({ route, fleet, close }: { route: Route; fleet: string[] | undef
       now[name] = now[name] ? now[name] + "\n" + value : value;
     return now;
   });
-  useEffect(() => dialog.current?.showModal(), []);
   const apply = (): void => {
     const parameters = new URLSearchParams();
     for (const [name, value] of route.parameters)
@@ -109,7 +108,7 @@ function Editor({ route, fleet, close }: { route: Route; fleet: string[] | undef
   const now = tabs.some(({ i }) => i === tab) ? tab : tabs[0]!.i;
   const shown = [...(now === 0 && all.length && !fleet ? [at] : []), ...all.filter((one) => tabOf(one.name) === now)];
   return (
-    <dialog ref={dialog} onClose={close} aria-label="Filter">
+    <Dialog label="Filter" close={close}>
       <form method="dialog" onSubmit={(event) => (event.preventDefault(), apply())}>
         <h2>Filter</h2>
         <p class="faint">All given filters must match. Examples of sizes: 4K, 1.5M; of times: 1.5s, 300ms, 50%.</p>
@@ -130,7 +129,7 @@ function Editor({ route, fleet, close }: { route: Route; fleet: string[] | undef
           <button type="button" onClick={close}>Cancel</button>
         </div>
       </form>
-    </dialog>
+    </Dialog>
   );
 }
 

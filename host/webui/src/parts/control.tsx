@@ -38,7 +38,7 @@ export function Control({ path, of }: { path: (own?: Record<string, string>) => 
     try {
       setLater(await command<ControlState>(path(action === "mark" ? { action, text } : action === "rate" ? { action, bytes: rate } : { action })));
       if (action === "mark")
-        setText("");
+        setText((now) => now === text ? "" : now); // not what was typed since
       const late = action === "flush" || samples ? undefined : await flush();
       setSaid({ text: `${samples && DONE_WITH_SAMPLES[action] || DONE[action]}. ${samples && action !== "dump" ? "" : late === undefined ? "Refresh shows it." : `The trace shows it later: ${late}`}`, wrong: false });
     } catch (problem) {

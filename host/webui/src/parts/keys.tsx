@@ -2,6 +2,7 @@
 // Keys that work on the whole page, and the list of all keys. Those of pictures and tables are with them.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { nextCost } from "./controls";
+import { Dialog } from "./dialog";
 import { copy } from "./menu";
 import type { Summary } from "../data/types";
 import { atInstant, changed, go, parse, paused, type Route, toView } from "../state/route";
@@ -70,7 +71,7 @@ function setSingle(on: boolean): void {
   }
 }
 
-// A box that is checked or a slider takes no letters. The box of the list below has the focus until the picture after its end.
+// A box that is checked or a slider takes no letters.
 const typing = (target: EventTarget | null): boolean => target instanceof Element && target.matches("textarea, select, input:not([type=checkbox], [type=range])");
 // Space presses what has the focus.
 const pressing = (event: KeyboardEvent): boolean => event.key === " " && event.target instanceof Element && !!event.target.closest("a, button, summary, input");
@@ -82,13 +83,13 @@ function search(): boolean {
   return !!box;
 }
 
-// Calls `act` in the picture in which the element is there, unless the address leads to another view by then.
-function whenThere(view: string, selector: string, act: () => void): void {
-  requestAnimationFrame(() => {
+// Calls `act` once the element is there, which it usually is before the next key, unless the address leads to another view by then.
+function whenThere(view: string, selector: string, act: () => void, wait: (look: () => void) => void = queueMicrotask): void {
+  wait(() => {
     if (document.querySelector(selector))
       act();
     else if (parse(location.hash).view === view)
-      whenThere(view, selector, act);
+      whenThere(view, selector, act, requestAnimationFrame);
   });
 }
 
@@ -101,21 +102,21 @@ export function Keys({ place, fleet }: { place: Place | undefined; fleet?: boole
   useLayoutEffect(() => {
     let afterG = false;
     const press = (event: KeyboardEvent): void => {
-      // The address is newer than what is drawn when keys follow one another quickly.
-      const place = now.current && { ...now.current, route: parse(location.hash) }, { route } = place ?? {}, held = event.ctrlKey || event.metaKey;
+      // Views can be chosen before the trace is known.
+      const route = parse(location.hash), place = now.current && { ...now.current, route }, held = event.ctrlKey || event.metaKey;
       if (event.defaultPrevented || document.querySelector("dialog[open]"))
         return;
       let done = false;
       if (held && !event.altKey && event.key === "f")
         done = search();
-      else if (held && !event.altKey && event.key === "k" && route)
+      else if (held && !event.altKey && event.key === "k" && place)
         go(toView(route, "functions")), whenThere("functions", ".view-functions .search", search), done = true;
       else if (!held && !event.altKey && single.on && !typing(event.target) && !pressing(event)) {
         const views: { name: string; letter?: string; device?: boolean }[] = fleet ? FLEET_VIEWS : VIEWS;
         const view = afterG && views.find(({ letter }) => letter === event.key), key = KEYS.find((one) => one.key === event.key);
         afterG = !afterG && event.key === "g";
-        if (view && (route || fleet))
-          go(toView(route ?? parse(location.hash), view.name, view.device ? {} : { device: undefined })), done = true;
+        if (view && (route.trace || fleet))
+          go(toView(route, view.name, view.device ? {} : { device: undefined })), done = true;
         else if (event.key === "/")
           done = search();
         else if (event.key === "?")
@@ -136,18 +137,13 @@ export function Keys({ place, fleet }: { place: Place | undefined; fleet?: boole
 }
 
 function List({ close }: { close: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
   const [on, set] = useState(single.on);
-  useLayoutEffect(() => {
-    dialog.current!.showModal();
-    dialog.current!.scrollTop = 0;
-  }, []);
   return (
-    <dialog ref={dialog} onClose={close} aria-label="Keys">
+    <Dialog label="Keys" close={close}>
       <h2>Keys</h2>
       <table class="key-list"><tbody>{[...ELSEWHERE, ...KEYS, ({ key: "?", does: "this list" } as Key)].map(({ key, shown, does }) => <tr key={key}><th scope="row"><kbd>{shown ?? key}</kbd></th><td>{does}</td></tr>)}</tbody></table>
       <p><label><input type="checkbox" checked={on} onChange={(event) => (setSingle(event.currentTarget.checked), set(event.currentTarget.checked))} /> Keys without Ctrl work on the whole page</label></p>
-      <div class="buttons"><button type="button" class="main" onClick={() => dialog.current?.close()}>Close</button></div>
-    </dialog>
+      <div class="buttons"><button type="button" class="main" onClick={close}>Close</button></div>
+    </Dialog>
   );
 }

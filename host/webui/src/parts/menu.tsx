@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A menu of actions, for the mouse, or for arrow keys and Enter.
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { plain } from "../text/format";
 
-// hides: with Alt and a click, too; key: in the picture, too
-export interface MenuItem { name: string; run: () => void; hides?: boolean; key?: string; group?: Group }
+// hides: with Alt and a click, too; key: in the picture, too; place: about the place in this tree, not the name
+export interface MenuItem { name: string; run: () => void; hides?: boolean; key?: string; group?: Group; place?: boolean }
+
+// Of a tree that is shown while another is asked for: its places are others there.
+export function namesAlone(items: MenuItem[]): MenuItem[] {
+  return items.filter((item) => !item.place);
+}
 
 export type Group = "Look" | "Filter" | "Tree" | "Copy";
 const GROUPS: Group[] = ["Look", "Filter", "Tree", "Copy"];
@@ -22,12 +27,17 @@ export function under(event: Event): { x: number; y: number } {
 export function Menu({ x, y, title, items, close }: { x: number; y: number; title: string; items: MenuItem[]; close: () => void }) {
   const list = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
-    const element = list.current!;
+    const element = list.current!, before = document.activeElement;
     element.style.left = Math.max(4, Math.min(x, innerWidth - element.offsetWidth - 8)) + "px";
     element.style.top = Math.max(4, Math.min(y, innerHeight - element.offsetHeight - 8)) + "px";
     element.querySelector("button")?.focus();
+    // The next key is for what had the focus before.
+    return () => {
+      if (element.contains(document.activeElement) && before instanceof HTMLElement)
+        before.focus({ preventScroll: true });
+    };
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const away = (event: Event): void => {
       if (!list.current?.contains(event.target as Node))
         close();

@@ -82,10 +82,10 @@ function useIndexing(waits: boolean): string {
 }
 
 export function Working({ since, cancel }: { since: string | undefined; cancel: () => void }) {
-  const [ms, set] = useState(0);
+  const [elapsed, set] = useState({ of: since, ms: 0 }), ms = elapsed.of === since ? elapsed.ms : 0;
   useEffect(() => {
     const began = performance.now();
-    const timer = setInterval(() => set(performance.now() - began), 200);
+    const timer = setInterval(() => set({ of: since, ms: performance.now() - began }), 200);
     return () => clearInterval(timer);
   }, [since]);
   const indexing = useIndexing(ms > 1000);

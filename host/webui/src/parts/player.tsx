@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Steps through the time of a trace: what is shown is what was live at an instant. The instant is part of the address.
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { report } from "../data/report";
 import type { Summary } from "../data/types";
 import { changed, go, parse, type Route, TIMES } from "../state/route";
@@ -22,8 +22,8 @@ export function Player({ route, summary, busy }: { route: Route; summary: Summar
   const [playing, play] = useState(false);
   // The address is newer than what is drawn.
   const to = (next: number): void => go(atStep(parse(location.hash), Math.max(0, Math.min(STEPS, next)), end), true);
-  // The next step comes when this one is drawn.
-  useEffect(() => {
+  // The next step comes when this one is drawn, and none after another click.
+  useLayoutEffect(() => {
     if (!playing || busy)
       return;
     if (time !== undefined && step >= STEPS) {

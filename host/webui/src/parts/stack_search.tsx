@@ -2,7 +2,7 @@
 // A search box for rows with stacks. The text becomes a part of the filter, which the chips show, too.
 import { searchFilter } from "../canvas/model";
 import { address, changed, go, isFilter, parse, type Route } from "../state/route";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 const KINDS = ["function_regex", "source_regex", "library"];
 
@@ -26,14 +26,14 @@ export function StackSearch({ route: drawn, what }: { route: Route; what: string
   const [text, setText] = useState(search);
   // What was typed since an own change of the address stays.
   const applied = useRef(search), timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (search === applied.current)
       return;
     clearTimeout(timer.current);
     applied.current = search;
     setText(search);
   }, [search]);
-  useEffect(() => () => clearTimeout(timer.current), []);
+  useLayoutEffect(() => () => clearTimeout(timer.current), []);
   const apply = (to: string): void => {
     // The address is newer than what is drawn.
     const route = parse(location.hash);

@@ -51,9 +51,10 @@ export function useRoute(): Route {
   const [hash, set] = useState(location.hash);
   // An address that changes before the first picture counts, too.
   useLayoutEffect(() => {
-    const changed = (): void => set(location.hash);
-    addEventListener("hashchange", changed);
-    return () => removeEventListener("hashchange", changed);
+    const changed = (): void => set(location.hash), names = ["popstate", "hashchange"];
+    // hashchange comes some time after the change, popstate at once: the next click or key finds the new address drawn.
+    names.forEach((name) => addEventListener(name, changed));
+    return () => names.forEach((name) => removeEventListener(name, changed));
   }, []);
   // The address of what is drawn.
   useLayoutEffect(() => {

@@ -27,6 +27,7 @@ interface Props<Row> {
   columns: Column<Row>[];
   ask: (skip: number, count: number) => string;
   rows: (answer: unknown) => { rows: Row[]; total: number };
+  got?: (answer: unknown) => void;   // an answer about what is shown
   sort: string;
   order: string;
   onSort: (sort: string, order: string) => void;
@@ -88,6 +89,7 @@ export function Table<Row>(props: Props<Row>) {
 
   const take = (page: number, answer: unknown): void => {
     const { rows, total: all } = props.rows(answer);
+    props.got?.(answer);
     setGot((before) => {
       const after = new Map(before?.of === whole ? before.pages : []).set(page, rows);
       for (const other of after.keys())

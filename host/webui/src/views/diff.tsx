@@ -205,7 +205,7 @@ function Tree({ route, summary, shape, table }: TreeProps & { summary: Summary }
     <Pane answer={answer} path={path} empty={(data) => data.nodes.length > 1 ? undefined : <p class="empty">There is no difference.</p>}>
       {(data) => <>
         <p data-delta={data.nodes[0]!.size_delta}>In all <Change size={data.nodes[0]!.size_delta} />: {bytes(data.nodes[0]!.base.size)} before, {bytes(data.nodes[0]!.now.size)} after.</p>
-        {shape === "flame" ? <DiffFlame route={route} summary={summary} data={data} /> : <Branches route={route} shape={shape} table={table} nodes={data.nodes} />}
+        {shape === "flame" ? <DiffFlame route={route} summary={summary} data={data} other={answer.other} /> : <Branches route={route} shape={shape} table={table} nodes={data.nodes} other={answer.other} />}
         {shape !== "flame" && data.left_out_nodes > 0 && <p class="faint">{counted(data.left_out_nodes, "smaller changes")} not shown.</p>}
       </>}
     </Pane>
@@ -220,13 +220,15 @@ function Beside({ route, node, shape }: { route: Route; node: DiffNode; shape: s
   return <td title={plain(node.source)}><a href={address(toLines(route, { file: node.source, line: node.line ?? undefined }))}>{plain(text)}</a></td>;
 }
 
-function Branches({ route, shape, table, nodes }: TreeProps & { nodes: DiffNode[] }) {
+function Branches({ route, shape, table, nodes, other }: TreeProps & { nodes: DiffNode[]; other: boolean }) {
   const [menu, setMenu] = useState<{ node: DiffNode; x: number; y: number } | undefined>();
   const asked = route.parameters.get("ui.open");
   const open = useMemo(() => asked === null ? openedAtFirst(nodes, shape) : new Set(asked.split("~").map(Number)), [nodes, asked, shape]);
   const below = useMemo(() => childrenOf(nodes), [nodes]);
   const rows = useMemo(() => rowsOf(nodes, below, open), [nodes, below, open]);
   const toggle = (index: number): void => {
+    if (other)
+      return;
     const after = new Set(open);
     if (!after.delete(index))
       after.add(index);

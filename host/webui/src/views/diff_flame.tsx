@@ -38,14 +38,14 @@ function modelOf(nodes: DiffNode[], leftOut: boolean): Model {
     library: nodes.map((node) => numberOf(node.library)), source: none, line: zero, size, count: zero, self_size: self, self_count: zero });
 }
 
-export function DiffFlame({ route, summary, data }: { route: Route; summary: Summary; data: DiffTree }) {
+export function DiffFlame({ route, summary, data, other }: { route: Route; summary: Summary; data: DiffTree; other: boolean }) {
   const nodes = useMemo(() => inOrder(data.nodes), [data]), model = useMemo(() => modelOf(nodes, data.left_out_nodes > 0), [nodes]);
   const looks = useMemo(() => looksOf({ now: nodes.map((node) => node.now.size), base: nodes.map((node) => node.base.size), moved: model.columns.size }, false), [nodes, model]);
   const zoom = readPath(route.parameters.get("ui.zoom")), chosen = readPath(route.parameters.get("ui.sel")), search = route.parameters.get("ui.search") ?? "";
   const [step, next] = useState(0);
   const whole = valueOf(model, 0, "bytes"), to = (place: number[]): string | undefined => place.join(".") || undefined;
   const actions = (of: Model, node: number): MenuItem[] => [
-    { name: "Zoom in", key: "F", run: () => go(changed(route, { "ui.zoom": to(pathOf(of, node)) })) },
+    { name: "Zoom in", key: "F", place: true, run: () => go(changed(route, { "ui.zoom": to(pathOf(of, node)) })) },
     ...(node ? functionActions(route, of.columns.strings[of.columns.name[node]!]!) : []),
     { name: "Copy the stack", group: "Copy", run: () => copy(stackOf(of, node).join("\n") + "\n") },
   ];
@@ -63,7 +63,7 @@ export function DiffFlame({ route, summary, data }: { route: Route; summary: Sum
       <span class="faint"> {count(model.count - 1)} boxes</span>
     </p>
     <Crumbs model={model} zoom={zoom} to={(place) => address(changed(route, { "ui.zoom": to(place) }))} />
-    <div class="with-side"><Flame model={model} speech={{ unit: "bytes", value: bytes, thing: "blocks" }} whole={whole} zoom={zoom} search={search} flame={false} looks={looks}
+    <div class="with-side"><Flame model={model} speech={{ unit: "bytes", value: bytes, thing: "blocks" }} whole={whole} zoom={zoom} search={search} flame={false} looks={looks} other={other}
       label="Icicle graph of what differs" actions={actions} chosen={chosen} step={step}
       onZoom={(place, node) => go(changed(route, { "ui.zoom": to(place), "ui.sel": node && to(node) }))}
       onChoose={(node) => go(changed(route, { "ui.sel": to(node) }), true)} /></div>

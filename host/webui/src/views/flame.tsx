@@ -19,7 +19,7 @@ import { useTree } from "./tree_answer";
 import type { ViewProps } from "./view";
 
 export function FlameView({ route, summary }: ViewProps) {
-  const { answer, path, model } = useTree(route, summary);
+  const { answer, path, model, other } = useTree(route, summary);
   const { speech, cost, events } = lookedAt(route, summary);
   const up = route.parameters.get("ui.up") === "1", inverted = route.parameters.get("ui.inverted") === "1";
   const zoom = readPath(route.parameters.get("ui.zoom"));
@@ -55,12 +55,12 @@ export function FlameView({ route, summary }: ViewProps) {
             <SavePicture caption={captionOf(route, summary)} turn={address(changed(route, { "ui.up": up ? undefined : "1" }))} table={address(toView(route, "tree", { "ui.inverted": inverted ? "1" : undefined }))}
               svg={!inverted && !route.parameters.has("split") && question(route, "export/flamegraph/flame.svg", { cost, unit: speech.unit, events: events.name === "heap" ? undefined : events.name, ...exportedTransformsOf(route) })} />
           </p>
-          <div class="with-side"><Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={zoom} search={search} flame={up}
+          <div class="with-side"><Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={zoom} search={search} flame={up} other={other}
             label={`${up ? "Flame" : "Icicle"} graph of ${what}`} actions={nodeActions(route)}
             chosen={chosen} step={step}
             onZoom={(to, node) => go(changed(route, { "ui.zoom": to.join(".") || undefined, "ui.sel": node?.join(".") || undefined }))}
             onChoose={(node) => go(changed(route, { "ui.sel": node.join(".") || undefined }), true)} />
-            {chosen.length > 0 && <Inspector route={route} model={model} node={nodeAt(model, chosen)} speech={speech} whole={valueOf(model, 0, speech.unit)} overTime={events.name === "heap" && summary.holds !== "sums"} />}</div>
+            {chosen.length > 0 && !other && <Inspector route={route} model={model} node={nodeAt(model, chosen)} speech={speech} whole={valueOf(model, 0, speech.unit)} overTime={events.name === "heap" && summary.holds !== "sums"} />}</div>
         </>}
       </Pane>
     </>

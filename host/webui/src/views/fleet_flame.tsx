@@ -30,7 +30,7 @@ export function FleetDiffView({ route }: { route: Route }) {
 
 function actionsOf(route: Route) {
   return (model: Model, node: number): MenuItem[] => [
-    { name: "Zoom in", key: "F", run: () => go(changed(route, { "ui.zoom": pathOf(model, node).join(".") || undefined })) },
+    { name: "Zoom in", key: "F", place: true, run: () => go(changed(route, { "ui.zoom": pathOf(model, node).join(".") || undefined })) },
     ...(node ? nameActions(route, model.columns.strings[model.columns.name[node]!]!) : []),
     { name: "Copy the stack", group: "Copy", run: () => copy(stackOf(model, node).join("\n") + "\n") },
     { name: "Copy a link", group: "Copy", run: () => copy(location.href) },
@@ -79,11 +79,11 @@ function Picture({ route, usual, firmware, than }: { route: Route; usual: string
             {data.left_out && <span class="faint"> {"\u00b7"} the {count(model.count - 1)} largest boxes; smaller ones are hatched</span>}
             {than === undefined && <Files route={route} blocks={blocks} per={per === "device" ? per : undefined} />}
           </p>
-          <div class="with-side"><Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={zoom} search={search} flame={false} looks={looks}
+          <div class="with-side"><Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={zoom} search={search} flame={false} looks={looks} other={answer.other}
             label={than === undefined ? "Icicle graph of what is in use" : "Icicle graph of what differs"} actions={actionsOf(route)} chosen={chosen} step={step}
             onZoom={(place, node) => go(changed(route, { "ui.zoom": place.join(".") || undefined, "ui.sel": node?.join(".") || undefined }))}
             onChoose={(node) => go(changed(route, { "ui.sel": node.join(".") || undefined }), true)} />
-            {chosen.length > 0 && <Inspector route={route} model={model} node={nodeAt(model, chosen)} speech={speech} whole={valueOf(model, 0, speech.unit)} actions={actionsOf(route)} facts={looks?.facts?.(nodeAt(model, chosen))} />}</div>
+            {chosen.length > 0 && !answer.other && <Inspector route={route} model={model} node={nodeAt(model, chosen)} speech={speech} whole={valueOf(model, 0, speech.unit)} actions={actionsOf(route)} facts={looks?.facts?.(nodeAt(model, chosen))} />}</div>
         </>}
       </Pane>
     </>

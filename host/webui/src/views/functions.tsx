@@ -66,11 +66,7 @@ function List({ route, summary }: ViewProps) {
       <Table<TotalsRow> label={`Sums by ${by}`} columns={columns} sort={sort} order={order}
         ask={(skip, pageCount) => question(route, "totals", { by, contains: contains || undefined, sort_by: sort, order, skip, count: pageCount,
           events: events.name === "heap" ? undefined : events.name })}
-        rows={(answer) => {
-          const totals = answer as Totals;
-          setSum(totals.sum);
-          return { rows: totals.rows, total: totals.total_count };
-        }}
+        rows={(answer) => ({ rows: (answer as Totals).rows, total: (answer as Totals).total_count })} got={(answer) => setSum((answer as Totals).sum)}
         onSort={(sort_by, next) => go(changed(route, { sort_by, order: next }))}
         functionOf={ofFunctions ? (row) => row.key : undefined} onOpen={open} onMenu={by === "line" ? undefined : (row, x, y) => setMenu({ row, x, y })}
         empty={contains ? `No name contains \u201c${plain(contains)}\u201d.` : none(route, singular(events.thing))} />
@@ -104,7 +100,7 @@ function Sandwich({ route, summary }: ViewProps) {
             const model = models[half];
             return <section key={half} class="half">
               <h3>{half === "callers" ? "Callers" : "Callees"} <span class="faint">{half === "callers" ? "each box is called by the box below it" : "each box calls the boxes below it"}</span></h3>
-              <Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={readPath(route.parameters.get("ui.zoom_" + half))} search="" flame={false}
+              <Flame model={model} speech={speech} whole={valueOf(model, 0, speech.unit)} zoom={readPath(route.parameters.get("ui.zoom_" + half))} search="" flame={false} other={answer.other}
                 label={half === "callers" ? `Callers of ${plain(whole)}` : `Callees of ${plain(whole)}`}
                 onZoom={(to) => go(changed(route, { ["ui.zoom_" + half]: to.join(".") || undefined }))}
                 actions={(of, node) => node ? functionActions(route, nameOf(of, node)) : by === "function" ? functionActions(route, whole) : partActions(route, by, whole)} />

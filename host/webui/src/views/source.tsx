@@ -73,11 +73,7 @@ function Files(props: ViewProps) {
       <div class="bar"><Look route={route} summary={summary} /><Search route={route} what="Search all files" /></div>
       <Table<TotalsRow> label="Source files" columns={columns} sort={sort} order={order} onSort={onSort}
         ask={(skip, pageCount) => sourceQuestion(route, summary, { skip, count: pageCount })}
-        rows={(answer) => {
-          const totals = answer as Totals;
-          setSum(totals.sum);
-          return { rows: totals.rows, total: totals.total_count };
-        }}
+        rows={(answer) => ({ rows: (answer as Totals).rows, total: (answer as Totals).total_count })} got={(answer) => setSum((answer as Totals).sum)}
         onOpen={(row) => go(toLines(route, { file: row.key }))} onMenu={(row, x, y) => setMenu({ row, x, y })}
         empty={contains ? `No file name contains \u201c${plain(contains)}\u201d.` : "No source file is known for the matching blocks. The view Recording names the files with debug information that are missing."} />
       {menu && <Menu x={menu.x} y={menu.y} title={menu.row.key} items={partActions(route, "source", menu.row.key)} close={() => setMenu(undefined)} />}
@@ -122,11 +118,10 @@ function Lines(props: ViewProps) {
       {known && marked && marked.line === line && marked.text !== null && <p class="marked-line">{line}: <code>{textOfLine(marked).trim()}</code></p>}
       <div class="lines-of-file"><Table<SourceLine> label={`Lines of ${plain(baseName(file))}`} columns={columns} sort={sort} order={order} onSort={onSort}
         ask={(skip, pageCount) => sourceQuestion(route, summary, { skip, count: pageCount })}
-        rows={(answer) => {
-          const source = answer as Source;
-          setGot(source);
-          mark((before) => source.rows.find((row) => row.line === line) ?? before);
-          return { rows: source.rows, total: source.total_count };
+        rows={(answer) => ({ rows: (answer as Source).rows, total: (answer as Source).total_count })}
+        got={(answer) => {
+          setGot(answer as Source);
+          mark((before) => (answer as Source).rows.find((row) => row.line === line) ?? before);
         }}
         start={line <= 0 ? costliest : all && known && !known.absence ? line - 1 : undefined} isOpen={(row) => row.line === line}
         onOpen={(row) => (mark(row), go(changed(route, { "ui.line": String(row.line) }), true))} onMenu={(row, x, y) => setMenu({ row, x, y })}

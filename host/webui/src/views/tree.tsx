@@ -6,7 +6,7 @@ import { nodeActions } from "../parts/actions";
 import { Crumbs } from "../parts/crumbs";
 import { Choice, Look, lookedAt, Nothing, StackSwitches, Transforms } from "../parts/controls";
 import { hovers, useHover } from "../parts/hover";
-import { Menu, under } from "../parts/menu";
+import { Menu, type MenuItem, namesAlone, under } from "../parts/menu";
 import { name } from "../parts/name";
 import { Pane } from "../parts/pane";
 import { address, changed, go } from "../state/route";
@@ -58,7 +58,7 @@ function rowsOf(model: Model, open: Set<string>, root: number, leading: Uint8Arr
 }
 
 export function TreeView({ route, summary }: ViewProps) {
-  const { answer, path, model } = useTree(route, summary, 10000);
+  const { answer, path, model, other } = useTree(route, summary, 10000);
   const zoom = readPath(route.parameters.get("ui.zoom")), root = model ? nodeAt(model, zoom) : 0;
   const { speech } = lookedAt(route, summary);
   const inverted = route.parameters.get("ui.inverted") === "1";
@@ -73,13 +73,18 @@ export function TreeView({ route, summary }: ViewProps) {
   const exactly = (size: number): string | undefined => speech.thing === "blocks" ? exactBytes(size) : undefined;
   const hovered = useHover();
   const table = useRef<HTMLTableElement>(null);
+  const actions = (node: number): MenuItem[] => other ? namesAlone(nodeActions(route)(model!, node)) : nodeActions(route)(model!, node);
   const toggle = (node: number): void => {
+    if (other)
+      return;
     const after = new Set(open), key = pathOf(model!, node).join(".");
     if (!after.delete(key))
       after.add(key);
     go(changed(route, { "ui.open": [...after].join("~") || "-" }), true);
   };
   const openBelow = (node: number): void => {
+    if (other)
+      return;
     const after = new Set(open), all = [node];
     for (let i = 0; i < all.length && i < MOST_ROWS; i++)
       if (model!.children[all[i]!]) {
@@ -105,7 +110,7 @@ export function TreeView({ route, summary }: ViewProps) {
     else if (event.key === "*")
       openBelow(node);
     else {
-      const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : nodeActions(route)(model!, node).find((one) => one.key === event.key);
+      const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : actions(node).find((one) => one.key === event.key);
       if (!action)
         return;
       action.run();
@@ -164,7 +169,7 @@ export function TreeView({ route, summary }: ViewProps) {
           {rows.length >= MOST_ROWS && <p class="faint">Only the first {count(MOST_ROWS)} rows are shown; close some of them.</p>}
         </div>}
       </Pane>
-      {menu && model && <Menu x={menu.x} y={menu.y} title={nameOf(model, menu.node)} items={nodeActions(route)(model, menu.node)} close={() => setMenu(undefined)} />}
+      {menu && model && <Menu x={menu.x} y={menu.y} title={nameOf(model, menu.node)} items={actions(menu.node)} close={() => setMenu(undefined)} />}
     </>
   );
 }

@@ -18,7 +18,7 @@ export function treeQuestion(route: Route, summary: Summary, nodes: number, belo
   });
 }
 
-export interface TreeAnswer { answer: Answer<TreeColumns>; path: string; model: Model | undefined }
+export interface TreeAnswer { answer: Answer<TreeColumns>; path: string; model: Model | undefined; other: boolean }
 
 export function useTree(route: Route, summary: Summary, nodes = NODES): TreeAnswer {
   const zoom = route.parameters.get("ui.zoom");
@@ -26,5 +26,7 @@ export function useTree(route: Route, summary: Summary, nodes = NODES): TreeAnsw
   const answer = useAnswer<TreeColumns>(path);
   const below = /[?&]below=([\d.]+)/.exec(answer.of ?? "");
   const model = useMemo(() => answer.data && makeModel(answer.data, below ? readPath(below[1]!) : []), [answer.data]);
-  return { answer, path, model };
+  // A zoom asks for more of the same tree.
+  const treeOf = (question = ""): string => question.replace(/&below=[^&]*/, "");
+  return { answer, path, model, other: treeOf(answer.of) !== treeOf(path) };
 }
