@@ -19,10 +19,13 @@ export function bytes(value: number): string {
   return (value < 0 ? MINUS : "") + (unit ? three(scaled) : scaled.toFixed(0)) + " " + UNITS[unit];
 }
 
+// Where a line may break without a space: beside a syllable or a character of these.
+const BREAKS = /(?<=\S)(?=[\p{sc=Hangul}\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}])|(?<=[\p{sc=Hangul}\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}])(?=\S)/gu;
+
 // A date and a time, in nanoseconds since 1970, as the reader writes them. A line may break only between the two.
 export function moment(ns: number): string {
   const date = new Date(ns / 1e6);
-  return [date.toLocaleDateString(), date.toLocaleTimeString()].map((part) => part.replace(/\s/g, "\u00a0")).join(", ");
+  return [date.toLocaleDateString(), date.toLocaleTimeString()].map((part) => part.replace(/\s/g, "\u00a0").replace(BREAKS, "\u2060")).join(", ");
 }
 
 export function count(value: number): string {
