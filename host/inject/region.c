@@ -62,12 +62,14 @@ int hs_region__start(struct hs_region *region, struct hs_inject_target *target, 
     static uint8_t zeros[HS_REGION_LOCAL]; // not const: then it takes no room in the file
     uintptr_t pointer = (uintptr_t)region->local + HS_REGION_LOCAL / 2;
     uint64_t top = region->local + HS_REGION_LOCAL + HS_REGION_STACK - TOP_OF_STACK;
-    uint32_t done = 0;
+    uint32_t done = 0, number = 1;
     struct hs_system_call call = {SYS_clone, {HS_REGION_THREAD_FLAGS, (long)top}};
     long tid = 0;
     int failed = hs_inject_target__write(target, region->local, zeros, sizeof zeros);
     if (!failed)
         failed = hs_inject_target__write(target, pointer, &pointer, sizeof pointer);
+    if (!failed) // it has the filters of the thread that creates it: for the library, it is the program's
+        failed = hs_inject_target__write(target, pointer + (uint64_t)region->words.tid, &number, sizeof number);
     if (!failed)
         failed = hs_inject_target__write(target, top, &function, sizeof function);
     if (!failed)

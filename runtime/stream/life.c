@@ -157,8 +157,8 @@ void hs_stream__end(void)
 // Who joins it takes it from the list of the program's children, too.
 void hs_stream__leave(void)
 {
-    if (hs_stream.open && hs_stream.kind == HS_HIDDEN_PROCESS && atomic_load(&hs_stream.has_host))
-        hs_hidden_thread__join(&hs_stream.sender, LEAVE_NS);
+    if (hs_stream.open && hs_stream.kind == HS_HIDDEN_PROCESS)
+        hs_hidden_thread__join(&hs_stream.sender, atomic_load(&hs_stream.has_host) ? LEAVE_NS : 0);
 }
 
 void hs_stream__go_on(void)

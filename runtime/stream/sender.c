@@ -407,6 +407,7 @@ static bool is_file(int fd)
 static void write_to_descriptor(int fd, struct hs_wire_packet *packet)
 {
     bool shows = !is_file(fd);
+    atomic_store(&hs_stream.has_host, 1);
     for (;;) {
         const uint8_t *data;
         uint32_t seen = hs_stream_ring__head(&hs_stream.ring);
@@ -423,7 +424,6 @@ static void write_to_descriptor(int fd, struct hs_wire_packet *packet)
             continue;
         }
         long written = packet ? write_packet(fd, packet, data, length) : hs_system_write(fd, data, length);
-        atomic_store(&hs_stream.has_host, written > 0);
         if (written == -EAGAIN) {
             struct pollfd file = {.fd = fd, .events = POLLOUT};
             hs_system_poll(&file, 1, IDLE_NS);
@@ -444,12 +444,14 @@ void hs_sender__close_listener(void)
     sender.listener = -1;
 }
 
-// Of a program that goes on. A spill file has no name any more: its blocks are free when no page of it is left.
+// Of a program that goes on without the recorder; else a later sender begins with what is there. A spill file has no
+// name any more: its blocks are free when no page of it is left. Other memory refuses that.
 static void give_ring_back(void)
 {
     struct hs_stream_ring *ring = &hs_stream.ring;
-    if (hs_config.policy == HS_POLICY_SPILL)
-        HS_SYSTEM3(SYS_madvise, ring->memory, ring->size, MADV_REMOVE);
+    if (!atomic_load(&hs_stream.finishing))
+        return;
+    HS_SYSTEM3(SYS_madvise, ring->memory, ring->size, MADV_REMOVE);
     HS_SYSTEM3(SYS_madvise, ring->memory, ring->size, MADV_DONTNEED);
 }
 

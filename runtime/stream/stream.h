@@ -10,7 +10,7 @@
 //   blocked  1 while a thread waits for room in the ring; `freed` is the futex
 //   ended    0 while more may come, then 1
 //   quit     asks the sender to end at once
-//   has_host 1 while a host is connected, and when it has everything; set by the sender
+//   has_host 1 while a host is connected or a pipe is open, and when the host has everything; set by the sender
 #ifndef HEAPSONDE_RUNTIME_STREAM_STREAM_H
 #define HEAPSONDE_RUNTIME_STREAM_STREAM_H
 
@@ -49,7 +49,8 @@ bool hs_stream__append(const void *header, const void *payload, uint32_t length,
 void hs_stream__end(void);
 
 // After hs_stream__end() in a program that goes on without the recorder: if a host is connected, waits at most 20 s for
-// the end of a sender that is a process. A sender without a host goes on, and is then a zombie until the program ends.
+// the end of a sender that is a process. A sender that has not ended by then goes on, and is a zombie after that until
+// the program ends.
 void hs_stream__leave(void);
 
 // Before and after calls that need a single-threaded process: ends and restarts a sender that is a thread.

@@ -666,6 +666,14 @@ def answers(target):
             assert other.ask(f'apart {name} {answer} 0 0 0') == 0
             says_no(other, f'would end it for {name}')
             assert other.ask('work 5') > 0
+    for name in ('mremap', 'process_vm_readv'):
+        with another(target) as other:  # which chooses the filter while it is recorded
+            trace = other.attach()
+            assert other.ask(f'answer {name} {KILL} 0 0 0') == 0
+            allocated = other.ask('work 5')
+            other.detach()
+            assert report(trace)['allocations'] == allocated
+            other.leave()
     assert target.ask('answer mmap 50001 2 6 6') == 0  # as of a service that may have no code in memory that it writes to
     is_recorded(target)
     target.leave()

@@ -2,16 +2,22 @@
 """heapsonde attach with a host that takes the stream: it has everything, and after the detach nothing is left of the sender.
 Arguments: a case and a target; no case: all are listed."""
 import contextlib
+import fcntl
 import glob
 import os
 import re
 import subprocess
 import sys
+import termios
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_attach  # noqa: E402
 import test_sample  # noqa: E402
-from test_attach import COMMAND, children_of, report  # noqa: E402
+from test_attach import COMMAND, children_of, report, value_of  # noqa: E402
+
+
+SMALLEST_PIPE = 4096
 
 
 class Host:
@@ -46,9 +52,12 @@ def memory_of(pid, name):
     return sum(int(re.search(r'^Rss: +(\d+)', part, re.M)[1]) for part in parts if re.search(name + r'(?: \(deleted\))?$', part.split('\n')[0]))
 
 
+def children_of_all(target):
+    return [child for path in glob.glob(f'/proc/{target.pid}/task/*') for child in children_of(target.pid, os.path.basename(path))]
+
+
 def check_left(target):
-    for path in glob.glob(f'/proc/{target.pid}/task/*'):
-        assert not children_of(target.pid, os.path.basename(path)), path
+    assert not children_of_all(target)
 
 
 def traced(target):
@@ -81,7 +90,38 @@ def sampled(target):
     target.leave()
 
 
-test_sample.CASES = {case.__name__: case for case in (traced, sampled)}
+def waiting_in(pipe):
+    """Bytes that nobody has read."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def piped(target):
+    """A pipe that is full holds a detach until its reader has everything; one that nobody reads leaves nothing."""
+    pipe = os.path.join(target.folder, 'pipe')
+    os.mkfifo(pipe)
+    target.attach('unread.dat', '--connect', pipe)
+    while value_of('State', children_of_all(target)[0]) != 'Z':
+        time.sleep(0.001)
+    target.detach()
+    check_left(target)
+    with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), 'rb', buffering=0) as reader:
+        fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, SMALLEST_PIPE)
+        trace = target.attach('read.dat', '--connect', pipe)
+        target.ask('work 200')
+        while not waiting_in(reader):
+            time.sleep(0.001)
+        command = subprocess.Popen(test_attach.program_of(('detach', '-q', str(target.pid))))
+        while report(trace)['state'] != 'closed' or len(target.threads()) > 2:  # that of the detach is left
+            time.sleep(0.001)
+        os.set_blocking(reader.fileno(), True)
+        while reader.read(SMALLEST_PIPE):
+            pass
+        assert command.wait() == 0
+    check_left(target)
+    target.leave()
+
+
+test_sample.CASES = {case.__name__: case for case in (traced, piped, sampled)}
 
 if __name__ == '__main__':
     sys.exit(test_attach.run_cases(test_sample.CASES, test_sample.carry_out))

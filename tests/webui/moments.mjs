@@ -109,6 +109,26 @@ export function moments({ page, view, programs }) {
         assert.equal(await atOnce(page, `() => key(document.activeElement, "${end}")`, `() => document.activeElement.matches("${place}")`), true, `${name} ${end}`);
       }
     }
+    // Where browsers offer no clipboard, what is copied is selected first.
+    await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
+    await page.keyboard.press(".");
+    await page.waitForFunction(() => document.activeElement.closest(".menu"));
+    assert.equal(await atOnce(page, () => one(".menu button", "Copy").click(), () => document.activeElement.className), "table-pane");
+  }, { of });
+
+  page("a menu that lost its first action, and then its tree, leaves the next key to what had the focus before", async (page, go) => {
+    let release;
+    const held = new Promise((resolve) => { release = resolve; });
+    await go(cpp("flame", "cost=allocated"));
+    await page.route((url) => url.pathname.endsWith("/call_tree"), async (route) => (await held, route.continue()));
+    await page.focus(".flame-pane");
+    await page.keyboard.press(".");
+    await page.waitForFunction(() => document.activeElement.closest(".menu"));
+    await page.evaluate(() => { location.hash = location.hash.replace("allocated", "peak"); });
+    await page.waitForSelector(".pane.stale");
+    release();
+    await settled(page);
+    assert.equal(await page.evaluate(() => document.activeElement.className), "flame-pane");
   }, { of });
 
   page("what comes before the next picture is not lost to what was drawn before", async (page, go) => {
@@ -119,6 +139,9 @@ export function moments({ page, view, programs }) {
     await atOnce(page, () => one(".controls a", "Blocks").click(), () => key(one(".strip canvas"), "ArrowRight"));
     await drawn(page);
     assert.equal(await page.locator(".meanings").count(), 1, "a range stays");
+    await atOnce(page, () => one(".controls a", "Bytes").click(), () => one(".controls a", "Blocks").click());
+    await drawn(page);
+    assert.equal(await page.locator(".meanings").count(), 0, "a range does not come back");
     await go(cpp("flame", "cost=allocated&ui.search=e"));
     await atOnce(page, () => key(one(".view .search"), "Enter"), () => enter(one(".view .search"), "ev", "input"));
     await drawn(page);

@@ -31,9 +31,10 @@ export function Menu({ x, y, title, items, close }: { x: number; y: number; titl
     element.style.left = Math.max(4, Math.min(x, innerWidth - element.offsetWidth - 8)) + "px";
     element.style.top = Math.max(4, Math.min(y, innerHeight - element.offsetHeight - 8)) + "px";
     element.querySelector("button")?.focus();
-    // The next key is for what had the focus before.
+    // The next key is for what had the focus before, also where the menu has lost it.
     return () => {
-      if (element.contains(document.activeElement) && before instanceof HTMLElement)
+      const now = document.activeElement;
+      if ((now === document.body || element.contains(now)) && before instanceof HTMLElement)
         before.focus({ preventScroll: true });
     };
   }, []);

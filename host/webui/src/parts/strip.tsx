@@ -55,10 +55,7 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
   useSays(answer.problem, said); // it is above all views
   const canvas = useRef<HTMLCanvasElement>(null);
   const [wide, setWide] = useState(0);
-  // A range goes with what is chosen besides it.
-  const place = path + route.parameters.toString();
-  const [chosen, choose] = useState<{ of: string; range: Brush | undefined }>({ of: place, range: undefined });
-  const brush = chosen.of === place ? chosen.range : undefined, setBrush = (range: Brush | undefined): void => choose({ of: place, range });
+  const [brush, setBrush] = useState<{ from: number; to: number; done: boolean } | undefined>();
   const [over, setOver] = useState<number | undefined>();
   const pauses = pausesOf(summary);
   const data = answer.data;
@@ -69,6 +66,9 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
     watcher.observe(canvas.current!.parentElement!);
     return () => watcher.disconnect();
   }, []);
+
+  // A range goes with what is chosen besides it, before the next click or key.
+  useLayoutEffect(() => setBrush(undefined), [path, route.parameters.toString()]);
 
   const usage = useUsage(route, summary), spans = spansOf(route, summary, highest(usage.data, summary)?.time);
   useLayoutEffect(() => {
@@ -157,7 +157,6 @@ export function Strip({ route, summary }: { route: Route; summary: Summary }) {
 }
 
 interface Span { from: number; to: number }
-interface Brush extends Span { done: boolean }
 
 // What of the time is shown: from the first to the last instant that is chosen. Two ranges of a difference are two spans, without
 // those that end before they begin.
