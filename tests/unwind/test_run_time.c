@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include "run_time.h"
 
+#include "unwind/known_frame.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -297,6 +299,21 @@ START_TEST(code_of_a_file_starts_no_process)
 }
 END_TEST
 
+// Another thread may unmap what lies behind the end of a stack. That it was readable is remembered.
+START_TEST(memory_behind_a_stack)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    uint8_t *end = (uint8_t *)mmap(NULL, 2 * HS_STACK_PAGE, PROT_READ | PROT_WRITE, flags, -1, 0) + HS_STACK_PAGE;
+    ck_assert(hs_memory_readable((uintptr_t)end, 1));
+    ck_assert_int_eq(munmap(end, HS_STACK_PAGE), 0);
+    uintptr_t sp = (uintptr_t)end - 64;
+    struct hs_stack_memory memory;
+    struct hs_registers caller;
+    hs_stack_memory_start(&memory, sp);
+    ck_assert(!hs_luajit_frame__find(&memory, sp, &caller));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("run_time");
@@ -312,6 +329,7 @@ int main(void)
     tcase_add_test(cases, machine_code_of_others);
     tcase_add_test(cases, stack_of_an_erlang_process);
     tcase_add_test(cases, code_of_a_file_starts_no_process);
+    tcase_add_test(cases, memory_behind_a_stack);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }
