@@ -23,7 +23,6 @@ enum {
     STATE_CFRAME = 10,   // and the word that points to the frame
     FAILURES_MAX = 256,  // in a row: this process does not run LuaJIT,
     RETRY = 4096,        // or not yet: after this many calls, it is looked for again
-    WINDOW = 16,         // words; a page has several
 };
 
 static _Atomic uintptr_t last_state; // where to look first: most calls are of one thread of Lua
@@ -42,31 +41,12 @@ static HS_COLD uintptr_t frame_of(uintptr_t word, uintptr_t sp, uintptr_t slot)
     return found ? frame : 0;
 }
 
-// Behind the end of a stack there may be memory of others, which they may unmap at any time.
-struct window {
-    const struct hs_stack_memory *own;
-    uintptr_t at, words[WINDOW];
-};
-
-static HS_COLD bool read_word(struct window *window, uintptr_t address, uintptr_t *word)
-{
-    if (address - window->own->low < window->own->span) {
-        *word = hs_stack_word(address);
-        return true;
-    }
-    const uintptr_t first = address - address % sizeof window->words;
-    if (window->at != first && !hs_memory_copy(first, window->words, sizeof window->words, true))
-        return false;
-    window->at = first;
-    *word = window->words[(address - first) / sizeof *word];
-    return true;
-}
-
 // Saved registers are behind the pointer to the state, and the return address is behind those.
-static HS_COLD bool find_caller(struct window *window, uintptr_t frame, uintptr_t slot, struct hs_registers *caller)
+static HS_COLD bool find_caller(struct hs_stack_window *window, uintptr_t frame, uintptr_t slot,
+                                struct hs_registers *caller)
 {
     uintptr_t before = 0, word;
-    for (slot += sizeof word; slot - frame < FRAME_MAX && read_word(window, slot, &word);
+    for (slot += sizeof word; slot - frame < FRAME_MAX && hs_stack_window_read(window, slot, &word);
          slot += sizeof word, before = word) {
         uintptr_t pc = hs_arch_strip(word);
         if (!hs_call_site__at(pc, true))
@@ -78,11 +58,11 @@ static HS_COLD bool find_caller(struct window *window, uintptr_t frame, uintptr_
 }
 
 // The nearest frame in the `size` bytes from `sp`. `state`: only what points to this one is looked at; 0: everything.
-static HS_COLD bool search(struct window *window, uintptr_t sp, uintptr_t size, uintptr_t state,
+static HS_COLD bool search(struct hs_stack_window *window, uintptr_t sp, uintptr_t size, uintptr_t state,
                            struct hs_registers *caller)
 {
     uintptr_t word;
-    for (uintptr_t slot = sp; slot - sp < size && read_word(window, slot, &word); slot += sizeof word) {
+    for (uintptr_t slot = sp; slot - sp < size && hs_stack_window_read(window, slot, &word); slot += sizeof word) {
         uintptr_t frame = !state || word == state ? frame_of(word, sp, slot) : 0;
         if (!frame)
             continue;
@@ -100,7 +80,7 @@ static HS_COLD bool search(struct window *window, uintptr_t sp, uintptr_t size, 
 HS_COLD bool hs_luajit_frame__find(struct hs_stack_memory *memory, uintptr_t sp, struct hs_registers *caller)
 {
     const uintptr_t size = SPILLS_MAX + FRAME_MAX;
-    struct window window = {.own = memory};
+    struct hs_stack_window window = {.own = memory};
     if (sp % sizeof sp)
         return false;
     uintptr_t state = atomic_load_explicit(&last_state, memory_order_relaxed);

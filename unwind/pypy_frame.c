@@ -20,23 +20,23 @@ enum { RETURN_ADDRESS, FRAME_POINTER, ENTRY = 4, FRAME_WORDS = 10 };
 enum { STACK_POINTER = ENTRY + 1, KIND };
 enum { KIND_COMPILED = 3 };
 
-static uintptr_t word_of(uintptr_t frame, unsigned number)
+static HS_COLD bool word_is(struct hs_stack_window *window, uintptr_t frame, unsigned number, uintptr_t wanted)
 {
-    return hs_stack_word(frame + number * sizeof frame);
+    uintptr_t word;
+    return hs_stack_window_read(window, frame + number * sizeof word, &word) && word == wanted;
 }
 
 HS_COLD bool hs_pypy_frame__find(struct hs_stack_memory *memory, uintptr_t sp, uintptr_t last,
                                  struct hs_registers *caller)
 {
-    for (uintptr_t frame = sp; frame <= last; frame += sizeof sp) {
-        const uintptr_t end = frame + FRAME_WORDS * sizeof sp;
-        if (!hs_stack_memory_check(memory, frame) || !hs_stack_memory_check(memory, end - sizeof sp))
-            return false;
-        if (word_of(frame, STACK_POINTER) != frame || word_of(frame, KIND) != KIND_COMPILED)
+    struct hs_stack_window window = {.own = memory};
+    for (uintptr_t frame = sp; frame <= last && frame % sizeof sp == 0; frame += sizeof sp) {
+        if (!word_is(&window, frame, STACK_POINTER, frame) || !word_is(&window, frame, KIND, KIND_COMPILED))
             continue;
-        *caller =
-            (struct hs_registers){.pc = word_of(frame, RETURN_ADDRESS), .sp = end, .fp = word_of(frame, FRAME_POINTER)};
-        if (hs_call_site__at(caller->pc, true))
+        *caller = (struct hs_registers){.sp = frame + FRAME_WORDS * sizeof sp};
+        if (hs_stack_window_read(&window, frame + RETURN_ADDRESS * sizeof sp, &caller->pc) &&
+            hs_stack_window_read(&window, frame + FRAME_POINTER * sizeof sp, &caller->fp) &&
+            hs_call_site__at(caller->pc, true))
             return true;
     }
     return false;

@@ -86,6 +86,23 @@ struct hs_stack_memory hs_stack_memory_extend(struct hs_stack_memory memory, uin
     return range(first, end);
 }
 
+HS_COLD bool hs_stack_window_read(struct hs_stack_window *window, uintptr_t address, uintptr_t *word)
+{
+    if (address - window->own->low < window->own->span) {
+        *word = hs_stack_word(address);
+        return true;
+    }
+    const uintptr_t first = address - address % sizeof window->words;
+    if (window->at != first) {
+        window->at = 0;
+        if (!hs_memory_copy(first, window->words, sizeof window->words, true))
+            return false;
+        window->at = first;
+    }
+    *word = window->words[(address - first) / sizeof *word];
+    return true;
+}
+
 // A stack that grows on demand answers like one that is there: the kernel lets it grow when it reads below.
 static HS_COLD bool has_pages(uintptr_t count)
 {

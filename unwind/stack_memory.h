@@ -30,6 +30,15 @@ bool hs_memory_copy(uintptr_t address, void *to, size_t length, bool may_go);
 // Whether `length` bytes can be read. The answer for a page is remembered.
 bool hs_memory_readable(uintptr_t address, size_t length);
 
+// What lies above a stack pointer, perhaps behind the end of the stack: there may be memory of others, which they may
+// unmap at any time. `own`: the range that is read as it is. `address` is a multiple of a word's size.
+enum { HS_STACK_WINDOW = 16 }; // words; a page has several
+struct hs_stack_window {
+    const struct hs_stack_memory *own;
+    uintptr_t at, words[HS_STACK_WINDOW];
+};
+bool hs_stack_window_read(struct hs_stack_window *window, uintptr_t address, uintptr_t *word);
+
 // Whether there is room on the calling thread's stack, which may be one for signal handlers alone: for all that the
 // recorder does, 8 KiB below the caller, or for a walk, 4 KiB.
 bool hs_stack_has_room(void);

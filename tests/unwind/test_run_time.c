@@ -311,6 +311,7 @@ START_TEST(memory_behind_a_stack)
     struct hs_registers caller;
     hs_stack_memory_start(&memory, sp);
     ck_assert(!hs_luajit_frame__find(&memory, sp, &caller));
+    ck_assert(!hs_pypy_frame__find(&memory, sp, sp + HS_PYPY_PUSHED_MAX, &caller));
 }
 END_TEST
 
