@@ -65,6 +65,7 @@ class Host:
         self.ends_to_miss = options.miss_end
         self.absence = options.absent_at_end
         self.requests = list(options.request)
+        self.requests_wait_for = options.requests_after
         self.sent_requests = 0
         self.settled_file = options.settled_file
         self.have_when_empty = None  # what had come when the device said that it holds nothing
@@ -131,6 +132,8 @@ class Host:
 
     def ask(self, connection):
         """One request after the other's answer."""
+        if self.requests_wait_for and not os.path.exists(self.requests_wait_for):
+            return
         if self.sent_requests == len(self.result['answers']) < len(self.requests):
             text = self.requests[self.sent_requests].encode()
             connection.send(wire.REQUEST, struct.pack('<I', self.sent_requests) + text)
@@ -438,6 +441,7 @@ def parse_options():
     asks = host.add_mutually_exclusive_group()
     asks.add_argument('--request', action='append', default=[], help='ask; without -o only that')
     asks.add_argument('--settled-file', metavar='FILE', help='make it as soon as the device holds nothing that has not come')
+    host.add_argument('--requests-after', metavar='FILE', help='ask nothing before there is this file')
     host.add_argument('--acknowledge', type=int, default=65536, metavar='N',
                       help='after so many bytes, or when nothing comes')
     host.add_argument('--stall', type=stall_of, action='append', default=[], metavar='N:SECONDS',
