@@ -136,7 +136,7 @@ HS_COLD unsigned hs_full_step__fp_register(uintptr_t pc)
     struct hs_range text;
     if (!(pc & 1) || !hs_module_find((uintptr_t)code, &module) || module.anonymous ||
         !hs_module_segment(&module, code, &text) || code < text.start + 2 || text.end - code < 4)
-        return HS_DWARF_FP;
+        return HS_SIGNAL_FP_KEPT;
     return hs_signal_fp_register(code);
 }
 #endif
@@ -155,8 +155,7 @@ static int step_over_signal(struct hs_full_walk *walk, uint32_t context_from_sp)
     values[HS_DWARF_PC] |= cpsr >> 5 & 1;
 #endif
 #ifdef HS_SIGNAL_FP_KEPT
-    if (HS_DWARF_FP == 7)
-        values[HS_DWARF_FP] = values[hs_full_step__fp_register(values[HS_DWARF_PC])];
+    values[HS_SIGNAL_FP_KEPT] = values[hs_full_step__fp_register(values[HS_DWARF_PC])];
 #endif
     walk->exact = true;
     return HS_STEP_MORE;

@@ -38,8 +38,8 @@ static inline void hs_full_start__clear(struct hs_full_start *full)
 // Goes on to the caller. HS_STEP_MORE, or the enum hs_end that ends the walk.
 int hs_full_step(struct hs_full_walk *walk);
 
-// The number of the register that has the frame pointer of the code that was interrupted at `pc`, which may be
-// anything.
+// The number of the register that has r7, the frame pointer of Thumb code, of what was interrupted at `pc`, which may
+// be anything.
 unsigned hs_full_step__fp_register(uintptr_t pc);
 #pragma GCC visibility pop
 

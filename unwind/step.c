@@ -122,7 +122,8 @@ HS_COLD int hs_step_signal(struct hs_walk *walk, uintptr_t context)
     walk->pc |= cpsr >> 5 & 1;
 #endif
 #ifdef HS_SIGNAL_FP_KEPT
-    if (HS_DWARF_FP == 7 && !read_signal_register(walk, context, hs_full_step__fp_register(walk->pc), &walk->fp))
+    if (HS_DWARF_FP == HS_SIGNAL_FP_KEPT &&
+        !read_signal_register(walk, context, hs_full_step__fp_register(walk->pc), &walk->fp))
         return HS_END_BAD_STACK;
 #endif
     walk->exact = true;

@@ -42,13 +42,13 @@ static inline bool hs_signal_trampoline(const unsigned char *code)
 }
 
 // In Thumb code a system call of ours (syscall.h) keeps r7, the frame pointer, in another register around its `svc`. If
-// the interrupted code at `code` (4 readable bytes, and 2 before) is at that or behind it: which register; else 7.
-#define HS_SIGNAL_FP_KEPT
+// the interrupted code at `code` (4 readable bytes, and 2 before) is at that or behind it: which register; else r7.
+#define HS_SIGNAL_FP_KEPT 7
 static inline unsigned hs_signal_fp_register(const unsigned char *code)
 {
     const unsigned char *svc = code[1] == 0xdf ? code : code - 2;
     const bool keeps = svc[0] == 0 && svc[1] == 0xdf && (svc[2] & 0x87) == 0x07 && svc[3] == 0x46; // mov r7, rN
-    return keeps ? svc[2] >> 3 & 15u : 7;
+    return keeps ? svc[2] >> 3 & 15u : HS_SIGNAL_FP_KEPT;
 }
 
 // Where the ucontext is, from sp, at the trampoline at `code`.
