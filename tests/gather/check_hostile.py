@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Peers that do everything wrong: each is refused and counted, and a good stream goes on beside them."""
+import contextlib
 import os
 import random
 import resource
@@ -7,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 from harness import (COMMAND, PATIENCE, SEED, Gather, Peer, Process, expect, main, make_header, make_key, read_key, start_devices, wait_until,
                      succeed, wire, work)
@@ -43,13 +45,13 @@ def strangers():
         peer = Peer(gather.port)
         peer.send(first)
         peer.is_closed()
-    gather.refused('no-hello', 3)
+    gather.refused(('no-hello', 'slow'), 3)  # here and below: or it was not heard in time
     peer = Peer(gather.port)
     peer.send(wire.hello(2, 1, bytes(32)))
     peer.is_closed()
-    gather.refused('no-device')
+    gather.refused(('no-device', 'slow'))
     Peer(gather.port).send(wire.hello(1, 0, bytes(32)))
-    gather.refused('other-security')
+    gather.refused(('other-security', 'slow'))
     for frame in (1, 2, 3):
         peer = Peer(gather.port, b'another key of 16 bytes or more').greet()
         peer.frame(frame)
@@ -63,7 +65,7 @@ def strangers():
     later = Peer(gather.port, read_key(key)).greet()
     later.send(proof)
     later.is_closed()
-    gather.refused('wrong-key', 5)
+    gather.refused(('wrong-key', 'slow'), 5)
     earlier.close()
     peer = Peer(gather.port)
     peer.send(wire.hello(1, 1, bytes(32))[:20])
@@ -239,7 +241,8 @@ def names_on_terminal():
         peers[-1].want()
         peers[-1].data(0, make_header(wanted))
         peers[-1].acknowledged(4096)
-    gather.wait_for(lambda line: f'{len(hostile)} running of {len(hostile)}; ' in line)
+    # Who was not heard for seconds is away by then; the row stays.
+    gather.wait_for(lambda line: f' running of {len(hostile)}; ' in line)
     text = ''.join(gather.lines)
     for bad in ('\033[2J', '\033]', '\007', '\x9b', '\u202e', '\0', 'b\n', 'b\r'):
         expect(bad not in text, f'{bad!r} is on the terminal: {text!r}')
@@ -412,12 +415,14 @@ def crowd():
     bystander = Bystander(gather)
     before = memory_of(gather)
     crowd_of = []
+    began = time.monotonic()
     for number in range(count):
         peer = socket.socket()
         peer.bind((f'127.0.{number % 7}.{1 + number % 200}', 0))
         peer.settimeout(PATIENCE)
         peer.connect(('127.0.0.1', gather.port))
         crowd_of.append(peer)
+    took = time.monotonic() - began
     bystander.go_on()
     # A new one gets in, too.
     wanted = trace_id()
@@ -431,7 +436,8 @@ def crowd():
     expect(memory_of(gather) < before + 16384, f'{memory_of(gather)} KiB, {before} before')
     # Where it takes long until all are there, some have been slow before they are in the way.
     refused = gather.refused(('crowded', 'slow'), count - 1100)['refused']
-    expect(refused.get('crowded'), f'{refused}')
+    # Of those that come slowly none is in the way: each is sent away before there are too many.
+    expect(refused.get('crowded') or took > 20, f'{refused}')
     for peer in crowd_of:
         peer.close()
     gather.stop()
@@ -446,7 +452,8 @@ def flood():
     peers = [Peer(gather.port).prove().stream(trace_id()) for _ in range(20)]
     for _ in range(100):
         for peer in peers:
-            peer.send(unknown + unknown)
+            with contextlib.suppress(ConnectionError):  # who was not heard for seconds is taken for gone
+                peer.send(unknown + unknown)
     bystander.go_on()
     expect(memory_of(gather) < before + 16384, f'{memory_of(gather)} KiB, {before} before')
     for peer in peers:

@@ -197,29 +197,30 @@ def controlled():
     def ctl(*words, **changes):
         return subprocess.run([COMMAND, 'ctl', *words], check=False, capture_output=True, env=dict(environment, **changes))
 
-    def named(*words):
-        """Whoever gets no processor for seconds is not heard in time."""
-        while b'has announced itself within' in (outcome := ctl(*words)).stderr:
+    def asked(*words, **changes):
+        """Whoever gets no processor for seconds is not heard, or does not answer, in time."""
+        late = b'has announced itself within', b'in time', b'closed the connection', b'broke', b'timed out'
+        while any(word in (outcome := ctl(*words, **changes)).stderr for word in late):
             pass
         return outcome
 
-    outcome = named('device-1', 'status')
+    outcome = asked('device-1', 'status')
     expect(outcome.returncode == 0 and outcome.stdout == b'state: recording\nevents: 12\n', f'{outcome}')
-    outcome = named('--json', 'device-0', 'status')
+    outcome = asked('--json', 'device-0', 'status')
     expect(json.loads(outcome.stdout) == {'state': 'recording', 'events': '12'}, f'{outcome}')
-    outcome = named('device-1', 'mark', 'half', 'way')
+    outcome = asked('device-1', 'mark', 'half', 'way')
     expect(outcome.returncode == 1 and b'mark half way' in outcome.stderr, f'{outcome}')
-    while not (outcome := named('simulated', 'status')).returncode:
+    while not (outcome := asked('simulated', 'status')).returncode:
         pass  # the other one was heard too late
     expect(outcome.returncode == 1 and b'several' in outcome.stderr, f'{outcome}')
     outcome = ctl('nobody', 'status')
     expect(outcome.returncode == 1 and b'announced' in outcome.stderr, f'{outcome}')
-    outcome = named('device-1', 'dump')
+    outcome = asked('device-1', 'dump')
     expect(outcome.returncode == 1 and b'dump' in outcome.stderr, f'{outcome}')
     devices.end()
     devices = start_devices('--stay')
     address = f'127.0.0.1:{devices.wait_for(lambda line: True).split()[2]}'
-    outcome = ctl(address, 'status', HEAPSONDE_KEY_FILE='')
+    outcome = asked(address, 'status', HEAPSONDE_KEY_FILE='')
     expect(outcome.returncode == 0 and outcome.stdout == b'state: recording\nevents: 12\n', f'{outcome}')
     outcome = ctl(address, 'status')
     expect(outcome.returncode == 1 and b'key' in outcome.stderr, f'{outcome}')

@@ -184,12 +184,16 @@ class Peer:
     """A device in Python, which can do everything wrong: the second client's connection, step by step."""
 
     def __init__(self, port, key=None, source=None):
+        self.port, self.key, self.source = port, key, source
+        self.connect()
+
+    def connect(self):
         self.socket = socket.socket()
-        if source:
-            self.socket.bind((source, 0))
+        if self.source:
+            self.socket.bind((self.source, 0))
         self.socket.settimeout(PATIENCE)
-        self.socket.connect(('127.0.0.1', port))
-        self.connection = client.Connection(self.socket, wire.DEVICE, key, PATIENCE)
+        self.socket.connect(('127.0.0.1', self.port))
+        self.connection = client.Connection(self.socket, wire.DEVICE, self.key, PATIENCE)
 
     @property
     def from_device(self):
@@ -204,11 +208,17 @@ class Peer:
         return self
 
     def prove(self):
-        self.greet()
-        self.frame(1)
-        kind, _ = self.next_frame()
-        expect(kind == 1, f'the host begins with {kind}')
-        return self
+        """Again if one side stood still for the five seconds that gather allows."""
+        while True:
+            try:
+                self.greet()
+                self.frame(1)
+                kind, _ = self.next_frame()
+                expect(kind == 1, f'the host begins with {kind}')
+                return self
+            except ConnectionError:
+                self.socket.close()
+                self.connect()
 
     def frame(self, kind, payload=b''):
         self.connection.send(kind, payload)

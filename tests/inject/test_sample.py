@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_attach  # noqa: E402
@@ -29,8 +30,12 @@ class Sampled(Target):
                 os.environ['MALLOC_CONF'] = before
 
     def dump(self, name='d.heap'):
-        """Fetches a dump over the control socket."""
+        """Fetches a dump over the control socket, at which a thread answers that begins when it has a processor."""
         path = os.path.join(self.folder, name)
+        while subprocess.run(test_attach.program_of(('ctl', str(self.pid), 'status')), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                             cwd=self.folder, check=False).returncode:
+            assert self.process.poll() is None
+            time.sleep(0.01)
         self.run('ctl', str(self.pid), 'dump', '-f', 'heap_v2', '-o', path)
         return path
 

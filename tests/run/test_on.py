@@ -41,7 +41,8 @@ class Board(Folder):
         os.mkdir(self.there)
         os.chmod(self.folder, 0o755)
         os.chmod(self.there, 0o777)
-        self.environment = {"TMPDIR": self.there}
+        # A busy machine answers late.
+        self.environment = {"TMPDIR": self.there, "HEAPSONDE_BOARD_PATIENCE": str(PATIENCE)}
 
     def run_on(self, *words, way=None, options=(), **more):
         return self.command("run", "--on", way or self.way, "-o", "t.dat", *options, "--", *words, **more)

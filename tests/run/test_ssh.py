@@ -6,6 +6,7 @@ import signal
 import subprocess
 import unittest
 
+from running import PATIENCE
 from test_attach_on import Attached
 from test_on import PLAIN, Board
 
@@ -30,7 +31,7 @@ class Ssh(Attached, Board):
         self.write("ssh", f"#!/bin/sh\necho x >>{self.path('calls')}\nfor word; do :; done\n"
                    f"printf %s \"$word\" >>{self.path('scripts')}\nexec /usr/bin/ssh -F {self.path('ssh_config')} \"$@\"\n")
         os.chmod(self.path("ssh"), 0o755)
-        self.environment = {"PATH": self.folder + ":" + os.environ["PATH"]}
+        self.environment = {"PATH": self.folder + ":" + os.environ["PATH"], "HEAPSONDE_BOARD_PATIENCE": str(PATIENCE)}
 
     def path(self, name):
         return os.path.join(self.folder, name)

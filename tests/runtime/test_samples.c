@@ -137,6 +137,8 @@ static void setup(void)
     setenv("HEAPSONDE_OUTPUT", path, 1);
     setenv("HEAPSONDE_EVENTS", "heap,cpu", 1);
     ck_assert_uint_eq(hs_process__wake(), HS_MODE_ALLOC | HS_MODE_FREE);
+    while (!hs_perf__threads()) // the recorder goes on after two seconds
+        usleep(1000);
     hs_perf__flush();
     before = *hs_output__live();
 }

@@ -195,8 +195,9 @@ class Open(TestCase):
         """The stacks of threads count for the limit: clients for whom there is none wait, or are told."""
         server = self.serve("--memory", "40M", self.random_trace("small.dat", 6, 100, identity="4"))
         expected = server.text("/data/last/allocations?count=1")
-        connections = [socket.create_connection((server.host, server.port), timeout=PATIENCE) for _ in range(60)]
-        for connection in connections:
+        connections = []
+        for _ in range(60):
+            connections.append(connection := socket.create_connection((server.host, server.port), timeout=PATIENCE))
             self.addCleanup(connection.close)
             connection.sendall(b"GET /data/last/allocations?count=1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         for connection in connections:
