@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import subprocess
+import time
 
 from harness import (COMMAND, PATIENCE, SEED, Gather, Peer, Process, expect, gather_at, main, make_header, make_key, own_addresses,
                      read_key, start_devices, succeed, work)
@@ -200,9 +201,11 @@ def controlled():
     def asked(*words, **changes):
         """Whoever gets no processor for seconds is not heard, or does not answer, in time."""
         late = b'has announced itself within', b'in time', b'closed the connection', b'broke', b'timed out'
-        while any(word in (outcome := ctl(*words, **changes)).stderr for word in late):
-            pass
-        return outcome
+        while True:
+            began = time.monotonic()
+            outcome = ctl(*words, **changes)
+            if time.monotonic() - began < 3 or not any(word in outcome.stderr for word in late):
+                return outcome
 
     outcome = asked('device-1', 'status')
     expect(outcome.returncode == 0 and outcome.stdout == b'state: recording\nevents: 12\n', f'{outcome}')

@@ -188,6 +188,7 @@ class Peer:
         self.connect()
 
     def connect(self):
+        self.began = time.monotonic()
         self.socket = socket.socket()
         if self.source:
             self.socket.bind((self.source, 0))
@@ -217,6 +218,8 @@ class Peer:
                 expect(kind == 1, f'the host begins with {kind}')
                 return self
             except ConnectionError:
+                if time.monotonic() - self.began < 4:
+                    raise
                 self.socket.close()
                 self.connect()
 
